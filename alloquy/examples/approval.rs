@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy::core::message::ToolCall;
-use alloquy::core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
+use alloquy::core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox, TypedTool};
 use alloquy::core::turn::TurnData;
 use alloquy::prelude::*;
 use alloquy_testing::ScriptedModel;
@@ -30,12 +30,12 @@ struct User {
 struct Limits;
 
 #[async_trait::async_trait]
-impl Approval for Limits {
-    async fn approve(&self, call: &ToolCall, _: &ToolSpec, context: &ToolContext) -> Verdict {
+impl ToolApproval for Limits {
+    async fn approve(&self, call: &ToolCall, _: &ToolSpec, context: &ToolContext) -> ApprovalDecision {
         let limit = context.turn_data.get::<User>().map_or(0, |user| user.limit);
         match call.arguments.get("cents").and_then(Value::as_u64) {
-            Some(cents) if cents <= limit => Verdict::Allow,
-            _ => Verdict::Refuse(format!("the limit is {limit} cents")),
+            Some(cents) if cents <= limit => ApprovalDecision::Allow,
+            _ => ApprovalDecision::Refuse(format!("the limit is {limit} cents")),
         }
     }
 }

@@ -36,7 +36,7 @@ async fn branch(chat: &Conversation) -> Result<()> {
 async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
     let reply = turn.finish().await?;
     if let Some(cache) = reply.reply.cache {
-        println!("{what}: of a prompt of {} only {} computed", cache.prompt, cache.forwarded);
+        println!("{what}: of a prompt of {} only {} computed", cache.prompt, cache.computed);
     }
     Ok(reply)
 }

@@ -7,7 +7,7 @@ fn main() -> Result<()> {
     for question in ["What is the capital of Portugal?", "And of France?"] {
         let answer = chat.ask(question)?;
         let usage = answer.reply.usage;
-        println!("{} [{} of {} tokens cached]", answer.text(), usage.reused, usage.prompt);
+        println!("{} [{} of {} tokens cached]", answer.text(), usage.cached, usage.prompt);
     }
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use std::io::{Write, stdout};
 
-use alloquy::core::prompt::Unit;
-use alloquy::core::tokenizer::{Piece, TokenId};
+use alloquy::core::prompt::PromptUnit;
+use alloquy::core::tokenizer::{TokenId, TokenizerInput};
 use alloquy::core::{Result, SamplingOptions};
-use alloquy::engine::{Cancel, Engine};
+use alloquy::engine::{CancelToken, Engine};
 use alloquy::inference::Sampler;
 use alloquy::onnx::OnnxEngine;
 
@@ -24,15 +24,15 @@ fn tell(engine: &dyn Engine, start: &str) -> Result<()> {
     let mut session = engine.open()?;
     let mut text = engine.tokenizer().detokenizer();
     let bos = model.bos.as_ref().map(|bos| bos.id);
-    let prompt = engine.tokenizer().encode(&[Piece::Text(start)])?;
+    let prompt = engine.tokenizer().encode(&[TokenizerInput::Text(start)])?;
     // The decoder hears the prompt too, so that it knows what a space in front of a word means.
     for &token in &prompt {
         print(&text.push(token)?);
     }
     let mut next: Vec<TokenId> = bos.into_iter().chain(prompt).collect();
-    while session.resident() + next.len() <= model.context_length {
-        let units: Vec<Unit> = next.iter().copied().map(Unit::Token).collect();
-        let token = sampler.sample(session.forward(&units, &Cancel::default())?)?;
+    while session.length() + next.len() <= model.context_length {
+        let units: Vec<PromptUnit> = next.iter().copied().map(PromptUnit::Token).collect();
+        let token = sampler.sample(session.forward(&units, &CancelToken::default())?)?;
         // A model of stories alone goes on with the next story after the end of one.
         if model.stop_tokens.contains(&token) || Some(token) == bos {
             break;

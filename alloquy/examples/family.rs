@@ -15,7 +15,7 @@ const FAMILY: &str = r#"{
     "channels": [{"name": "thinking", "start": "((", "end": "))"}],
     "calls": [{"start": "<<", "end": ">>", "syntax": "python"}],
     "stops": ["<user>"],
-    "placeholders": [{"kind": "image", "text": "<picture>"}]
+    "placeholders": [{"kind": "image", "text": "<image>"}]
 }"#;
 
 /// `<user>question<end>answer`, for a model that knows these control tokens.

@@ -3,7 +3,7 @@
 
 use alloquy::core::manager::NewConversation;
 use alloquy::core::query::Filter;
-use alloquy::cost::{PriceTable, Spending};
+use alloquy::cost::{Cost, PriceTable};
 use alloquy::prelude::*;
 
 fn main() -> Result<()> {
@@ -19,7 +19,7 @@ async fn host() -> Result<()> {
 
     let first = chat.send("What is the capital of Portugal?").await?;
     let again = chat.regenerate(TurnRequest::default().label("second try")).await?;
-    println!("{} / {} ({} tokens cached)", first.text(), again.text(), again.reply.usage.reused);
+    println!("{} / {} ({} tokens cached)", first.text(), again.text(), again.reply.usage.cached);
     if let Some(question) = first.answers() {
         let edited = chat.edit(question, "What is the capital of France?").await?;
         chat.label(edited.node, Some("france")).await?;
@@ -36,8 +36,8 @@ async fn host() -> Result<()> {
     chat.set_metadata("stars", 5).await?;
     print!("{}", chat.draw().await?);
     let prices = PriceTable::example();
-    println!("cost of an answer: {:?}", Spending::of(&first.nodes, &prices).total());
-    println!("cost of all: {:?}", Spending::of(chat.tree().await?.nodes(), &prices).total());
+    println!("cost of an answer: {:?}", Cost::of(&first.nodes, &prices).total());
+    println!("cost of all: {:?}", Cost::of(chat.tree().await?.nodes(), &prices).total());
 
     let about = Query::default().filter(Filter::equals("stars", 5));
     println!("{} listed", manager.list(&about).await?.conversations.len());

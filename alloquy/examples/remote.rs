@@ -22,7 +22,7 @@ impl ChatModel for Remote {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         request.sampling.validate()?;
-        if request.path.is_empty() || request.guidance.grammar.is_some() {
+        if request.path.is_empty() || request.output.grammar.is_some() {
             return Err(Error::new(ErrorKind::Unsupported, "the server takes messages and tools alone"));
         }
         let body = messages::write(Dialect::OpenAi, &Transcript::of(&request.preface, &request.path))?;

@@ -24,7 +24,7 @@ async fn tell(chat: &Conversation) -> Result<()> {
         }
         // Dropping the turn would throw the answer away; stopping it keeps what was said.
         if pieces == ENOUGH {
-            turn.stop();
+            turn.cancel();
         }
     }
     let reply = turn.finish().await?;

@@ -6,17 +6,17 @@
 //! # Ok::<(), alloquy::Error>(())
 //! ```
 //!
-//! [`Model::open`] does all that the command line `alloquy` does, by the same code: it finds the chat template, the family, the
-//! texts that end a reply, the sampling that the model's makers recommend, MLC's settings, and what happens when a conversation
-//! outgrows the context. Any folder with an ONNX export and its `tokenizer.json` will do. The examples below ask the
-//! [tiny model](Model::pocket) within this library, which needs no folder.
+//! [`Model::open`] opens any folder with an ONNX export and its `tokenizer.json`. It finds the chat template, the family, the
+//! texts that end a reply, the sampling that the model's authors recommend, MLC's settings, and the policy for a full context.
+//! The command line `alloquy` uses the same code. The examples below ask the built-in [tiny model](Model::pocket), which
+//! needs no folder.
 //!
 //! # Streaming
 //!
-//! [`ask`](Conversation::ask) blocks, in an async runtime and outside of one. [`send`](Conversation::send) returns a
-//! [`Turn`](core::Turn): await it for the whole answer, or take its pieces as they are written. It owns what it needs, so it goes
-//! into a task or a response; dropping it ends the reply, and what was said until then is kept. No runtime is needed: the
-//! library brings the threads that it works on.
+//! [`ask`](Conversation::ask) blocks the thread, also in an async runtime. [`send`](Conversation::send) returns a
+//! [`Turn`](core::Turn): await it for the whole reply, or read its events as they come. A turn borrows nothing, so it can move
+//! into a task or a response. Dropping it ends the reply and keeps the text generated so far. The library needs no async
+//! runtime; it has its own threads.
 //!
 //! ```
 //! use alloquy::core::Delta;
@@ -39,9 +39,10 @@
 //!
 //! # A tree that is never lost
 //!
-//! A conversation is a tree. Another answer, an edited question and a way back add branches and delete nothing, and what the
-//! model has computed of a beginning is not computed again. In a [store](open_store) it outlives the process: a [`Manager`]
-//! makes, finds and lists conversations there, offers [tools](core::Tool) and puts [middleware](core::middleware::Middleware) before the model.
+//! A conversation is a tree. Another answer, an edited question and a move of the head add branches and delete nothing, and
+//! branches share the cache of their common prefix. A [store](open_store) keeps conversations after the process ends. A
+//! [`Manager`] creates, finds and lists conversations in a store, offers [tools](core::Tool) to the model and runs
+//! [middleware](core::middleware::Middleware).
 //!
 //! ```
 //! use alloquy::prelude::*;
@@ -62,24 +63,25 @@
 //! # Ok::<(), alloquy::Error>(())
 //! ```
 //!
-//! # Answers in a form
+//! # Constrained replies
 //!
-//! With the feature `constraints` a reply is held to a [`Grammar`], token by token: a JSON Schema, a regular expression, a Lark
-//! grammar or a choice.
+//! With the feature `constraints` a [`Grammar`] constrains a reply token by token. It is a JSON Schema, a regular expression, a
+//! Lark grammar or a choice.
 //!
 //! ```
 //! use alloquy::prelude::*;
 //!
-//! let yes_or_no = Guidance::default().grammar(Grammar::Choice(vec!["yes".into(), "no".into()]));
-//! let answer = Model::pocket()?.ask(TurnRequest::from("Is 7 a prime number?").guidance(yes_or_no))?;
+//! let yes_or_no = OutputConstraints::default().grammar(Grammar::Choice(vec!["yes".into(), "no".into()]));
+//! let answer = Model::pocket()?.ask(TurnRequest::from("Is 7 a prime number?").output(yes_or_no))?;
 //! assert!(["yes", "no"].contains(&answer.text().as_str()));
 //! # Ok::<(), alloquy::Error>(())
 //! ```
 //!
 //! # Tools
 //!
-//! A tool is a function of a type that has a schema (feature `schemars`), or an implementation of [`Tool`]; servers of the
-//! Model Context Protocol bring theirs by the feature `mcp`. Whether a call runs a host may [decide](core::tool::Approval).
+//! A tool is a function whose argument has a schema (feature `schemars`), or an implementation of [`Tool`]. With the feature
+//! `mcp` a program offers the tools of servers of the Model Context Protocol. A program may [approve](core::tool::ToolApproval)
+//! each call before it runs.
 //!
 //! ```
 //! use alloquy::core::tool::TypedTool;
@@ -97,7 +99,7 @@
 //!
 //! # Images and audio
 //!
-//! A message has parts: texts, images, audio and video (feature `media`), for models that take them.
+//! A message has parts: texts, images, audio and video (feature `media`), for models that accept them.
 //!
 //! ```no_run
 //! use alloquy::prelude::*;
@@ -108,11 +110,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Never silent
+//! # Warnings
 //!
-//! What is not as its files or its caller want it is a value: [`Model::warnings`] says what was not found, has no effect or was
-//! replaced when the model was opened, and each reply lists what was not done as asked (`degradations`), what ended it
-//! (`finish`), and how much of its prompt was cached (`cache`).
+//! [`Model::warnings`] lists what was missing, had no effect or was replaced when the model was opened. Each reply lists the
+//! parts of its request that had no effect (`warnings`), the reason of its end (`finish`), and how much of its prompt was
+//! cached (`cache`).
 //!
 //! ```
 //! use alloquy::{ContextPolicy, Model};
@@ -130,30 +132,42 @@
 //! |---|---|---|
 //! | `onnx` | [`Model::open`]: models in ONNX files | yes |
 //! | `pocket` | [`Model::pocket`]: the tiny model, 4 MB | yes |
-//! | `constraints` | replies that keep to a [`Grammar`], and calls to their tools | yes |
-//! | `media` | images, audio and video, for models that take them | yes |
+//! | `constraints` | replies that follow a [`Grammar`], and calls that follow the schemas of their tools | yes |
+//! | `media` | images, audio and video, for models that accept them | yes |
 //! | `schemars` | [`TypedTool`](core::tool::TypedTool): tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
 //! | `mcp` | tools of servers of the Model Context Protocol | no |
-//! | `cuda`, `coreml`, `directml`, `webgpu` | what else computes | no |
+//! | `cuda`, `coreml`, `directml`, `webgpu` | execution providers besides the CPU | no |
 //!
-//! Without features there are conversations, stores in memory and in files, and models of a host's own: [`Model::of`] an engine,
-//! or anything that is a [`ChatModel`].
+//! Without features there are conversations, stores in memory and in files, and a program's own models: [`Model::of`] an
+//! engine, or any implementation of [`ChatModel`].
 //!
-//! # Beside other crates
+//! # Versions of dependencies
 //!
-//! Versions are ranges, so that a program may have the same crates for itself. Two need care: one build of SQLite is in a program
-//! (feature `sqlite`: `rusqlite` 0.38 to 0.41), and `ort` is pinned to one release candidate (feature `onnx`), since they break each
-//! other: a program that uses `ort` itself names the same one.
+//! Versions are ranges, so that a program may depend on the same crates. Two dependencies need care. A program links one build
+//! of SQLite (feature `sqlite`: `rusqlite` 0.38 to 0.41). `ort` is pinned to one release candidate (feature `onnx`), because
+//! candidates are incompatible with each other; a program that uses `ort` itself depends on the same one.
 //!
-//! # The crates within
+//! # Crates
 //!
-//! `docs/embedding.md` in the repository goes on from here: tenants, servers, middleware, models of one's own.
+//! Each module here is also a crate of its own:
 //!
-//! Each is a module here, and a crate of its own: [`core`] (messages, the tree, the turn, the traits), [`context`] (policies for a
-//! full context), [`cost`] (what replies took and cost), [`engine`] (the contracts of what generates tokens), [`formats`] (messages and conversations in the formats people have), [`inference`] (one model call, and the local decoder), [`templates`], [`processors`] (the families), [`media`], [`constraints`],
-//! [`model_files`], [`onnx`], [`storage`] and `mcp`.
+//! | module | contents |
+//! |---|---|
+//! | [`core`] | messages, the tree, the turn, and the traits |
+//! | [`context`] | policies for a full context |
+//! | [`cost`] | tokens and cost of replies |
+//! | [`engine`] | the traits of engines and decoders |
+//! | [`formats`] | messages and conversations in the formats of other programs |
+//! | [`inference`] | a model call, and the local decoder |
+//! | [`templates`], [`processors`] | chat templates, and the processors of model families |
+//! | [`media`], [`constraints`] | inputs of media models, and matchers of grammars |
+//! | [`model_files`], [`onnx`] | the files of a model, and ONNX Runtime |
+//! | [`storage`] | stores of conversations |
+//! | `mcp` | tools of the Model Context Protocol |
+//!
+//! `docs/embedding.md` in the repository continues with tenants, servers, middleware and models of your own.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod model;

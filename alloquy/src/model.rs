@@ -1,5 +1,6 @@
-//! A model that is ready to converse: what computes, its template, its family, its stops, how its makers want it sampled, and
-//! what becomes of conversations that outgrow its context. The command line opens models by this and nothing else.
+//! A model that is ready to converse: its engine, template, family, stops, sampling and policy for a full context.
+//!
+//! The command line opens models only through this module.
 
 mod builder;
 mod context;
@@ -22,7 +23,7 @@ use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::ToolChoice;
 use alloquy_core::prompt::PreparedPrompt;
-use alloquy_core::report::{CacheReport, Degradation, Score};
+use alloquy_core::report::{CacheReport, TextScore, Warning};
 use alloquy_core::{
     ChatModel, Conversation, Manager, Preface, ReplyStream, Request, Result, SamplingOptions, TurnReply,
     TurnRequest,
@@ -41,10 +42,10 @@ pub use warning::ModelWarning;
 
 use context::Fitting;
 
-/// A model that is ready to converse. Cheap to clone: clones share what computes and what is cached.
+/// A model that is ready to converse. It is cheap to clone: clones share the engine and the cache.
 ///
-/// It is a [`ChatModel`], so that everything takes it that takes one: a [`Manager`], a middleware, a host's own loop. Prompts
-/// that outgrow the context are made to fit first, as [`ContextPolicy`] says, and replies say so.
+/// A model is a [`ChatModel`], which a [`Manager`], middleware and a program's own loop accept. A prompt that is longer than the
+/// context is shortened by the [`ContextPolicy`], which the reply reports.
 ///
 /// ```
 /// # #[cfg(feature = "pocket")] {
@@ -63,10 +64,10 @@ pub struct Model {
 #[derive(Debug)]
 struct Parts {
     language_model: LanguageModel,
-    /// Where the template is from.
+    /// The origin of the template.
     template: String,
     family: String,
-    /// What holds where a request does not say otherwise, beside what the engine recommends.
+    /// The defaults of requests, before those that the engine recommends.
     sampling: SamplingOptions,
     tool_choice: Option<ToolChoice>,
     full_context: FullContext,
@@ -98,15 +99,15 @@ impl Model {
         Conversation::with_preface(self.clone(), preface)
     }
 
-    /// Asks one question and returns the whole answer; nothing of it is kept. It blocks the thread.
+    /// Asks one question and returns the whole answer. Blocks the thread, and keeps nothing.
     ///
     /// # Errors
-    /// As [`Conversation::ask`].
+    /// The same as those of [`Conversation::ask`].
     pub fn ask(&self, question: impl Into<TurnRequest>) -> Result<TurnReply> {
         self.conversation().ask(question)
     }
 
-    /// Asks one question and reads the answer as a value of a type; nothing of it is kept. It blocks the thread.
+    /// Asks one question and returns the answer as a value of a type. Blocks the thread, and keeps nothing.
     ///
     /// ```no_run
     /// use schemars::JsonSchema;
@@ -124,7 +125,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// As [`Conversation::ask_as`].
+    /// The same as those of [`Conversation::ask_as`].
     #[cfg(feature = "schemars")]
     pub fn ask_as<T: schemars::JsonSchema + serde::de::DeserializeOwned>(
         &self,
@@ -138,74 +139,74 @@ impl Model {
         Manager::builder(self.clone())
     }
 
-    /// Returns what the model says of itself.
+    /// Returns the information in the files of the model.
     pub fn info(&self) -> &ModelInfo {
         self.parts.language_model.model()
     }
 
-    /// Returns the language model within, for what only that does: scores, snapshots, statistics of its cache. What is set of
-    /// this model's sampling, its tool choice and its context policy it does not know: they are added to a request before.
+    /// Returns the inner language model, for snapshots and statistics of its cache.
+    ///
+    /// It ignores the sampling, the tool choice and the context policy of this model, which are applied to requests before.
     pub fn language_model(&self) -> &LanguageModel {
         &self.parts.language_model
     }
 
-    /// Returns where the chat template is from: a file of the model, a path, or the name of a known template.
+    /// Returns the origin of the chat template: a file of the model, a path, or the name of a known template.
     pub fn template(&self) -> &str {
         &self.parts.template
     }
 
-    /// Returns the name of the family, whose processor reads replies and writes calls.
+    /// Returns the name of the family, whose processor parses replies.
     pub fn family(&self) -> &str {
         &self.parts.family
     }
 
-    /// Returns how replies are sampled, and what ends them, where a request does not say otherwise: the stops of the family and
-    /// of the template are among them.
+    /// Returns the default sampling options of requests, which include the stops of the family and of the template.
     pub fn sampling(&self) -> SamplingOptions {
         self.parts.sampling.clone().or(&self.parts.language_model.sampling())
     }
 
-    /// Returns whether replies call tools where a request does not say so.
+    /// Returns the default tool choice of requests.
     pub fn tool_choice(&self) -> Option<&ToolChoice> {
         self.parts.tool_choice.as_ref()
     }
 
-    /// Returns what becomes of conversations that outgrow the context, with its numbers.
+    /// Returns the policy for conversations that are longer than the context, with its numbers.
     pub fn full_context(&self) -> &FullContext {
         &self.parts.full_context
     }
 
-    /// Returns what was not found, is ignored, or was replaced when the model was opened.
+    /// Returns what was missing, ignored or replaced when the model was opened.
     pub fn warnings(&self) -> &[ModelWarning] {
         &self.parts.warnings
     }
 
-    /// Returns how long opening took, phase by phase.
+    /// Returns how long each phase of opening took.
     pub fn load_timing(&self) -> &LoadTiming {
         &self.parts.load_timing
     }
 
-    /// Returns the name, the family, where the template is from, and the context on one line.
+    /// Returns the name, the family, the origin of the template and the context length in one line.
     pub fn summary(&self) -> String {
         description::summary(self.info(), self.family(), self.template())
     }
 
-    /// Returns a request as the model will see it, and what its prompt goes without because there is no room for it.
+    /// Returns a request as the model receives it, with the messages that fit, and warnings of the messages left out.
     ///
     /// # Errors
-    /// Those of the template, the processor and the tokenizer, those of the model where it summarises, and
+    /// Those of the template, the processor and the tokenizer, those of the model if it summarizes, and
     /// [`ErrorKind::ContextOverflow`](crate::ErrorKind::ContextOverflow) for a last question that is too long by itself.
-    pub async fn fitted(&self, request: Request) -> Result<(Request, Vec<Degradation>)> {
+    pub async fn fitted(&self, request: Request) -> Result<(Request, Vec<Warning>)> {
         self.parts.fitting.fitted(self.completed(request)).await
     }
 
-    /// Adds what holds where the request does not say otherwise.
+    /// Adds the defaults to a request.
     fn completed(&self, mut request: Request) -> Request {
         request.sampling = request.sampling.or(&self.parts.sampling);
         request
     }
 
-    /// The request as a reply to it will begin with it.
+    /// Returns the request whose prompt is the prefix of that of a later reply.
     async fn ahead(&self, request: Request) -> Result<Request> {
         self.parts.fitting.ahead(self.completed(request)).await
     }
@@ -219,14 +220,14 @@ impl ChatModel for Model {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let mut request = self.completed(request);
-        let guidance = &mut request.guidance;
-        if guidance.tool_choice.is_none() && guidance.grammar.is_none() {
-            guidance.tool_choice.clone_from(&self.parts.tool_choice);
+        let constraints = &mut request.output;
+        if constraints.tool_choice.is_none() && constraints.grammar.is_none() {
+            constraints.tool_choice.clone_from(&self.parts.tool_choice);
         }
         self.parts.fitting.reply(request, &self.parts.language_model).await
     }
 
-    /// Where a conversation outgrows the context and is summarised, a summary that is not known yet is made first, which blocks.
+    /// Blocks while the model summarizes, if the conversation is longer than the context and has no summary yet.
     fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
         let request = pollster::block_on(self.ahead(request.clone()))?;
         ChatModel::prompt(&self.parts.language_model, &request)
@@ -236,7 +237,7 @@ impl ChatModel for Model {
         self.parts.language_model.warm(self.ahead(request).await?).await
     }
 
-    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         ChatModel::score(&self.parts.language_model, self.ahead(request).await?, targets).await
     }
 }

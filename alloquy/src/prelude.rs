@@ -1,7 +1,7 @@
-//! What most programs use: `use alloquy::prelude::*;`.
+//! The items that most programs use: `use alloquy::prelude::*;`.
 
 pub use alloquy_core::grammar::Grammar;
-pub use alloquy_core::output::Guidance;
+pub use alloquy_core::output::OutputConstraints;
 pub use alloquy_core::report::FinishReason;
 pub use alloquy_core::{
     ChatModel, Content, Conversation, ConversationManager, Error, ErrorKind, Manager, Media, Message, Node,
@@ -9,7 +9,7 @@ pub use alloquy_core::{
     TurnReply, TurnRequest,
 };
 pub use alloquy_storage::open as open_store;
-/// The next piece of an answer, by `turn.next().await`.
+/// Has `next`, for the next event of a turn: `turn.next().await`.
 pub use futures::StreamExt;
 
 pub use crate::model::{Model, ModelBuilder};

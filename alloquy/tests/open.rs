@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use alloquy::core::report::Degradation;
+use alloquy::core::report::Warning;
 use alloquy::prelude::*;
 use alloquy::processors::Family;
 use alloquy::{ContextPolicy, ModelWarning};
@@ -32,7 +32,7 @@ mod pocket {
         let conversation = Model::pocket().unwrap().conversation();
         assert!(conversation.ask(QUESTION).unwrap().text().contains("Lisbon"));
         let again = conversation.ask("And of France?").unwrap();
-        assert!(again.reply.cache.unwrap().reused > 0, "the first turn is cached");
+        assert!(again.reply.cache.unwrap().cached > 0, "the first turn is cached");
     }
 
     #[tokio::test]
@@ -131,7 +131,7 @@ fn what_does_not_fit_is_left_out_wherever_the_model_goes() {
     let conversation = model.conversation();
     conversation.ask("The first question is long").unwrap();
     let second = conversation.ask("The second question").unwrap();
-    assert!(matches!(second.reply.degradations[..], [Degradation::HistoryShifted { dropped: 2, .. }]));
+    assert!(matches!(second.reply.warnings[..], [Warning::HistoryShifted { dropped: 2, .. }]));
     let messages = ["The first question is long", "Hello!", "The second question"];
     let path = vec![Message::user(messages[0]), Message::assistant(messages[1]), Message::user(messages[2])];
     let request = Request::new(Preface::default(), path);

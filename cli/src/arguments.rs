@@ -1,4 +1,4 @@
-//! The arguments that several commands share. What only one command takes stands in its own file.
+//! The arguments that several commands share. The arguments of a single command are in its own file.
 
 mod list;
 mod media;
@@ -23,7 +23,7 @@ pub(crate) use prompt::PromptArguments;
 pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;
 
-/// Which tools a model may ask for, and under which rules they run.
+/// Which tools a model may call, and under which rules they run.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Tools")]
@@ -38,7 +38,7 @@ pub(crate) struct ToolArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) mcp_url: Vec<String>,
 
-    /// Whether calls run: ask, always or never; where nobody can be asked, ask is never
+    /// Whether calls run: ask, always or never; ask is never without a terminal
     #[arg(long, value_enum, value_name = "WHEN", env = "ALLOQUY_APPROVE", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
 
@@ -46,7 +46,7 @@ pub(crate) struct ToolArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_TIMEOUT", value_parser = count::<u64>("tool-timeout"))]
     pub(crate) tool_timeout: Option<u64>,
 
-    /// Let the model ask for tools N times in a turn; 8 unless set
+    /// Let the model call tools N times in a turn; 8 unless set
     #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_ROUNDS", value_parser = count::<usize>("tool-rounds"))]
     pub(crate) tool_rounds: Option<usize>,
 }
@@ -55,12 +55,12 @@ pub(crate) struct ToolArguments {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Approve {
-    /// The person at the terminal says so of each.
+    /// The person at the terminal decides on each call.
     #[default]
     Ask,
-    /// Each does.
+    /// Every call runs.
     Always,
-    /// None does.
+    /// No call runs.
     Never,
 }
 
@@ -73,13 +73,13 @@ pub(crate) struct StoreArguments {
     #[arg(long, value_name = "URL", env = "ALLOQUY_STORE")]
     pub(crate) store: Option<String>,
 
-    /// Whose conversations; `local` unless set. Another owner sees none of them
+    /// The owner of the conversations; `local` unless set. Another owner sees none of them
     #[arg(long, value_name = "NAME", env = "ALLOQUY_OWNER")]
     pub(crate) owner: Option<Owner>,
 }
 
 impl StoreArguments {
-    /// Returns whose conversations are meant.
+    /// Returns the owner of the conversations.
     pub(crate) fn owner(&self) -> Owner {
         self.owner.clone().unwrap_or_else(Owner::local)
     }
@@ -105,18 +105,18 @@ pub(crate) struct HistoryArguments {
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Conversation")]
 pub(crate) struct SystemArguments {
-    /// Standing instructions of a new conversation
+    /// Instructions (system prompt) of a new conversation
     #[arg(short, long, value_name = "TEXT", env = "ALLOQUY_SYSTEM")]
     pub(crate) system: Option<String>,
 }
 
-/// What becomes of a conversation that outgrows the context.
+/// What happens to a conversation that exceeds the context.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Conversation")]
 pub(crate) struct ContextArguments {
-    /// What becomes of a conversation that no longer fits: error, drop (the oldest turns), shift (more of them at
-    /// once) or summarise; else as the model's mlc-chat-config.json says
+    /// What happens to a conversation that no longer fits: error, drop (the oldest turns), shift (more of them at
+    /// once) or summarise; as the model's mlc-chat-config.json says unless set
     #[arg(
         long,
         value_enum,
@@ -127,17 +127,17 @@ pub(crate) struct ContextArguments {
     pub(crate) context_policy: Option<ContextPolicy>,
 }
 
-/// What becomes of prompts that would not fit.
+/// What happens to prompts that would not fit.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ContextPolicy {
     /// They are refused.
     Error,
-    /// They go without as few of the oldest turns as possible.
+    /// As few of the oldest turns as possible are omitted.
     Drop,
-    /// They go without so many of the oldest turns that there is room for a while.
+    /// So many of the oldest turns are omitted that there is room for a while.
     Shift,
-    /// A summary by the model stands for the oldest turns.
+    /// A summary by the model replaces the oldest turns.
     #[value(alias = "summarize")]
     #[serde(alias = "summarize")]
     Summarise,
@@ -166,13 +166,13 @@ impl From<alloquy::ContextPolicy> for ContextPolicy {
 }
 
 impl SystemArguments {
-    /// Returns what stands before the first message of a new conversation.
+    /// Returns the preface of a new conversation.
     pub(crate) fn preface(&self) -> Preface {
         self.system.as_deref().map_or_else(Preface::default, Preface::system)
     }
 }
 
-/// Everything that may stand in the configuration file.
+/// Everything that the configuration file may set.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Settable {
@@ -213,15 +213,15 @@ pub(crate) struct Settable {
     pub(crate) history: HistoryArguments,
 }
 
-/// Which stored conversation is meant.
+/// Which stored conversation a command uses.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Conversation")]
 pub(crate) struct WhichConversation {
-    /// Go on with the conversation that was last updated
+    /// Continue the conversation that was last updated
     #[arg(short = 'c', long = "continue", conflicts_with = "conversation", env = "ALLOQUY_CONTINUE", value_parser = Switch::new())]
     pub(crate) last: bool,
 
-    /// Go on with this conversation
+    /// Continue this conversation
     #[arg(long, value_name = "ID", env = "ALLOQUY_CONVERSATION")]
     pub(crate) conversation: Option<ConversationId>,
 }

@@ -1,4 +1,4 @@
-//! The command line, and what each command does, a file each. A command reads its settings, opens what it needs, and prints.
+//! The command line and its commands, a file each. A command reads its settings, opens what it needs, and prints.
 
 pub(crate) mod ask;
 pub(crate) mod bench;
@@ -42,13 +42,13 @@ Examples:
   alloquy doctor                                   see whether everything is in place
   alloquy models ~/models                          see which models there are
   alloquy chat --model ~/models/qwen3-0.6b         talk
-  alloquy chat -c                                  go on where you left off
+  alloquy chat -c                                  continue the last conversation
   alloquy ask \"What is a monad?\"                   one answer, and nothing else, on standard output
   git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
   alloquy tree                                     see the branches of the last conversation
 
 Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
-(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers \
+(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's authors \
 recommend; `alloquy config show` prints each value with where it came from.
 
 Answers go to standard output, everything else to standard error.
@@ -102,7 +102,7 @@ impl Arguments {
     /// Reads the arguments of this process and where each came from.
     ///
     /// # Errors
-    /// What is wrong with them; help and the version count as errors too, as clap has it.
+    /// When an argument is wrong. Help and the version are errors too, as in clap.
     pub(crate) fn read() -> Result<(Self, Sources), clap::Error> {
         let matches = command().try_get_matches()?;
         Ok((Self::from_arg_matches(&matches)?, sources(&matches)))
@@ -137,20 +137,23 @@ const COMMON: [&str; 16] = [
     "mcp",
 ];
 
-/// Help shows the names of variables, not what is in them; and a number below zero is a value, whose error says what
-/// would have been valid, and no flag that nobody knows.
+/// Adjusts the arguments of a command and of its subcommands:
+///
+/// * Help shows the names of environment variables without their values.
+/// * `-h` hides rare flags of a command that has many.
+/// * A negative number is a value, not an unknown flag, so that its error names the valid range.
 fn adjusted(command: clap::Command) -> clap::Command {
     let has_many = command.get_arguments().count() > FEW;
-    let adjust = |argument: clap::Arg| {
+    let command = command.mut_args(|argument| {
         let takes_value = argument.get_action().takes_values();
         let is_common = argument.get_help_heading().is_none() || COMMON.contains(&argument.get_id().as_str());
         let argument = argument.hide_short_help(has_many && !is_common);
         argument.hide_env_values(true).allow_negative_numbers(takes_value)
-    };
-    command.mut_args(adjust).mut_subcommands(adjusted)
+    });
+    command.mut_subcommands(adjusted)
 }
 
-/// Where the given arguments came from, by their ids.
+/// Returns where the given arguments came from, by their ids.
 fn sources(matches: &ArgMatches) -> Sources {
     let mut sources = Sources::default();
     let mut next = Some(matches);
@@ -202,16 +205,16 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
     }
 }
 
-/// Writes traces to standard error: as much as `-v` asks for, or what `RUST_LOG` names.
+/// Writes traces to standard error, at the level of `-v` or of `RUST_LOG`.
 fn trace(verbose: u8) {
-    let asked = match verbose {
+    let level = match verbose {
         0 => "off",
         1 => "warn,alloquy=info",
         2 => "info,alloquy=debug",
         _ => "trace",
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(asked));
-    // Its colours would not pass the filter either.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    // `screen` would remove the colors anyway.
     let traces = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     traces.with_writer(screen::err).without_time().init();
 }

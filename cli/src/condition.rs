@@ -1,18 +1,18 @@
-//! What must hold of a conversation, as people write it: `title=Tea`, `score>=7`, `archived`, `!archived`.
+//! Conditions on conversations, as people write them: `title=Tea`, `score>=7`, `archived`, `!archived`.
 
 use std::ops::Bound;
 
-use alloquy::core::query::{Cursor, Filter, Scalar};
+use alloquy::core::query::{Filter, MetadataValue, PageCursor};
 use alloquy::core::{Error, ErrorKind, Query, Result};
 use clap::Args;
 use serde_json::Value;
 
 use crate::limits::count;
 
-/// Which of the conversations are meant.
+/// Which conversations are listed.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct QueryArguments {
-    /// Only conversations of whose metadata this holds: KEY=VALUE, KEY>=VALUE, KEY<VALUE, KEY or !KEY; may be repeated
+    /// Only conversations whose metadata match: KEY=VALUE, KEY>=VALUE, KEY<VALUE, KEY or !KEY; may be repeated
     #[arg(long = "where", value_name = "CONDITION", env = "ALLOQUY_WHERE")]
     conditions: Vec<String>,
 
@@ -20,9 +20,9 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_LIMIT", value_parser = count::<usize>("limit"))]
     limit: Option<usize>,
 
-    /// Go on where an earlier list of the same conditions ended
+    /// Continue after the end of an earlier list of the same conditions
     #[arg(long, value_name = "CURSOR", env = "ALLOQUY_AFTER")]
-    after: Option<Cursor>,
+    after: Option<PageCursor>,
 }
 
 impl QueryArguments {
@@ -32,8 +32,13 @@ impl QueryArguments {
         for condition in &self.conditions {
             query = query.filter(filter(condition)?);
         }
-        let query = self.limit.into_iter().fold(query, Query::limit);
-        Ok(self.after.iter().cloned().fold(query, Query::after))
+        if let Some(limit) = self.limit {
+            query = query.limit(limit);
+        }
+        if let Some(cursor) = &self.after {
+            query = query.after(cursor.clone());
+        }
+        Ok(query)
     }
 }
 
@@ -50,25 +55,26 @@ fn filter(text: &str) -> Result<Filter> {
 }
 
 fn compared(key: &str, rest: &str) -> Result<Filter> {
-    let range = |from, to| Filter::range(key, (from, to));
-    let after = |sign: &str| rest.strip_prefix(sign).map(scalar);
-    if let Some(value) = after(">=") {
-        return range(Bound::Included(value), Bound::Unbounded);
+    // The longer signs first: `>` begins `>=` as well.
+    if let Some(value) = rest.strip_prefix(">=") {
+        return Filter::range(key, (Bound::Included(scalar(value)), Bound::Unbounded));
     }
-    if let Some(value) = after("<=") {
-        return range(Bound::Unbounded, Bound::Included(value));
+    if let Some(value) = rest.strip_prefix("<=") {
+        return Filter::range(key, (Bound::Unbounded, Bound::Included(scalar(value))));
     }
-    match (after(">"), after("<")) {
-        (Some(value), _) => range(Bound::Excluded(value), Bound::Unbounded),
-        (_, Some(value)) => range(Bound::Unbounded, Bound::Excluded(value)),
-        _ => Ok(Filter::equals(key, scalar(rest.strip_prefix('=').unwrap_or(rest)))),
+    if let Some(value) = rest.strip_prefix('>') {
+        return Filter::range(key, (Bound::Excluded(scalar(value)), Bound::Unbounded));
     }
+    if let Some(value) = rest.strip_prefix('<') {
+        return Filter::range(key, (Bound::Unbounded, Bound::Excluded(scalar(value))));
+    }
+    Ok(Filter::equals(key, scalar(rest.strip_prefix('=').unwrap_or(rest))))
 }
 
-/// A number, a truth value or null as JSON has them, else a string; one in quotes is a string in any case.
-fn scalar(text: &str) -> Scalar {
+/// Reads a number, a boolean, null or a quoted string of JSON; anything else is a string as it is.
+fn scalar(text: &str) -> MetadataValue {
     let value: Option<Value> = serde_json::from_str(text).ok();
-    value.and_then(|value| Scalar::try_from(value).ok()).unwrap_or_else(|| Scalar::from(text))
+    value.and_then(|value| MetadataValue::try_from(value).ok()).unwrap_or_else(|| MetadataValue::from(text))
 }
 
 #[cfg(test)]
@@ -77,7 +83,8 @@ mod tests {
 
     #[test]
     fn conditions_are_read_as_they_are_written() {
-        let range = |bounds: (Bound<Scalar>, Bound<Scalar>)| Filter::range("n", bounds).unwrap();
+        let range =
+            |bounds: (Bound<MetadataValue>, Bound<MetadataValue>)| Filter::range("n", bounds).unwrap();
         let cases = [
             ("title=Tea", Filter::equals("title", "Tea")),
             ("n=7", Filter::equals("n", 7)),

@@ -1,4 +1,4 @@
-//! What every command is given, and how it prints its result.
+//! The context of every command, and how it prints its result.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use crate::screen;
 use crate::settings::Settings;
 use crate::visible::Rule;
 
-/// What every command is given.
+/// The context of every command.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) settings: Settings,

@@ -1,5 +1,5 @@
-//! The conversation that is meant: found by the arguments, and made when the first thing is said, so that
-//! looking leaves no trace.
+//! The current conversation: found by the arguments, and created with its first message, so that a chat without a message
+//! stores nothing.
 
 use alloquy::core::arguments::ProcessorArguments;
 use alloquy::core::manager::NewConversation;
@@ -19,12 +19,9 @@ impl WhichConversation {
     /// Returns the conversation that the arguments name, or `None` when they name none.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is nothing to go on with.
+    /// [`ErrorKind::NotFound`] when there is no conversation to continue.
     pub(crate) async fn find(&self, kept: &Kept) -> Result<Option<ConversationId>> {
-        match self.last {
-            true => last(kept).await.map(Some),
-            false => Ok(self.conversation.clone()),
-        }
+        if self.last { last(kept).await.map(Some) } else { Ok(self.conversation.clone()) }
     }
 
     /// Returns the conversation that the arguments name, or the last one when they name none.
@@ -41,34 +38,36 @@ impl WhichConversation {
 
 async fn last(kept: &Kept) -> Result<ConversationId> {
     let listed = kept.store.list(&kept.owner, &Query::default().limit(1)).await?.conversations;
-    let none =
-        || Error::new(ErrorKind::NotFound, "there is no conversation yet: begin one with `alloquy chat`");
-    listed.into_iter().next().map(|summary| summary.record.id).ok_or_else(none)
+    let Some(summary) = listed.into_iter().next() else {
+        let message = "there is no conversation yet: start one with `alloquy chat`";
+        return Err(Error::new(ErrorKind::NotFound, message));
+    };
+    Ok(summary.record.id)
 }
 
-/// A conversation keeps the instructions it began with; says so where others were given.
+/// Notes that a conversation keeps the instructions with which it was created, where others are given.
 async fn keep_instructions(chat: &Conversation, given: &Preface, notes: Notes) -> Result<()> {
     let kept = chat.record().await?.preface;
     if !given.messages.is_empty() && given.messages != kept.messages {
-        notes.say("this conversation keeps the instructions it began with; --system is for new ones");
+        notes.say("this conversation keeps its first instructions; --system is for new ones");
     }
     Ok(())
 }
 
-/// A conversation, or what one will be made of.
+/// A conversation that is stored, or will be stored with its first message.
 pub(crate) struct Current<'a> {
     manager: &'a Manager,
     state: State,
-    told: ProcessorArguments,
+    arguments: ProcessorArguments,
 }
 
 enum State {
     New(Box<NewConversation>),
-    Begun(Conversation),
+    Stored(Conversation),
 }
 
 impl<'a> Current<'a> {
-    /// Opens the conversation `id` if there is one; else one of that name, or of a new name, is made in time.
+    /// Opens the conversation `id` if it exists. Otherwise the first message creates one of that name, or of a new name.
     pub(crate) async fn open(
         manager: &'a Manager,
         id: Option<ConversationId>,
@@ -79,31 +78,31 @@ impl<'a> Current<'a> {
             None => State::New(Box::new(preface.into())),
             Some(id) => match manager.open(&id).await {
                 Ok(chat) => {
-                    notes.say(format_args!("going on with conversation {id}"));
+                    notes.say(format_args!("continuing conversation {id}"));
                     keep_instructions(&chat, &preface, notes).await?;
-                    State::Begun(chat)
+                    State::Stored(chat)
                 }
                 Err(error) if error.is_not_found() => {
-                    notes.say(format_args!("beginning conversation {id}"));
+                    notes.say(format_args!("starting conversation {id}"));
                     State::New(Box::new(NewConversation::from(preface).id(id)))
                 }
                 Err(error) => return Err(error),
             },
         };
-        Ok(Self { manager, state, told: ProcessorArguments::default() })
+        Ok(Self { manager, state, arguments: ProcessorArguments::default() })
     }
 
-    /// Sets what the model's processor is told in each turn.
-    pub(crate) fn telling(mut self, told: ProcessorArguments) -> Self {
-        self.told = told;
+    /// Sets the arguments of the model's processor for every turn.
+    pub(crate) fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments;
         self
     }
 
-    /// Returns the conversation, beginning it if need be.
+    /// Returns the conversation, which is created if it is new.
     pub(crate) async fn begin(&mut self, question: &str) -> Result<Conversation> {
         if let State::New(new) = &self.state {
             let new = NewConversation::clone(new).metadata("title", shortened(question, TITLE));
-            self.state = State::Begun(self.manager.create(new).await?);
+            self.state = State::Stored(self.manager.create(new).await?);
         }
         self.chat()
     }
@@ -114,13 +113,13 @@ impl<'a> Current<'a> {
     /// [`ErrorKind::Invalid`] when nothing was said yet.
     pub(crate) fn chat(&self) -> Result<Conversation> {
         match &self.state {
-            State::Begun(chat) => Ok(chat.clone().with_arguments(self.told.clone())),
+            State::Stored(chat) => Ok(chat.clone().with_arguments(self.arguments.clone())),
             State::New(_) => Err(Error::new(ErrorKind::Invalid, "nothing was said yet")),
         }
     }
 
-    /// Goes on with another conversation.
+    /// Continues with another conversation.
     pub(crate) fn replace(&mut self, chat: Conversation) {
-        self.state = State::Begun(chat);
+        self.state = State::Stored(chat);
     }
 }

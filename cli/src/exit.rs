@@ -1,4 +1,4 @@
-//! How the program ends when it does not end well: what it prints, and its exit code.
+//! Ends the program after a failure: what it prints, and its exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -12,10 +12,10 @@ use crate::screen;
 use crate::usage::WRONG_ARGUMENTS;
 use crate::visible::Rule;
 
-/// Prints what a person needs to know, and with `--json` an event, and returns the exit code.
+/// Prints the failure for a person, and with `--json` an event, and returns the exit code.
 pub(crate) fn report(failure: Failure, output: &Output) -> ExitCode {
     match failure {
-        // Whoever read our output has what they wanted, as with `| head`.
+        // The reader has what it wanted, as with `| head`.
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Failure::Output(error) => {
             let message = "standard output cannot be written";
@@ -23,11 +23,11 @@ pub(crate) fn report(failure: Failure, output: &Output) -> ExitCode {
             ExitCode::FAILURE
         }
         Failure::Error(error) => {
-            told(&error, output);
+            print_error(&error, output);
             ExitCode::FAILURE
         }
         Failure::Arguments(error) => {
-            told(&error, output);
+            print_error(&error, output);
             ExitCode::from(WRONG_ARGUMENTS)
         }
         Failure::Interrupted => ExitCode::from(INTERRUPTED),
@@ -35,10 +35,10 @@ pub(crate) fn report(failure: Failure, output: &Output) -> ExitCode {
     }
 }
 
-fn told(error: &Error, output: &Output) {
+fn print_error(error: &Error, output: &Output) {
     print(error);
     if output.json {
-        // Nobody may be listening there any more, which the exit code says as well.
+        // Standard output may be closed; the exit code says the same.
         let _ = Events::new(screen::out(Rule::Json), Loudness::Normal).error(error);
     }
 }

@@ -1,4 +1,4 @@
-//! Why a command did not succeed: one sentence, and what to do next.
+//! Failures of commands: one sentence, and what to do next.
 
 use std::io::{self, Write as _};
 
@@ -28,11 +28,8 @@ pub(crate) enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        // Nothing but Ctrl-C cancels here.
-        match error.is_cancelled() {
-            true => Failure::Interrupted,
-            false => Failure::Error(error),
-        }
+        // Only Ctrl-C cancels here.
+        if error.is_cancelled() { Failure::Interrupted } else { Failure::Error(error) }
     }
 }
 
@@ -55,11 +52,11 @@ pub(crate) fn print(error: &Error) {
     print_with(error, advice(error.kind()));
 }
 
-/// Prints an error of a chat that goes on.
+/// Prints an error of a chat that continues.
 pub(crate) fn print_in_chat(error: &Error) {
     let advice = match error.kind() {
         ErrorKind::ContextOverflow => {
-            Some("shorten the message, go back with /undo, or leave and begin another conversation")
+            Some("shorten the message, go back with /undo, or leave and start another conversation")
         }
         kind => advice(kind),
     };
@@ -68,12 +65,12 @@ pub(crate) fn print_in_chat(error: &Error) {
 
 fn print_with(error: &Error, advice: Option<&str>) {
     let help = advice.map(|advice| format!("  help: {advice}\n")).unwrap_or_default();
-    // Nobody may be listening there, which the exit code says as well.
+    // Standard error may be closed; the exit code says the same.
     let _ = write!(screen::err(), "error: {}\n{help}", one_line(error));
 }
 
-/// Returns an error with its causes on one line. They often repeat what stands before them: each is said once. Of a very
-/// long one, which quotes what it refuses, the middle is left out.
+/// Returns an error with its causes on one line. Causes often repeat the text before them: each is printed once. The middle
+/// of a very long error is left out.
 pub(crate) fn one_line(error: &Error) -> String {
     let mut sentence = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -93,7 +90,7 @@ pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::Backend => Some("`alloquy doctor` shows what is missing and what to do about it"),
         ErrorKind::ContextOverflow => Some(
-            "shorten the message, begin a new conversation, or leave its oldest messages out with --context-policy drop",
+            "shorten the message, start a new conversation, or leave its oldest messages out with --context-policy drop",
         ),
         ErrorKind::Corrupt => {
             Some("nothing was changed; put back a copy, or name another store with --store URL")

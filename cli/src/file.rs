@@ -1,13 +1,13 @@
-//! Files that a person names, read within bounds, and folders that are nobody else's. Knows no format.
+//! Reads files that a person names, up to a limit, and makes private folders. Knows no format.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// How long a text may be that says how something is done: a template, a schema, a grammar, prices, the configuration.
+/// How many bytes a template, a schema, a grammar, a table of prices or the configuration may have.
 pub(crate) const LONGEST: u64 = 16 << 20;
 
-/// Reads a regular file that is a text. A pipe that nobody writes to would be waited for, and a device may never end.
+/// Reads a regular file that is a text. A pipe without a writer would block, and a device may never end.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     check(&fs::metadata(path)?)?;
     let file = File::open(path)?;
@@ -39,7 +39,7 @@ fn too_long(bytes: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {bytes} bytes, and the limit is {LONGEST}"))
 }
 
-/// Makes a folder, and those above it that are not there, for its owner alone.
+/// Makes a folder that only its owner may read, and the missing ones above it.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -1,16 +1,16 @@
-//! The form that an answer must have, as the command line says it. Knows no model.
+//! The arguments that constrain an answer: its response format, its tool calls, its thinking. Knows no model.
 
 use std::path::{Path, PathBuf};
 
 use alloquy::ModelBuilder;
 use alloquy::core::grammar::Grammar;
-use alloquy::core::output::{Guidance, ParallelCalls, ToolChoice};
+use alloquy::core::output::{OutputConstraints, ParallelCalls, ToolChoice};
 use alloquy::core::{Error, ErrorKind, Result};
 use clap::{Args, ValueEnum};
 
 use crate::limits::count;
 
-/// The form of an answer.
+/// The response format of an answer.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
 pub(crate) struct FormArguments {
@@ -26,17 +26,17 @@ pub(crate) struct FormArguments {
     #[arg(long, value_name = "FILE", env = "ALLOQUY_LARK", conflicts_with_all = ["json_schema", "regex"])]
     lark: Option<PathBuf>,
 
-    /// The answer is this text, or another that is named likewise; may be repeated
+    /// The answer is this text, or another one given by this flag; may be repeated
     #[arg(long, value_name = "TEXT", env = "ALLOQUY_CHOICE", conflicts_with_all = ["json_schema", "regex", "lark"])]
     choice: Vec<String>,
 }
 
-/// What is demanded of an answer beside its form.
+/// The constraints of an answer beside its response format.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
 pub(crate) struct DemandArguments {
-    /// Whether the model calls tools: auto, none, required, the name of the one to call, or free, where
-    /// nothing checks what is called; free unless given, auto with the pocket model
+    /// Whether the model calls tools: auto, none, required, the name of the one to call, or free (calls are not constrained);
+    /// free unless set, auto with the built-in model
     #[arg(long, value_name = "CHOICE", env = "ALLOQUY_TOOL_CHOICE", value_parser = demanded)]
     tool_choice: Option<Demanded>,
 
@@ -64,7 +64,7 @@ enum Parallel {
     Forbidden,
 }
 
-/// What is said of calls.
+/// What is demanded of calls.
 #[derive(Clone, Debug)]
 enum Demanded {
     Free,
@@ -83,7 +83,7 @@ fn demanded(text: &str) -> Result<Demanded, std::convert::Infallible> {
 
 impl FormArguments {
     /// Reads the files that are named.
-    pub(crate) fn guidance(&self) -> Result<Guidance> {
+    pub(crate) fn output(&self) -> Result<OutputConstraints> {
         let grammar = match self {
             Self { json_schema: Some(file), .. } => Some(Grammar::JsonSchema(json(file)?)),
             Self { regex: Some(pattern), .. } => Some(Grammar::Regex(pattern.clone())),
@@ -91,12 +91,14 @@ impl FormArguments {
             Self { choice, .. } if !choice.is_empty() => Some(Grammar::Choice(choice.clone())),
             _ => None,
         };
-        Ok(grammar.map_or_else(Guidance::default, |grammar| Guidance::default().grammar(grammar)))
+        let mut constraints = OutputConstraints::default();
+        constraints.grammar = grammar;
+        Ok(constraints)
     }
 }
 
 impl DemandArguments {
-    /// Lets the model call what it likes, where that is demanded; else it has its usual way.
+    /// Turns the constraints of calls off, where that is demanded; otherwise the model's default applies.
     pub(crate) fn freeing(&self, builder: ModelBuilder) -> ModelBuilder {
         match &self.tool_choice {
             Some(Demanded::Free) => builder.tool_choice(None),
@@ -104,14 +106,14 @@ impl DemandArguments {
         }
     }
 
-    /// Adds what is demanded; where nothing is said of calls the model has its usual way.
-    pub(crate) fn added_to(&self, mut guidance: Guidance) -> Guidance {
-        guidance.tool_choice = match &self.tool_choice {
+    /// Adds what is demanded; where calls are not mentioned, the model's default applies.
+    pub(crate) fn added_to(&self, mut constraints: OutputConstraints) -> OutputConstraints {
+        constraints.tool_choice = match &self.tool_choice {
             Some(Demanded::Choice(choice)) => Some(choice.clone()),
             Some(Demanded::Free) | None => None,
         };
-        guidance.thinking_budget = self.thinking_budget;
-        guidance.parallel_calls(match self.parallel_calls {
+        constraints.thinking_budget = self.thinking_budget;
+        constraints.parallel_calls(match self.parallel_calls {
             Parallel::Allowed => ParallelCalls::Allowed,
             Parallel::Forbidden => ParallelCalls::Forbidden,
         })

@@ -1,4 +1,4 @@
-//! Ctrl-C: ends the answer that is being written, or the program when none is.
+//! Ctrl-C: interrupts the answer that is generated, or ends the program when there is none.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,11 +18,11 @@ enum Next {
     /// It ends the program.
     #[default]
     Leave,
-    /// It ends the answer that is about to begin.
+    /// It ends the answer that is about to start.
     Wait,
-    /// It ends this.
+    /// It ends the answer of this signal.
     Stop(StopSignal),
-    /// It was pressed once: nothing began yet that it could end. A second one ends the program.
+    /// It was pressed before the answer started. A second one ends the program.
     Asked,
 }
 
@@ -42,7 +42,8 @@ impl Interrupts {
         *self.next() = Next::Wait;
     }
 
-    /// Lets the next Ctrl-C end what `signal` ends, or ends it where it was pressed meanwhile; a second one ends the program.
+    /// Lets the next Ctrl-C end the answer of `signal`, or ends it now if Ctrl-C was pressed before; a second one ends the
+    /// program.
     pub(crate) fn end_with(&self, signal: StopSignal) {
         let mut next = self.next();
         if matches!(*next, Next::Asked) {
@@ -72,7 +73,7 @@ impl Interrupts {
     }
 
     fn next(&self) -> MutexGuard<'_, Next> {
-        // It is whole whatever happened to the thread that held the lock.
+        // It is valid even when the thread that held the lock panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,7 +84,8 @@ mod tests {
 
     #[test]
     fn the_first_interrupt_ends_the_answer() {
-        let (interrupts, signal) = (Interrupts::default(), StopSignal::default());
+        let interrupts = Interrupts::default();
+        let signal = StopSignal::default();
         interrupts.end_with(signal.clone());
         interrupts.interrupt();
         assert!(signal.is_stopped());
@@ -92,7 +94,8 @@ mod tests {
 
     #[test]
     fn an_interrupt_before_the_answer_ends_it_when_it_begins() {
-        let (interrupts, signal) = (Interrupts::default(), StopSignal::default());
+        let interrupts = Interrupts::default();
+        let signal = StopSignal::default();
         interrupts.expect();
         interrupts.interrupt();
         assert!(matches!(*interrupts.next(), Next::Asked), "the second one ends the program");

@@ -1,4 +1,4 @@
-//! Where conversations are kept: stores from settings.
+//! Opens the store of conversations that the settings name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub(crate) async fn kept(arguments: &StoreArguments) -> Result<Kept> {
     Ok(Kept { store, owner: arguments.owner() })
 }
 
-/// Opens the store that the arguments name, or the one in the user's data folder, for reading alone: nothing is made. Before
-/// the first conversation was kept, the data folder is as good as an empty store.
+/// Opens the store that the arguments name, or the one in the user's data folder, for reading only: nothing is created. A
+/// default store that does not exist yet is an empty one.
 pub(crate) async fn kept_for_reading(arguments: &StoreArguments) -> Result<Kept> {
     let store: Arc<dyn ConversationStore> = match &arguments.store {
         Some(url) => alloquy::open_store_for_reading(url).await?,
@@ -39,20 +39,22 @@ pub(crate) async fn kept_for_reading(arguments: &StoreArguments) -> Result<Kept>
 
 /// Opens a store for reading and says what is in it.
 pub(crate) async fn inspect_store(arguments: &StoreArguments) -> Result<String> {
-    let usual = || data_folder().map(|folder| default_store(&folder));
-    let named = arguments.store.clone().map_or_else(usual, Ok)?;
+    let url = match &arguments.store {
+        Some(url) => url.clone(),
+        None => default_store(&data_folder()?),
+    };
     let Kept { store, owner } = match kept_for_reading(arguments).await {
         Err(error) if error.is_not_found() => {
-            return Ok(format!("{named} does not exist yet; the first conversation makes it"));
+            return Ok(format!("{url} does not exist yet; the first conversation creates it"));
         }
         opened => opened?,
     };
     let count = store.count(&owner, &Query::default()).await?;
     let noun = if count == 1 { "conversation" } else { "conversations" };
-    Ok(format!("{named}, {count} {noun}"))
+    Ok(format!("{url}, {count} {noun}"))
 }
 
-/// Returns the URL of the store that is used unless another is named, and makes its folder.
+/// Returns the URL of the default store, and creates its folder.
 fn usual_store() -> Result<String> {
     let folder = data_folder()?;
     crate::file::make_private_folder(&folder).map_err(|source| {

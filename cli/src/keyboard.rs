@@ -1,10 +1,11 @@
-//! The keyboard of a chat: what is typed at any time is kept in order until somebody asks for it.
+//! The keyboard of a chat: keeps in order whatever is typed, until it is read.
 //!
-//! A line editor alone loses what arrives while it does not edit: the terminal is in its usual mode then, where Enter is a
-//! line feed, and the editor's own buffer ends with each line. So a thread reads the terminal all the time, in a mode in which
-//! every key is a byte, and the editor reads a pseudo-terminal that this thread writes to. While an answer is written, the
-//! thread keeps what is typed, but for Ctrl-C, Ctrl-Z and Ctrl-\, which act at once; a question that a person has to decide
-//! on is answered by what is typed after it was put, and by nothing that was typed before.
+//! A line editor alone loses what arrives while it does not edit. The terminal is in its usual mode then, where Enter is a
+//! line feed, and the editor drops its own buffer with each line. So a thread reads the terminal all the time, in a mode in
+//! which every key is a byte, and the editor reads a pseudo-terminal that this thread writes to.
+//!
+//! While an answer is generated, the thread keeps what is typed, except for Ctrl-C, Ctrl-Z and Ctrl-\, which act at once. A
+//! question to the person, such as whether a tool may run, is answered only by what is typed after it is shown.
 
 mod bytes;
 mod modes;
@@ -53,8 +54,13 @@ impl Keyboard {
         fcntl(&editor.master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
         let (wake, woken) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
-        let (modes, taker, redraw) = (Mutex::new(modes), Mutex::new(Taker::Nobody), AtomicBool::new(false));
-        let shared = Arc::new(Shared { terminal, modes, taker, wake, redraw });
+        let shared = Arc::new(Shared {
+            terminal,
+            modes: Mutex::new(modes),
+            taker: Mutex::new(Taker::None),
+            wake,
+            redraw: AtomicBool::new(false),
+        });
         let watch = Watch::start(Arc::clone(&shared))?;
         *in_use() = Some(Arc::clone(&shared));
         let typed = shared.take_over()?;
@@ -64,11 +70,11 @@ impl Keyboard {
         Ok(Self { shared, thread: Some(thread), _watch: watch })
     }
 
-    /// Runs what reads lines of standard input: it is given what was typed, and what is being typed.
+    /// Runs an editor that reads standard input: it gets what was typed before, and what is typed now.
     pub(crate) fn edit<T>(&self, edit: impl FnOnce() -> T) -> T {
         self.shared.give_to(Taker::Editor);
         let edited = edit();
-        self.shared.give_to(Taker::Nobody);
+        self.shared.give_to(Taker::None);
         edited
     }
 }
@@ -76,31 +82,35 @@ impl Keyboard {
 impl Drop for Keyboard {
     fn drop(&mut self) {
         restore(Unread::Left);
-        // Without a thread or a terminal there is nothing to put back, here and below.
+        // Without a thread or a terminal there is nothing to restore, here and below.
         let _ = self.shared.wake.shutdown(std::net::Shutdown::Both);
-        let _ = self.thread.take().map(JoinHandle::join);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
         let _ = dup2_stdin(&self.shared.terminal);
     }
 }
 
-/// Puts a question and returns the next line that is typed, `None` where no keyboard has taken the terminal; then nothing was put.
-/// The line is shown as it is typed. What was typed before is kept for the editor, and what still lies in the terminal is, too.
-pub(crate) fn answer(put: impl FnOnce()) -> Option<String> {
+/// Shows a question and returns the next line that is typed, which is echoed.
+///
+/// Returns `None` without showing the question where no keyboard has taken the terminal. What was typed before is kept for
+/// the editor, also what is still in the terminal's buffer.
+pub(crate) fn answer(show: impl FnOnce()) -> Option<String> {
     let shared = in_use().clone()?;
     let (sender, settled) = channel();
     shared.give_to(Taker::Settling(sender));
     // Where the terminal is gone, so is the sender.
     let _ = settled.recv();
-    put();
+    show();
     let (sender, receiver) = channel();
     shared.give_to(Taker::Question(sender));
     let answer = receiver.recv().unwrap_or_default();
-    shared.give_to(Taker::Nobody);
+    shared.give_to(Taker::None);
     Some(answer)
 }
 
-/// Forgets what was typed into standard input, where it is a terminal: it is no answer to what is asked now.
+/// Discards what was typed into standard input, where it is a terminal: it is no answer to the next question.
 pub(crate) fn forget_typed() {
-    // No terminal, nothing typed.
+    // Fails where standard input is no terminal: then nothing was typed.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
 }

@@ -1,6 +1,6 @@
-//! The numbers that flags, variables and keys of the configuration file take: the least and the greatest of each.
+//! The valid numbers of flags, variables and keys of the configuration file: the least and the greatest of each.
 //!
-//! Every parser of a number is made from this table, and a test finds numeric flags that are not in it. docs/cli.md shows it.
+//! Every parser of a number uses this table, and a test finds numeric flags that are not in it. docs/cli.md shows it.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const MANY: u64 = u32::MAX as u64;
 /// A week, in seconds.
 const WEEK: u64 = 604_800;
 
-/// What a flag takes; its key in the file is its name.
+/// The valid numbers of a flag; its key in the file is its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     pub(crate) key: &'static str,
@@ -105,13 +105,12 @@ pub(crate) fn number(
 
 /// Reads a whole number within its limits.
 pub(crate) fn read_count<N: TryFrom<u64>>(key: &str, text: &str) -> Result<N, String> {
-    let expected = || expected(key);
-    let value: u64 = text.trim().parse().map_err(|_| expected())?;
+    let value: u64 = text.trim().parse().map_err(|_| expected(key))?;
     if !of(key).is_some_and(|range| range.has_whole(value)) {
-        return Err(expected());
+        return Err(expected(key));
     }
-    // A number may be valid and too much for this machine's integers.
-    N::try_from(value).map_err(|_| expected())
+    // A valid number may be too large for this machine's integers.
+    N::try_from(value).map_err(|_| expected(key))
 }
 
 /// Reads a number within its limits.
@@ -125,11 +124,11 @@ pub(crate) fn check(key: &str, value: &Value) -> Result<(), String> {
     let (Some(range), Value::Number(number)) = (of(key), value) else {
         return Ok(());
     };
-    let is_valid = match (range.is_whole(), number.as_u64()) {
-        (true, Some(whole)) => range.has_whole(whole),
-        // What is no whole number is told of by its type.
-        (true, None) => true,
-        (false, _) => number.as_f64().is_some_and(|number| range.has(number)),
+    let is_valid = if range.is_whole() {
+        // The type of the key refuses what is no whole number.
+        number.as_u64().is_none_or(|whole| range.has_whole(whole))
+    } else {
+        number.as_f64().is_some_and(|number| range.has(number))
     };
     if is_valid { Ok(()) } else { Err(expected(key)) }
 }
@@ -152,7 +151,7 @@ impl Range {
         }
     }
 
-    /// No comparison holds of what is not a number, so that is in no range.
+    /// Says whether the range has a number; NaN is in no range.
     fn has(self, value: f64) -> bool {
         match self {
             Self::Number(least, greatest) => least <= value && value <= greatest,

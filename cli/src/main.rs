@@ -1,4 +1,4 @@
-//! The command line of Alloquy: choose, wire, print.
+//! The command line of Alloquy: reads arguments, opens a model and a store, and prints.
 
 mod arguments;
 mod commands;

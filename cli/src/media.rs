@@ -1,4 +1,4 @@
-//! Media on the command line: files that a person names, and those that a document names inside of one folder.
+//! Media on the command line: files that a person names, and files that a document names inside one folder.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use alloquy::formats::messages::{MediaReference, MediaRules, MediaSource};
 use alloquy::storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-/// Pictures and sounds that stand before a text, in the order in which they are named.
+/// Images and audio clips before a text, in the order in which they are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaArguments(Vec<(MediaKind, PathBuf)>);
 
@@ -24,12 +24,12 @@ const FLAGS: [Flag; 2] = [
     Flag {
         kind: MediaKind::Image,
         variable: "ALLOQUY_IMAGE",
-        help: "Show the model this picture before the text; may be repeated",
+        help: "Send this image before the text; may be repeated",
     },
     Flag {
         kind: MediaKind::Audio,
         variable: "ALLOQUY_AUDIO",
-        help: "Let the model hear this sound before the text; may be repeated. Pictures and sounds keep their order",
+        help: "Send this audio clip before the text; may be repeated. Images and audio clips keep their order",
     },
 ];
 
@@ -101,14 +101,16 @@ fn is_address(file: &Path) -> bool {
     file.to_str().is_some_and(|name| name.contains("://"))
 }
 
-/// What a person says: media first, then the text, where there is one.
+/// Returns the message of a person: media first, then the text, where there is one.
 pub(crate) fn said(attached: Vec<Part>, text: String) -> Message {
-    let text = Some(text).filter(|text| attached.is_empty() || !text.is_empty());
-    let parts = attached.into_iter().chain(text.map(|text| Content::Text(text).into()));
-    Message::new(Role::User, parts.collect())
+    let mut parts = attached;
+    if parts.is_empty() || !text.is_empty() {
+        parts.push(Content::Text(text).into());
+    }
+    Message::new(Role::User, parts)
 }
 
-/// Says whether a model takes media and its template has a place for them, before somebody's question depends on it.
+/// Checks that a model accepts media and that its template has a place for them, before a question depends on it.
 pub(crate) fn check(model: &Model, attached: &[Part]) -> Result<()> {
     if attached.is_empty() {
         return Ok(());
@@ -146,18 +148,16 @@ impl DocumentMedia {
 
 impl MediaSource for DocumentMedia {
     fn fetch(&self, kind: MediaKind, reference: MediaReference<'_>) -> Result<Media> {
-        let refused = |what: &str| {
-            Err(Error::new(ErrorKind::Unsupported, format!("the {kind} is {reference}, {what}")))
-        };
-        match (reference, &self.0) {
-            (MediaReference::Path(path), Some(folder)) => folder.read(kind, path),
+        let reason = match (reference, &self.0) {
+            (MediaReference::Path(path), Some(folder)) => return folder.read(kind, path),
             (MediaReference::Path(_), None) => {
-                refused("which is not read: name the folder that it may come from with --media-root DIR")
+                "which is not read: name the folder that it may come from with --media-root DIR"
             }
-            (MediaReference::Url(_), _) => refused(
-                "which is not fetched: download it, name its path in the document and the folder with --media-root DIR",
-            ),
-        }
+            (MediaReference::Url(_), _) => {
+                "which is not fetched: download it, name its path in the document and the folder with --media-root DIR"
+            }
+        };
+        Err(Error::new(ErrorKind::Unsupported, format!("the {kind} is {reference}, {reason}")))
     }
 }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_and_sounds_keep_their_order() {
+    fn images_and_audio_keep_their_order() {
         let MediaArguments(named) = read(&["--image", "a", "--audio=b", "--image", "c"]);
         let named: Vec<_> =
             named.iter().map(|(kind, file)| (kind.as_str(), file.to_str().unwrap())).collect();
@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn media_stand_before_the_text() {
-        let picture = || vec![Part::from(Content::Image(Media::new("image/png", vec![1])))];
+        let image = || vec![Part::from(Content::Image(Media::new("image/png", vec![1])))];
         let kinds =
             |message: Message| message.parts.iter().map(|part| part.content.media_kind()).collect::<Vec<_>>();
-        assert_eq!(kinds(said(picture(), "What?".into())), [Some(MediaKind::Image), None]);
-        assert_eq!(kinds(said(picture(), String::new())), [Some(MediaKind::Image)]);
+        assert_eq!(kinds(said(image(), "What?".into())), [Some(MediaKind::Image), None]);
+        assert_eq!(kinds(said(image(), String::new())), [Some(MediaKind::Image)]);
         assert_eq!(said(Vec::new(), "Hi".into()), Message::user("Hi"));
     }
 

@@ -4,7 +4,7 @@ use alloquy::core::{Error, ErrorKind, Message, Preface, Request, Result};
 use alloquy::formats::messages::{self, Dialect, MediaRules, Transcript};
 use serde_json::Value;
 
-/// What messages look like.
+/// An example of messages, for errors.
 const SHAPE: &str = r#"[{"role": "user", "content": "Hello"}]"#;
 
 /// Reads a dialect's name.
@@ -12,8 +12,8 @@ pub(crate) fn dialect(name: &str) -> Result<Dialect> {
     name.parse()
 }
 
-/// Reads what the model is to be asked: messages, and where the dialect has them instructions, tools and variables of
-/// the template. The messages of `preface` come first.
+/// Reads a request: messages, and where the dialect has them instructions, tools and variables of the template. The
+/// messages of `preface` come first.
 ///
 /// # Errors
 /// Those of [`messages::read_text`]; without a dialect [`ErrorKind::Invalid`] for what is neither OpenAI's nor stored,
@@ -47,21 +47,21 @@ pub(crate) fn question(
     Ok(request)
 }
 
-/// Stored messages have `parts`, and no `content`.
+/// Reads OpenAI's messages or stored ones; the latter have `parts`, and no `content`.
 fn usual(text: &str, rules: &MediaRules<'_>) -> Result<Transcript> {
     let document: Value = serde_json::from_str(text).map_err(|source| {
         let message = format!("standard input is no JSON, such as {SHAPE}; --from names a dialect");
         Error::new(ErrorKind::Invalid, message).with_source(source)
     })?;
     let messages = document.as_array().map(Vec::as_slice).unwrap_or_default();
-    match messages.iter().any(|message| message.get("parts").is_some()) {
-        true => stored(document).map(Transcript::new),
-        false => messages::read(Dialect::OpenAi, &document, rules).map_err(|error| {
-            error.context(format_args!(
-                "standard input is no conversation of OpenAI's, such as {SHAPE}; --from names another dialect"
-            ))
-        }),
+    if messages.iter().any(|message| message.get("parts").is_some()) {
+        return stored(document).map(Transcript::new);
     }
+    messages::read(Dialect::OpenAi, &document, rules).map_err(|error| {
+        error.context(format_args!(
+            "standard input is no conversation of OpenAI's, such as {SHAPE}; --from names another dialect"
+        ))
+    })
 }
 
 fn stored(document: Value) -> Result<Vec<Message>> {

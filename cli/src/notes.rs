@@ -1,9 +1,9 @@
-//! What is said beside an answer, on standard error. Never on standard output.
+//! Notes beside an answer, on standard error. Never on standard output.
 
 use std::fmt::Display;
 use std::io::Write as _;
 
-use alloquy::core::query::Cursor;
+use alloquy::core::query::PageCursor;
 use alloquy::core::store::DamagedConversation;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
@@ -22,23 +22,23 @@ pub(crate) struct Output {
     #[arg(short, long, global = true, env = "ALLOQUY_QUIET", value_parser = Switch::new())]
     pub(crate) quiet: bool,
 
-    /// Say what each answer took, and trace what happens (-vv: in detail)
+    /// Print the tokens and the time of each answer, and trace what happens (-vv: in detail)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, env = "ALLOQUY_VERBOSE")]
     pub(crate) verbose: u8,
 }
 
-/// How much is said beside an answer.
+/// How many notes are printed beside an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Loudness {
     /// Errors only.
     Quiet,
-    /// What a person would miss otherwise.
+    /// Notes that a person needs.
     Normal,
-    /// How each answer came about, too.
+    /// The tokens and the time of each answer, too.
     Verbose,
 }
 
-/// Says things beside an answer.
+/// Prints notes beside an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notes {
     loudness: Loudness,
@@ -46,17 +46,19 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Says as much as the arguments ask for.
+    /// Creates notes of the loudness that the arguments set.
     pub(crate) fn new(output: &Output) -> Self {
-        let loudness = match (output.quiet, output.verbose) {
-            (true, _) => Loudness::Quiet,
-            (false, 0) => Loudness::Normal,
-            (false, _) => Loudness::Verbose,
+        let loudness = if output.quiet {
+            Loudness::Quiet
+        } else if output.verbose == 0 {
+            Loudness::Normal
+        } else {
+            Loudness::Verbose
         };
         Self { loudness, style: Style::of_err() }
     }
 
-    /// Returns how much is said.
+    /// Returns how much is printed.
     pub(crate) fn loudness(self) -> Loudness {
         self.loudness
     }
@@ -73,18 +75,18 @@ impl Notes {
         }
     }
 
-    /// Says how an answer goes on that was cut short.
-    pub(crate) fn more(self, next: Option<&Cursor>) {
+    /// Notes how to list the rest of an incomplete list.
+    pub(crate) fn more(self, next: Option<&PageCursor>) {
         if let Some(next) = next {
             self.say(format_args!("there is more: --after {next}"));
         }
     }
 
-    /// Says a line unless the caller wants it quiet.
+    /// Prints a note on one line, unless `--quiet` is set.
     pub(crate) fn say(self, note: impl Display) {
         if self.loudness >= Loudness::Normal {
             let mut err = screen::err();
-            // Nobody may be listening there, which is not worth an error.
+            // Standard error may be closed, which is not worth an error.
             let _ = err.styled(self.style, &bounded(&note.to_string())).and_then(|()| err.write_all(b"\n"));
         }
     }

@@ -1,5 +1,4 @@
-//! Models from settings: which one is meant, how it is opened, and what a person should know of it. Wires nothing: what is not
-//! set here the library chooses.
+//! Opens models from settings, and notes what a person should know of them. What is not set here the library chooses.
 
 use std::path::Path;
 
@@ -11,13 +10,13 @@ use crate::arguments::{ModelArguments, OptimizationLevel, Waiting, names};
 use crate::notes::Notes;
 use crate::progress::Progress;
 
-/// What computes unless another provider is named.
+/// The provider that computes unless another is named.
 pub(crate) const PROVIDER: &str = "cpu";
 
 /// How far graphs are rewritten unless another level is named.
 pub(crate) const OPTIMIZATION: OptimizationLevel = OptimizationLevel::All;
 
-/// What names the model within the program; a folder of that name is `./pocket`.
+/// The name of the built-in model; a folder of that name is `./pocket`.
 pub(crate) const POCKET: &str = "pocket";
 
 /// Loads the model for conversations.
@@ -25,18 +24,18 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     opened(builder(arguments, notes)?, notes)
 }
 
-/// Loads what is set, and says what became of the graph cache.
+/// Loads a model, and notes how the graph cache was used.
 pub(crate) fn opened(builder: ModelBuilder, notes: Notes) -> Result<Model> {
     let model = builder.build()?;
     for warning in model.warnings() {
-        if let ModelWarning::GraphCache(told) = warning {
-            notes.say(told);
+        if let ModelWarning::GraphCache(outcome) = warning {
+            notes.say(outcome);
         }
     }
     Ok(model)
 }
 
-/// Sets what the arguments say of a model, and shows from then on that something is going on.
+/// Configures a model by the arguments, and shows the progress of loading it.
 pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelBuilder> {
     let mut builder = named(arguments.model.as_deref(), notes)?;
     let progress = Progress::new(notes);
@@ -72,7 +71,7 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
     Ok(builder)
 }
 
-/// Takes the folder that is named, or the model within the program.
+/// Returns the builder of the folder that is named, or of the built-in model.
 fn named(path: Option<&Path>, notes: Notes) -> Result<ModelBuilder> {
     if let Some(path) = path.filter(|path| !is_pocket(path)) {
         return Ok(Model::builder(path));
@@ -80,9 +79,9 @@ fn named(path: Option<&Path>, notes: Notes) -> Result<ModelBuilder> {
     let builder = pocket()?;
     if path.is_none() {
         notes.say(
-            "no model is named, so the tiny one within this program answers: it knows a closed world and is often wrong outside \
-             of it. --model DIR, ALLOQUY_MODEL or `model` in the configuration file name a real one; `alloquy models` lists \
-             those found",
+            "no model is named, so the built-in one answers: it knows a closed world and is often wrong outside of it. \
+             --model DIR, ALLOQUY_MODEL or `model` in the configuration file name a real one; `alloquy models` lists those \
+             found",
         );
     }
     Ok(builder)
@@ -102,7 +101,7 @@ fn pocket() -> Result<ModelBuilder> {
     Err(absent())
 }
 
-/// Describes the model within the program; `None` for a program without it.
+/// Describes the built-in model; `None` for a program without it.
 pub(crate) fn describe_pocket() -> Option<Result<ModelDescription>> {
     #[cfg(feature = "pocket")]
     return Some(ModelDescription::pocket());
@@ -110,14 +109,14 @@ pub(crate) fn describe_pocket() -> Option<Result<ModelDescription>> {
     return None;
 }
 
-/// There is none within this program.
+/// Creates the error of a program without a built-in model.
 fn absent() -> Error {
     let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
                    `alloquy models` lists those found";
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Reads the description files of a model as it is named: the one within the program, or a folder.
+/// Reads the description files of a model: of the built-in one, or of a folder.
 pub(crate) fn describe(path: Option<&Path>) -> Result<ModelDescription> {
     match path {
         Some(path) if !is_pocket(path) => ModelDescription::read(path),
@@ -125,12 +124,12 @@ pub(crate) fn describe(path: Option<&Path>) -> Result<ModelDescription> {
     }
 }
 
-/// Says which model this is, and what a person should know of it.
+/// Notes which model this is, and what a person should know of it.
 pub(crate) fn introduce(model: &Model, notes: Notes) {
     notes.say(model.summary());
     for warning in model.warnings() {
         match warning {
-            // The one was said when it was loaded, the other is said with each reply.
+            // The first was noted when the model was loaded, the second is noted with each reply.
             ModelWarning::GraphCache(_) | ModelWarning::Degraded(_) => {}
             ModelWarning::DialectIgnored { origin } => {
                 notes.say(format_args!("{origin}: no Jinja template, so --template-dialect has no effect"));
@@ -143,7 +142,7 @@ pub(crate) fn introduce(model: &Model, notes: Notes) {
     }
 }
 
-impl From<Waiting> for alloquy::onnx::Waiting {
+impl From<Waiting> for alloquy::onnx::ThreadWaiting {
     fn from(waiting: Waiting) -> Self {
         match waiting {
             Waiting::Brief => Self::Brief,

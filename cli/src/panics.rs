@@ -1,4 +1,4 @@
-//! What is shown of a panic: its words may be a tool's or a model's, so they pass the filter of the screen like all else.
+//! Prints panics. Their text may come from a tool or a model, so it is filtered like all other output.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -9,7 +9,7 @@ use std::thread;
 use crate::screen;
 use crate::visible::bounded;
 
-/// Shows panics from now on through the filter, in the words in which the standard library would.
+/// Filters panics from now on; they are worded as by the standard library.
 pub(crate) fn filter() {
     set_hook(Box::new(show));
 }
@@ -20,7 +20,7 @@ fn show(panic: &PanicHookInfo<'_>) {
     let trace = Backtrace::capture();
     let shown = sentence(thread.name(), place.as_deref(), panic.payload());
     let mut err = screen::err();
-    // Nobody may be listening there, here and below.
+    // Standard error may be closed, here and below.
     let _ = err.write_all(shown.as_bytes());
     let _ = match trace.status() {
         BacktraceStatus::Captured => writeln!(err, "stack backtrace:\n{trace}"),
@@ -28,11 +28,12 @@ fn show(panic: &PanicHookInfo<'_>) {
     };
 }
 
-/// What is written of a panic, before the filter.
+/// Returns the text of a panic, before it is filtered.
 fn sentence(thread: Option<&str>, place: Option<&str>, payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    let (thread, place) = (thread.unwrap_or("<unnamed>"), place.unwrap_or("an unknown place"));
+    let thread = thread.unwrap_or("<unnamed>");
+    let place = place.unwrap_or("an unknown place");
     format!("thread \"{thread}\" panicked at {place}:\n{}\n", bounded(text.unwrap_or("it does not say why")))
 }
 

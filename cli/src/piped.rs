@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, stdin};
 
 use alloquy::core::{Error, ErrorKind, Result};
 
-/// Reads what is piped in, or `None` when nothing is, or a person sits there.
+/// Reads what is piped in; `None` for nothing, and for a terminal.
 pub(crate) fn piped() -> Result<Option<String>> {
     if stdin().is_terminal() {
         return Ok(None);

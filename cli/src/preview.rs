@@ -1,8 +1,8 @@
-//! The beginning of a text, on one line.
+//! Shortens a text to one line.
 
 use alloquy::core::Message;
 
-/// Returns the beginning of `text` on one line of at most `width` characters; `…` stands for what is left out.
+/// Returns the start of `text` on one line of at most `width` characters; `…` replaces the rest.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     Message::user(text).preview(width)
 }

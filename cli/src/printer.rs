@@ -1,4 +1,4 @@
-//! What happens in a turn, on standard output: the answer as text, or events as JSON, one a line.
+//! Prints turns on standard output: the answer as text, or events as JSON, one a line.
 
 mod choice;
 mod events;
@@ -14,10 +14,10 @@ pub(crate) use choice::printer;
 pub(crate) use events::Events;
 #[cfg(test)]
 pub(crate) use text::Text;
-pub(crate) use text::{LineEnd, degradation};
+pub(crate) use text::{LineEnd, warning};
 pub(crate) use turns::take;
 
-/// Prints what happens in a turn.
+/// Prints a turn.
 pub(crate) trait Printer {
     /// Prints a piece of an answer.
     fn delta(&mut self, delta: &Delta) -> io::Result<()>;
@@ -31,12 +31,12 @@ pub(crate) trait Printer {
     /// Prints the end of a turn.
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()>;
 
-    /// Ends the line of an answer that ends in an error, so that the error begins one.
+    /// Ends the line of an answer that ends in an error, so that the error starts a line of its own.
     fn broken(&mut self) -> io::Result<()>;
 
-    /// Prints what went wrong, for programs; people read it on standard error.
+    /// Prints an error for programs; people read it on standard error.
     fn error(&mut self, error: &Error) -> io::Result<()>;
 
-    /// Prints what a person asked to see: as text, or as a JSON object under `name`.
+    /// Prints the result of a command: as text, or as a JSON object with the event `name`.
     fn show(&mut self, name: &str, text: &str, value: Value) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! What takes long, on standard error: a line that moves on a terminal, plain lines elsewhere.
+//! Shows progress on standard error: a moving line on a terminal, plain lines elsewhere.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::notes::{Loudness, Notes};
 use crate::screen;
 use crate::visible::on_one_line;
 
-/// Shows that something is going on, until it is dropped.
+/// Shows the current step, until it is dropped.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// On a terminal.
@@ -19,7 +19,7 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// Starts showing; nothing is shown when the caller wants it quiet.
+    /// Starts showing steps; with `--quiet` nothing is shown.
     pub(crate) fn new(notes: Notes) -> Self {
         if !screen::is_err_a_terminal() || notes.loudness() == Loudness::Quiet {
             return Progress::Lines(notes);
@@ -29,21 +29,21 @@ impl Progress {
         Progress::Moving(bar)
     }
 
-    /// Starts showing how much of `size` is done; in a log, that is said no more often than every few seconds.
+    /// Starts showing how much of `size` is done; in a log, every few seconds at most.
     pub(crate) fn of(notes: Notes, size: usize) -> Counted {
         let is_shown = screen::is_err_a_terminal() && notes.loudness() != Loudness::Quiet;
         let bar = ProgressBar::with_draw_target(Some(size as u64), ProgressDrawTarget::hidden());
         if is_shown {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(20));
         }
-        // One that is not valid is a mistake here, and the usual one shows as much.
+        // The template is valid; if it were not, the default style would do.
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % in {elapsed}, {eta} left") {
             bar.set_style(style);
         }
-        Counted { bar, log: (!is_shown).then_some(notes), said: Instant::now() }
+        Counted { bar, log: (!is_shown).then_some(notes), noted: Instant::now() }
     }
 
-    /// Shows what is going on now.
+    /// Shows the current step.
     pub(crate) fn step(&self, what: impl Into<Cow<'static, str>>) {
         let what: Cow<'static, str> = what.into();
         match self {
@@ -57,22 +57,24 @@ impl Progress {
 #[derive(Debug)]
 pub(crate) struct Counted {
     bar: ProgressBar,
-    /// Where there is no terminal to show a bar on.
+    /// The log, where there is no terminal for a bar.
     log: Option<Notes>,
-    said: Instant,
+    noted: Instant,
 }
 
-/// How often a log is told.
-const OFTEN: Duration = Duration::from_secs(5);
+/// The time between two lines in a log.
+const INTERVAL: Duration = Duration::from_secs(5);
 
 impl Counted {
     /// Shows that so much is done.
     pub(crate) fn advance_to(&mut self, done: usize) {
         self.bar.set_position(done as u64);
-        if let Some(notes) = self.log.filter(|_| self.said.elapsed() >= OFTEN) {
+        if let Some(notes) = self.log
+            && self.noted.elapsed() >= INTERVAL
+        {
             let percent = done as u64 * 100 / self.bar.length().unwrap_or_default().max(1);
             notes.say(format_args!("{percent} % done"));
-            self.said = Instant::now();
+            self.noted = Instant::now();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The conversation at the keyboard, or in a pipe: a line is said, or is a command.
+//! The loop of a chat: each line of the keyboard or of a pipe is a message or a command.
 
 mod command;
 mod lines;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use alloquy::Model;
 use alloquy::core::media::MediaKind;
-use alloquy::core::output::Guidance;
+use alloquy::core::output::OutputConstraints;
 use alloquy::core::report::FinishReason;
 use alloquy::core::{Conversation, Error, ErrorKind, NodeId, Part, Role, SamplingOptions, Turn, TurnRequest};
 use serde_json::json;
@@ -26,13 +26,13 @@ pub(crate) use lines::{Lines, Piped, Typed};
 /// What an error means for the lines that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterError {
-    /// A person reads it and goes on.
-    GoOn,
-    /// What follows in a script depends on what went before.
+    /// A person reads it and continues.
+    Continue,
+    /// The chat ends: the next lines of a script depend on the ones before.
     End,
 }
 
-/// A conversation, the lines that go into it and the printer of what comes out.
+/// A conversation, the source of its lines and the printer of its answers.
 pub(crate) struct Repl<'a> {
     pub(crate) current: Current<'a>,
     pub(crate) lines: Box<dyn Lines>,
@@ -41,11 +41,11 @@ pub(crate) struct Repl<'a> {
     pub(crate) notes: Notes,
     pub(crate) after_error: AfterError,
     pub(crate) sampling: SamplingOptions,
-    /// What every answer must be.
-    pub(crate) guidance: Guidance,
-    /// Pictures and sounds that go with what is said next.
+    /// The constraints of every answer.
+    pub(crate) constraints: OutputConstraints,
+    /// Images and audio clips for the next message.
     pub(crate) attached: Vec<Part>,
-    /// The model, where it is one of this machine: it says whether it takes what is attached.
+    /// The model, where it runs on this machine: it checks whether it accepts attached media.
     pub(crate) model: Option<Model>,
 }
 
@@ -60,8 +60,8 @@ impl Repl<'_> {
     /// Takes lines until there are no more, or `/exit`.
     pub(crate) async fn run(&mut self) -> Result<(), Failure> {
         while let Some(line) = self.lines.next()? {
-            if self.after_error == AfterError::GoOn {
-                // A person may press Ctrl-C before the answer begins, and means the answer.
+            if self.after_error == AfterError::Continue {
+                // A person may press Ctrl-C before the answer starts, and means the answer.
                 self.interrupts.expect();
             }
             let taken = self.take(&line).await;
@@ -69,7 +69,7 @@ impl Repl<'_> {
             match taken {
                 Ok(Next::Read) => {}
                 Ok(Next::Leave) => break,
-                Err(Failure::Error(error)) if self.after_error == AfterError::GoOn => {
+                Err(Failure::Error(error)) if self.after_error == AfterError::Continue => {
                     failure::print_in_chat(&error);
                     self.printer.error(&error)?;
                 }
@@ -84,16 +84,16 @@ impl Repl<'_> {
             Line::Nothing => {}
             Line::Say(text) => {
                 let chat = self.current.begin(&text).await?;
-                let said = self.said(text);
-                self.answer(chat.send(said)).await?;
+                let request = self.message(text);
+                self.answer(chat.send(request)).await?;
             }
             Line::Command(Command::Exit) => return Ok(Next::Leave),
-            Line::Command(command) => self.obey(command).await?,
+            Line::Command(command) => self.execute(command).await?,
         }
         Ok(Next::Read)
     }
 
-    async fn obey(&mut self, command: Command) -> Result<(), Failure> {
+    async fn execute(&mut self, command: Command) -> Result<(), Failure> {
         match command {
             Command::Help => self.printer.show("help", &command::help(), command::names())?,
             Command::Exit => {}
@@ -101,24 +101,24 @@ impl Repl<'_> {
             Command::Audio(file) => self.attach(MediaKind::Audio, &file)?,
             command => {
                 let chat = self.current.chat()?;
-                self.walk(&chat, command).await?;
+                self.execute_in(&chat, command).await?;
             }
         }
         Ok(())
     }
 
-    /// Commands that need a conversation.
-    async fn walk(&mut self, chat: &Conversation, command: Command) -> Result<(), Failure> {
+    /// Executes a command that needs a conversation.
+    async fn execute_in(&mut self, chat: &Conversation, command: Command) -> Result<(), Failure> {
         match command {
             Command::Undo => {
                 let before = chat.undo().await?;
                 self.say_where(chat, before).await?;
             }
-            Command::Retry => self.answer(chat.regenerate(self.ask(Vec::new()))).await?,
+            Command::Retry => self.answer(chat.regenerate(self.with_settings(Vec::new()))).await?,
             Command::Edit(text) => {
                 let question = last_question(chat).await?;
-                let said = self.said(text);
-                self.answer(chat.edit(question, said)).await?;
+                let request = self.message(text);
+                self.answer(chat.edit(question, request)).await?;
             }
             Command::Branch => self.branch(chat).await?,
             Command::Tree => self.tree(chat).await?,
@@ -133,54 +133,54 @@ impl Repl<'_> {
         Ok(())
     }
 
-    /// Reads a file, for what is said next.
+    /// Reads a file for the next message.
     fn attach(&mut self, kind: MediaKind, file: &str) -> Result<(), Failure> {
         let part = media::attached(kind, Path::new(file))?;
         if let Some(model) = &self.model {
             media::check(model, &[part.clone().into()])?;
         }
         if let Some(media) = part.shown() {
-            self.notes.say(format_args!("{file} goes with what you say next ({})", media.media_type()));
-            let told = json!({"kind": kind.as_str(), "type": media.media_type(), "digest": media.digest()});
-            self.printer.show("attached", "", told)?;
+            self.notes.say(format_args!("{file} goes with your next message ({})", media.media_type()));
+            let value = json!({"kind": kind.as_str(), "type": media.media_type(), "digest": media.digest()});
+            self.printer.show("attached", "", value)?;
         }
         self.attached.push(part.into());
         Ok(())
     }
 
-    /// What is said, behind what was attached to it.
-    fn said(&mut self, text: String) -> TurnRequest {
+    /// Returns a message of the attached media and a text, with the settings of this run.
+    fn message(&mut self, text: String) -> TurnRequest {
         let message = media::said(std::mem::take(&mut self.attached), text);
-        self.ask(message)
+        self.with_settings(message)
     }
 
-    /// What is asked, with the settings of this run: they win over those of the conversation.
-    fn ask(&self, said: impl Into<TurnRequest>) -> TurnRequest {
-        said.into().sampling(self.sampling.clone()).guidance(self.guidance.clone())
+    /// Adds the settings of this run, which win over those of the conversation.
+    fn with_settings(&self, request: impl Into<TurnRequest>) -> TurnRequest {
+        request.into().sampling(self.sampling.clone()).output(self.constraints.clone())
     }
 
-    /// Prints an answer while it is written. Ctrl-C ends it and keeps what was said.
+    /// Prints an answer while it is generated. Ctrl-C interrupts it and keeps what was generated.
     async fn answer(&mut self, turn: Turn) -> Result<(), Failure> {
         self.interrupts.end_with(turn.stop_signal());
         let taken = take(turn, &mut *self.printer).await;
         self.interrupts.disarm();
-        let stopped = match taken {
+        let was_interrupted = match taken {
             Err(Failure::Interrupted) => {
-                self.notes.say("stopped before the first word");
+                self.notes.say("interrupted before the first word");
                 true
             }
             taken => finished(&taken?.reply)? == FinishReason::Cancelled,
         };
-        match stopped && self.after_error == AfterError::End {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
+        if was_interrupted && self.after_error == AfterError::End {
+            return Err(Failure::Interrupted);
         }
+        Ok(())
     }
 
     async fn branch(&mut self, chat: &Conversation) -> Result<(), Failure> {
         let copy = chat.fork().await?;
         self.notes.say(format_args!(
-            "going on in a copy, conversation {}; the original is {}",
+            "continuing in a copy, conversation {}; the original is {}",
             copy.id(),
             chat.id()
         ));
@@ -191,7 +191,8 @@ impl Repl<'_> {
     }
 
     async fn tree(&mut self, chat: &Conversation) -> Result<(), Failure> {
-        let (head, tree) = (chat.head().await?, chat.tree().await?);
+        let head = chat.head().await?;
+        let tree = chat.tree().await?;
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         self.printer.show("tree", &chat.draw().await?, json!({"head": head, "nodes": nodes}))?;
         Ok(())
@@ -199,8 +200,10 @@ impl Repl<'_> {
 
     async fn history(&mut self, chat: &Conversation) -> Result<(), Failure> {
         let history = chat.history().await?;
-        let said = |node: &alloquy::core::Node| format!("{}: {}\n", node.message.role, node.message.text());
-        let text: String = history.iter().map(said).collect();
+        let mut text = String::new();
+        for node in &history {
+            text += &format!("{}: {}\n", node.message.role, node.message.text());
+        }
         self.printer.show("history", &text, json!({"nodes": history}))?;
         Ok(())
     }
@@ -214,9 +217,10 @@ impl Repl<'_> {
 
 async fn last_question(chat: &Conversation) -> Result<NodeId, Failure> {
     let history = chat.history().await?;
-    let asked = history.iter().rfind(|node| node.message.role == Role::User);
-    let nothing = || Error::new(ErrorKind::Invalid, "there is no question to edit");
-    Ok(asked.ok_or_else(nothing)?.id)
+    match history.iter().rfind(|node| node.message.role == Role::User) {
+        Some(question) => Ok(question.id),
+        None => Err(Error::new(ErrorKind::Invalid, "there is no question to edit").into()),
+    }
 }
 
 #[cfg(test)]
@@ -270,8 +274,10 @@ mod tests {
                 LineEnd::Always,
             );
             let printer = Box::new(printer);
-            let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
-            let (sampling, guidance) = (SamplingOptions::default(), Guidance::default());
+            let interrupts = Interrupts::default();
+            let after_error = AfterError::End;
+            let sampling = SamplingOptions::default();
+            let constraints = OutputConstraints::default();
             let attached = Vec::new();
             let mut repl = Repl {
                 current,
@@ -281,7 +287,7 @@ mod tests {
                 notes,
                 after_error,
                 sampling,
-                guidance,
+                constraints,
                 attached,
                 model: None,
             };

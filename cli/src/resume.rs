@@ -1,28 +1,28 @@
-//! What a model has computed of a conversation, kept from one run to the next. Says what was restored, or why not.
+//! Saves the model's cache of a conversation from one run to the next. Notes what was restored, or why not.
 //!
 //! Nothing that goes wrong here is an error: what is not restored is computed.
 
 use alloquy::Model;
 use alloquy::core::{Conversation, ConversationId, Owner, Result};
 use alloquy::inference::LanguageModel;
-use alloquy::storage::{SnapshotFolder, SnapshotWritten};
+use alloquy::storage::{SavedSnapshot, SnapshotFolder};
 
 use crate::arguments::{ResumeArguments, StoreArguments};
 use crate::kept::default_store;
 use crate::notes::Notes;
 use crate::settings::data_folder;
 
-/// How many megabytes the files may take together unless told otherwise.
+/// How many megabytes the files may take together by default.
 pub(crate) const QUOTA: u64 = 4000;
 
-/// A million bytes, in which people count files.
+/// A million bytes, the unit in which file sizes are shown.
 const MEGABYTE: u64 = 1_000_000;
 
-/// The folder beside stores that are no files of this machine, in the user's data folder.
+/// The folder for stores that are no files of this machine, in the user's data folder.
 const ELSEWHERE: &str = "conversations.snapshots";
 
 impl ResumeArguments {
-    /// Returns where what was computed is kept; `None` when it is not.
+    /// Returns the place of the saved caches; `None` when none is saved.
     pub(crate) fn open(&self, store: &StoreArguments, notes: Notes) -> Result<Option<Resume>> {
         if !self.resume {
             return Ok(None);
@@ -33,7 +33,7 @@ impl ResumeArguments {
     }
 }
 
-/// Returns the folder of what was computed of a store's conversations.
+/// Returns the folder of the saved caches of a store's conversations.
 pub(crate) fn snapshots(store: &StoreArguments) -> Result<SnapshotFolder> {
     let beside = match &store.store {
         Some(url) => SnapshotFolder::beside(url)?,
@@ -45,7 +45,7 @@ pub(crate) fn snapshots(store: &StoreArguments) -> Result<SnapshotFolder> {
     }
 }
 
-/// Keeps what was computed of one owner's conversations.
+/// Saves the caches of one owner's conversations.
 pub(crate) struct Resume {
     folder: SnapshotFolder,
     owner: Owner,
@@ -53,20 +53,20 @@ pub(crate) struct Resume {
 }
 
 impl Resume {
-    /// Puts back what was kept of a conversation.
-    pub(crate) async fn restore(&self, round: &LanguageModel, conversation: &ConversationId) {
-        let kept = match self.folder.open(&self.owner, conversation) {
-            Ok(Some(source)) => round.restore(source).await.map_err(|refusal| refusal.to_string()),
+    /// Restores the saved cache of a conversation.
+    pub(crate) async fn restore(&self, model: &LanguageModel, conversation: &ConversationId) {
+        let restored = match self.folder.open(&self.owner, conversation) {
+            Ok(Some(source)) => model.restore(source).await.map_err(|refusal| refusal.to_string()),
             Ok(None) => Err("nothing was kept of this conversation".to_owned()),
             Err(error) => Err(format!("{error:#}")),
         };
-        match kept {
+        match restored {
             Ok(units) => self.notes.say(format_args!("restored {units} tokens that were computed before")),
             Err(reason) => self.notes.say(format_args!("not restored, so it is computed again: {reason}")),
         }
     }
 
-    /// Keeps what is computed of a conversation, in place of what was kept before.
+    /// Saves the cache of a conversation in place of an earlier one.
     pub(crate) async fn keep(&self, model: &Model, chat: &Conversation) {
         match self.written(model, chat).await {
             Ok(note) => self.notes.say(note),
@@ -78,18 +78,19 @@ impl Resume {
         let (request, _) = model.fitted(chat.request().await?).await?;
         let snapshot = model.language_model().snapshot(&request).await?;
         let written = self.folder.write(&self.owner, chat.id(), &snapshot)?;
-        let (units, bytes) = (snapshot.units().len(), snapshot.bytes().len() as u64);
+        let units = snapshot.units().len();
+        let bytes = snapshot.bytes().len() as u64;
         Ok(match written {
-            SnapshotWritten::Kept { evicted: 0 } => {
+            SavedSnapshot::Kept { evicted: 0 } => {
                 format!("kept {units} tokens for the next time, {}", megabytes(bytes))
             }
-            SnapshotWritten::Kept { evicted } => {
+            SavedSnapshot::Kept { evicted } => {
                 format!(
-                    "kept {units} tokens for the next time, {}; {evicted} older ones had to leave",
+                    "kept {units} tokens for the next time, {}; {evicted} older files were removed",
                     megabytes(bytes)
                 )
             }
-            SnapshotWritten::TooLarge { bytes, quota } => format!(
+            SavedSnapshot::TooLarge { bytes, quota } => format!(
                 "not kept for the next time: {} are more than --resume-quota allows, {}",
                 megabytes(bytes),
                 megabytes(quota)

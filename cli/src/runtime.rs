@@ -1,16 +1,16 @@
-//! What there is of ONNX Runtime on this machine. Fetches nothing.
+//! Finds ONNX Runtime on this machine. Fetches nothing.
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::onnx::{Gpu, LocateError, Locator, Policy, Presence};
+use alloquy::onnx::{DownloadPolicy, Gpu, LocateError, Locator, Presence};
 
 use crate::arguments::{ModelArguments, names};
 use crate::open::{PROVIDER, describe};
 
-/// What there is of ONNX Runtime.
+/// Whether ONNX Runtime is available.
 pub(crate) enum Runtime {
-    /// It is loaded; where from, and what it can compute on.
+    /// It is loaded; the text says from where, and what it can compute on.
     Loaded(String),
-    /// It is not here, and so many bytes would be fetched.
+    /// It is not on this machine; this many bytes would be fetched.
     Fetchable(u64),
 }
 
@@ -19,21 +19,25 @@ pub(crate) fn runtime(arguments: &ModelArguments) -> Result<Runtime> {
     let locator = match arguments.provider.as_deref().and_then(|named| named.split(',').next()) {
         // A build without it says so when the model is loaded.
         Some("cuda") if alloquy::onnx::providers().any(|name| name == "cuda") => {
-            Locator::new().gpu(Gpu::Cuda).policy(Policy::Never)
+            Locator::new().gpu(Gpu::Cuda).policy(DownloadPolicy::Never)
         }
         _ => Locator::new(),
     };
-    let absent = |source: LocateError| Error::new(ErrorKind::Backend, source.to_string()).with_source(source);
     if let Presence::Fetchable(wheel) = locator.look().map_err(absent)? {
         return Ok(Runtime::Fetchable(wheel.bytes));
     }
-    let runtime = alloquy::onnx::inspect_runtime(&locator.policy(Policy::Never))?;
-    let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
+    let runtime = alloquy::onnx::inspect_runtime(&locator.policy(DownloadPolicy::Never))?;
+    let path = runtime.library.path.display();
+    let providers = runtime.providers.join(", ");
     Ok(Runtime::Loaded(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version)))
 }
 
-/// Says what [`Model::summary`](alloquy::Model::summary) says, without loading anything. A provider that this build does not
-/// have is an error.
+fn absent(source: LocateError) -> Error {
+    Error::new(ErrorKind::Backend, source.to_string()).with_source(source)
+}
+
+/// Returns [`Model::summary`](alloquy::Model::summary) without loading anything. A provider that this build does not have is an
+/// error.
 pub(crate) fn described(arguments: &ModelArguments) -> Result<String> {
     alloquy::onnx::require_providers(names(arguments.provider.as_deref().unwrap_or(PROVIDER)))?;
     Ok(describe(arguments.model.as_deref())?.summary())

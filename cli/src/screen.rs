@@ -1,10 +1,10 @@
-//! Standard output and standard error: nothing else writes to them, so that nothing passes by the filter.
+//! Standard output and standard error. Nothing else writes to them, so that every text is filtered.
 
 use std::io::{self, IsTerminal as _, Stderr, Stdout, Write};
 
 use crate::visible::Rule;
 
-/// A place that text is written to, by a rule. Each write has to be whole characters.
+/// An output with a rule for its text. Each write must consist of whole characters.
 #[derive(Debug)]
 pub(crate) struct Screen<W> {
     to: W,
@@ -43,7 +43,7 @@ pub(crate) fn out(rule: Rule) -> Screen<Stdout> {
     Screen::new(io::stdout(), rule)
 }
 
-/// Standard error: what this program says itself.
+/// Standard error: the notes and errors of this program.
 pub(crate) fn err() -> Screen<Stderr> {
     Screen::new(io::stderr(), Rule::Line)
 }
@@ -63,29 +63,29 @@ pub(crate) fn of_documents() -> Rule {
     if is_out_a_terminal() { Rule::Prose } else { Rule::Exact }
 }
 
-/// Takes the last character back that was shown of what is typed.
+/// Removes the last echoed character from the screen.
 pub(crate) fn rub_out() {
-    // Nobody may be listening there, here and below.
+    // The terminal may be gone, here and below.
     let _ = io::stderr().write_all(b"\x08 \x08");
 }
 
 /// Asks the terminal to mark what is pasted, or not to.
 pub(crate) fn bracket_pastes(on: bool) {
-    let asked: &[u8] = if on { b"\x1b[?2004h" } else { b"\x1b[?2004l" };
-    let _ = io::stdout().write_all(asked).and_then(|()| io::stdout().flush());
+    let sequence: &[u8] = if on { b"\x1b[?2004h" } else { b"\x1b[?2004l" };
+    let _ = io::stdout().write_all(sequence).and_then(|()| io::stdout().flush());
 }
 
-/// Whether notes and thoughts are dimmed.
+/// Whether notes and thinking blocks are dimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// No escape sequences.
     Plain,
-    /// Dimmed, so that answers stand out.
+    /// Dimmed, to set them apart from answers.
     Dimmed,
 }
 
 impl Style {
-    /// Looks at the terminal behind standard error, and at `NO_COLOR`.
+    /// Chooses the style of standard error: dimmed on a terminal, unless `NO_COLOR` is set.
     pub(crate) fn of_err() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if is_err_a_terminal() && !refused { Style::Dimmed } else { Style::Plain }

@@ -1,7 +1,6 @@
-//! Which value of a setting is in force, and where it came from: flag, variable, file, model, or the program.
+//! Decides which value of a setting is in force, and where it came from: flag, variable, file, model, or the program.
 //!
-//! A setting is a field of one of the argument groups; its key in the file is its flag's name. Nothing here
-//! lists settings a second time.
+//! A setting is a field of one of the argument groups; its key in the file is its flag's name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,9 +28,9 @@ pub(crate) enum Origin {
     Variable,
     /// The configuration file.
     File,
-    /// The model's makers recommend it.
+    /// The model's authors recommend it.
     Model,
-    /// Nobody set it.
+    /// It is the program's default.
     Default,
 }
 
@@ -52,7 +51,7 @@ impl fmt::Display for Origin {
 pub(crate) struct Sources(BTreeMap<String, Origin>);
 
 impl Sources {
-    /// Remembers where an argument came from; the innermost command has the last word.
+    /// Records where an argument came from; the innermost command counts.
     pub(crate) fn insert(&mut self, field: &str, origin: Origin) {
         self.0.insert(field.replace('_', "-"), origin);
     }
@@ -71,14 +70,14 @@ pub(crate) struct Settings {
     sources: Sources,
 }
 
-/// Whether a file has to be there.
+/// Whether a file must exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Required,
     Optional,
 }
 
-/// A group of settings: arguments of the command line that may stand in the file too.
+/// A group of settings: arguments of the command line that the file may set, too.
 pub(crate) trait Group: Args + Serialize + DeserializeOwned {}
 
 impl<G: Args + Serialize + DeserializeOwned> Group for G {}
@@ -154,7 +153,9 @@ fn parse(text: &str) -> Result<Map<String, Value>> {
         Error::new(ErrorKind::Invalid, format!("line {}: {}", line + 1, error.message()))
     })?;
     rename_context_shift(&mut values)?;
-    values.iter().try_for_each(|(key, value)| check(key, value))?;
+    for (key, value) in &values {
+        check(key, value)?;
+    }
     Ok(values)
 }
 
@@ -183,7 +184,7 @@ fn check(key: &str, value: &Value) -> Result<()> {
         return Err(Error::new(ErrorKind::Invalid, message));
     }
     if value.is_null() {
-        // TOML has no null: what became one was no number that JSON has.
+        // TOML has no null: the value was an infinite number or none, which JSON lacks.
         let expected = limits::of(key).map(|range| format!(", expected {range}")).unwrap_or_default();
         let message = format!("key {key:?} is not a number or infinite{expected}");
         return Err(Error::new(ErrorKind::Invalid, message));
@@ -202,7 +203,7 @@ fn check(key: &str, value: &Value) -> Result<()> {
     })
 }
 
-/// What would have been valid, in the words of somebody who knows no Rust.
+/// Describes a valid value without names of Rust's types.
 fn expected(error: &str) -> Option<&str> {
     Some(match error.rsplit_once("expected ")?.1 {
         "usize" | "u64" | "u32" => "a whole number of at least 0",

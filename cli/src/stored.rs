@@ -1,4 +1,4 @@
-//! A stored conversation for commands that ask no model.
+//! A stored conversation for commands without a model.
 
 use alloquy::core::report::CacheReport;
 use alloquy::core::{
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::kept::{self, Kept};
 use crate::resume::snapshots;
 
-/// Which stored conversation is meant, and where it is kept.
+/// Which stored conversation a command uses, and its store.
 #[derive(Args, Debug)]
 pub(crate) struct Stored {
     #[command(flatten)]
@@ -29,7 +29,7 @@ impl Stored {
         self.of(kept, None).await.map(|(chat, _)| chat)
     }
 
-    /// Opens it for reading alone.
+    /// Opens it for reading only.
     pub(crate) async fn open_for_reading(&self, context: &Context) -> Result<Conversation> {
         let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         self.of(kept, None).await.map(|(chat, _)| chat)
@@ -46,7 +46,7 @@ impl Stored {
         Ok((chat.clone(), other.unwrap_or(chat)))
     }
 
-    /// Removes what was kept of what a model has computed of a conversation, some of which is gone now.
+    /// Removes the saved cache of a conversation, some of whose messages are pruned.
     pub(crate) fn forget_computed(&self, context: &Context, conversation: &ConversationId) -> Result<()> {
         let store: StoreArguments = context.settings.settle(&self.store)?;
         snapshots(&store)?.remove(&store.owner(), conversation).map(drop)
@@ -58,7 +58,7 @@ impl Stored {
         other: Option<&ConversationId>,
     ) -> Result<(Conversation, Option<Conversation>)> {
         let id = self.which.find_or_last(&kept).await?;
-        let manager = Manager::builder(Nobody).store(kept.store).owner(kept.owner).build()?;
+        let manager = Manager::builder(NoModel).store(kept.store).owner(kept.owner).build()?;
         let other = match other {
             Some(other) => Some(manager.open(other).await?),
             None => None,
@@ -67,18 +67,18 @@ impl Stored {
     }
 }
 
-/// Stands where a model would, and is not asked.
+/// A placeholder for a model, which is never called.
 #[derive(Debug)]
-struct Nobody;
+struct NoModel;
 
 #[async_trait]
-impl ChatModel for Nobody {
+impl ChatModel for NoModel {
     fn name(&self) -> &str {
-        "nobody"
+        "none"
     }
 
     async fn reply(&self, _: Request) -> Result<ReplyStream> {
-        Err(Error::new(ErrorKind::Unsupported, "this command asks no model"))
+        Err(Error::new(ErrorKind::Unsupported, "this command uses no model"))
     }
 
     async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {

@@ -1,4 +1,4 @@
-//! Tools of a conversation: which servers bring them, and under which rules they run.
+//! Tools of a conversation: the servers that offer them, and the rules under which they run.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _, stdin};
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use alloquy::core::message::ToolCall;
-use alloquy::core::tool::{Approval, ToolContext, Toolbox, Verdict};
+use alloquy::core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox};
 use alloquy::core::{Error, ErrorKind, Result, ToolSpec};
 use async_trait::async_trait;
 use serde::Serialize;
@@ -16,10 +16,10 @@ use crate::notes::Notes;
 use crate::visible::on_one_line;
 use crate::{keyboard, screen};
 
-/// How many seconds a call may take unless told otherwise.
+/// How many seconds a call may take by default.
 pub(crate) const TIMEOUT: u64 = 60;
 
-/// How often a model may ask for tools in one turn unless told otherwise.
+/// How often a model may call tools in one turn by default.
 pub(crate) const ROUNDS: usize = 8;
 
 /// A tool that a server lists and that is not offered.
@@ -30,12 +30,12 @@ pub(crate) struct Refused {
     reason: String,
 }
 
-/// Connects to the servers that are named, and says what they bring and what of that is not offered.
+/// Connects to the servers that are named, and notes which of their tools are offered and which are not.
 pub(crate) async fn toolbox(arguments: &ToolArguments, notes: Notes) -> Result<Toolbox> {
     toolbox_with_refused(arguments, notes).await.map(|(toolbox, _)| toolbox)
 }
 
-/// Does as [`toolbox`], and returns what is not offered, too.
+/// As [`toolbox`], and returns the tools that are not offered.
 pub(crate) async fn toolbox_with_refused(
     arguments: &ToolArguments,
     notes: Notes,
@@ -44,26 +44,26 @@ pub(crate) async fn toolbox_with_refused(
     let toolbox = toolbox.approval(Rule::of(arguments.approve.unwrap_or_default(), notes));
     let mut refused = Vec::new();
     let toolbox = servers::connect(toolbox, arguments, notes, &mut refused).await?;
-    // Names that clash are told before a model is loaded.
-    toolbox.now().map_err(|error| error.context("two servers bring the same tool"))?;
+    // Names that clash are reported before a model is loaded.
+    toolbox.now().map_err(|error| error.context("two servers offer the same tool"))?;
     Ok((toolbox, refused))
 }
 
-/// How long a call may take, and a server that is connected to.
+/// Returns how long a call may take, and a connection to a server.
 fn longest(arguments: &ToolArguments) -> Duration {
     Duration::from_secs(arguments.tool_timeout.unwrap_or(TIMEOUT))
 }
 
-/// Who decides on a call.
+/// The rule that decides on a call.
 #[derive(Debug)]
 struct Rule {
     approve: Approve,
     notes: Notes,
-    /// Tools whose calls a person has allowed once and for all.
+    /// Tools of which a person has allowed every call.
     allowed: Mutex<BTreeSet<String>>,
 }
 
-/// What a person answers.
+/// The answer of a person.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Once,
@@ -76,7 +76,7 @@ impl Answer {
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => Self::Once,
             "a" | "always" => Self::Always,
-            // Whatever is not a clear yes is none.
+            // Anything but a clear yes is a no.
             _ => Self::No,
         }
     }
@@ -87,44 +87,45 @@ impl Rule {
         Self { approve, notes, allowed: Mutex::default() }
     }
 
-    fn ask(&self, call: &ToolCall) -> Verdict {
+    fn ask(&self, call: &ToolCall) -> ApprovalDecision {
         if !(stdin().is_terminal() && screen::is_err_a_terminal()) {
             self.notes.say(format_args!(
-                "{} did not run: nobody can be asked here; --approve always lets every tool run",
+                "{} did not run: there is no terminal to ask for approval; --approve always lets every tool run",
                 on_one_line(&call.name)
             ));
-            return Verdict::Refuse("nobody was there to approve of it".to_owned());
+            return ApprovalDecision::Refuse("there was no person to approve it".to_owned());
         }
         let mut allowed = self.allowed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if allowed.contains(&call.name) {
-            return Verdict::Allow;
+            return ApprovalDecision::Allow;
         }
         match question(call) {
-            Answer::Once => Verdict::Allow,
+            Answer::Once => ApprovalDecision::Allow,
             Answer::Always => {
                 allowed.insert(call.name.clone());
-                Verdict::Allow
+                ApprovalDecision::Allow
             }
-            Answer::No => Verdict::Refuse("the user does not want it".to_owned()),
+            Answer::No => ApprovalDecision::Refuse("the user does not want it".to_owned()),
         }
     }
 }
 
 #[async_trait]
-impl Approval for Rule {
-    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> Verdict {
+impl ToolApproval for Rule {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> ApprovalDecision {
         match self.approve {
-            Approve::Always => Verdict::Allow,
-            Approve::Never => Verdict::Refuse("tools do not run here".to_owned()),
+            Approve::Always => ApprovalDecision::Allow,
+            Approve::Never => ApprovalDecision::Refuse("tools do not run here".to_owned()),
             Approve::Ask => self.ask(call),
         }
     }
 }
 
-/// Puts a call before the person at the terminal, with all of its arguments: what is cut off cannot be approved of.
+/// Shows a call to the person at the terminal, with all of its arguments: what is not shown cannot be approved.
 fn question(call: &ToolCall) -> Answer {
-    // Arguments as JSON are one line; nothing of them is changed but what a terminal would obey.
-    let (name, arguments) = (on_one_line(&call.name), call.arguments.to_string());
+    // Arguments are one line of JSON; only control characters are replaced, by the screen.
+    let name = on_one_line(&call.name);
+    let arguments = &call.arguments;
     let question = format!("run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
     if let Some(answer) = keyboard::answer(|| put(&question)) {
         return Answer::read(&answer);
@@ -140,7 +141,7 @@ fn question(call: &ToolCall) -> Answer {
 
 fn put(question: &str) {
     let mut err = screen::err();
-    // Nobody may be listening there; then nobody answers either.
+    // Where standard error is closed, the answer is no.
     let _ = err.write_all(question.as_bytes());
     let _ = err.flush();
 }
@@ -151,7 +152,7 @@ mod servers {
 
     use std::pin::pin;
 
-    use alloquy::core::tool::ToolSource as _;
+    use alloquy::core::tool::ToolProvider as _;
     use alloquy::mcp::{McpServer, RefusedTool};
     use futures::future::{Either, select};
     use futures_timer::Delay;
@@ -175,7 +176,7 @@ mod servers {
         Ok(toolbox)
     }
 
-    /// A server that never says a word must not keep anybody waiting for ever.
+    /// Fails when a server does not answer in time.
     async fn in_time(
         server: &str,
         connecting: impl Future<Output = Result<McpServer>>,
@@ -202,17 +203,19 @@ mod servers {
 
     /// Starts a program that is named as in a shell; no shell runs.
     async fn program(command: &str) -> Result<McpServer> {
-        let invalid = || Error::new(ErrorKind::Invalid, format!("--mcp {command:?} is no command"));
-        let mut words = shlex::split(command).ok_or_else(invalid)?.into_iter();
-        let mut program = std::process::Command::new(words.next().ok_or_else(invalid)?);
-        program.args(words);
+        let words = shlex::split(command).unwrap_or_default();
+        let Some((name, arguments)) = words.split_first() else {
+            return Err(Error::new(ErrorKind::Invalid, format!("--mcp {command:?} is no command")));
+        };
+        let mut program = std::process::Command::new(name);
+        program.args(arguments);
         McpServer::program(program).await
     }
 }
 
 #[cfg(not(feature = "mcp"))]
 mod servers {
-    //! What is said where this program was built without servers.
+    //! The errors of a program that was built without servers.
 
     use super::{Error, ErrorKind, Notes, Refused, Result, ToolArguments, Toolbox};
 
@@ -254,12 +257,12 @@ mod tests {
             let spec = ToolSpec::new("delete", "", serde_json::json!({}));
             pollster::block_on(Rule::of(approve, notes).approve(&call, &spec, &ToolContext::default()))
         };
-        assert_eq!(verdict(Approve::Always), Verdict::Allow);
-        assert_eq!(verdict(Approve::Never), Verdict::Refuse("tools do not run here".to_owned()));
+        assert_eq!(verdict(Approve::Always), ApprovalDecision::Allow);
+        assert_eq!(verdict(Approve::Never), ApprovalDecision::Refuse("tools do not run here".to_owned()));
         if !stdin().is_terminal() {
             assert_eq!(
                 verdict(Approve::Ask),
-                Verdict::Refuse("nobody was there to approve of it".to_owned())
+                ApprovalDecision::Refuse("there was no person to approve it".to_owned())
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What is said of arguments that make no sense, and help: clap's words, and what was typed in them as it may be shown.
+//! Prints help and errors of arguments: clap's texts, without control characters in the quoted arguments.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -15,26 +15,29 @@ pub(crate) const WRONG_ARGUMENTS: u8 = 2;
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(WRONG_ARGUMENTS));
     if echoes_what_it_should_not(error) {
-        // Colours are escape sequences, so such an error goes without.
+        // Colors are escape sequences, so such an error is printed without them.
         let text = bounded(&error.render().to_string());
         let _ = writeln!(screen::err(), "{}", text.trim_end());
     } else {
-        // Nobody may be listening there, which the exit code says as well, here and above.
+        // Standard error may be closed, here and above; the exit code says the same.
         let _ = error.print();
     }
     code
 }
 
-/// Says whether an error quotes what no terminal should be given, or at a length that nobody reads.
+/// Says whether an error quotes control characters, or a text that is too long to read.
 fn echoes_what_it_should_not(error: &clap::Error) -> bool {
-    let is_bad = |text: &str| is_hostile(text) || bounded(text).len() != text.len();
-    let quoted = error.context().any(|(_, value)| match value {
-        ContextValue::String(text) => is_bad(text),
-        ContextValue::Strings(texts) => texts.iter().any(|text| is_bad(text)),
+    let quotes_it = error.context().any(|(_, value)| match value {
+        ContextValue::String(text) => is_unfit(text),
+        ContextValue::Strings(texts) => texts.iter().any(|text| is_unfit(text)),
         _ => false,
     });
     let cause = std::error::Error::source(error).map(ToString::to_string);
-    quoted || cause.is_some_and(|cause| is_bad(&cause))
+    quotes_it || cause.is_some_and(|cause| is_unfit(&cause))
+}
+
+fn is_unfit(text: &str) -> bool {
+    is_hostile(text) || bounded(text).len() != text.len()
 }
 
 #[cfg(test)]

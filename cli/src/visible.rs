@@ -1,15 +1,13 @@
-//! Text that may be shown: what others wrote must not move a cursor, change a window's title or turn a line around.
+//! Makes text safe to show: text of others must not move a cursor, change a window's title or reverse a line.
 
-use std::fmt::Write as _;
-
-/// What becomes of characters that are no text.
+/// What happens to control characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// Nothing: a document that a program reads, byte for byte.
     Exact,
-    /// Control characters become U+FFFD; line breaks and tabs stay, carriage returns go. For what a model writes.
+    /// Control characters become U+FFFD; line breaks and tabs stay, carriage returns are removed. For the text of a model.
     Prose,
-    /// So do those that turn the direction of what follows. For whatever this program says itself: errors, notes, lists.
+    /// Characters that reverse the direction of text become U+FFFD, too. For this program's own texts: errors, notes, lists.
     Line,
     /// Both are written as JSON escapes them, which changes no value.
     Json,
@@ -36,7 +34,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
 /// How many characters of the start and of the end of a long sentence are shown.
 const SHOWN: (usize, usize) = (1500, 300);
 
-/// Returns a sentence without its middle where that is very long, and says how much is left out.
+/// Returns a very long sentence without its middle, with a note of how much is left out.
 pub(crate) fn bounded(text: &str) -> String {
     let (start, end) = SHOWN;
     let count = text.chars().count();
@@ -66,8 +64,7 @@ fn escaped(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
         if is_control(character) || is_turning(character) || matches!(character, '\u{2028}' | '\u{2029}') {
-            // A string takes whatever is written to it.
-            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+            escaped += &format!("\\u{:04x}", u32::from(character));
         } else {
             escaped.push(character);
         }
@@ -75,12 +72,12 @@ fn escaped(json: &str) -> String {
     escaped
 }
 
-/// C0 but for line breaks and tabs, DEL and C1.
+/// Says whether a character is of C0 (except line breaks and tabs), DEL or C1.
 fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
 }
 
-/// Embeddings, overrides and isolates of the bidirectional algorithm.
+/// Says whether a character is an embedding, an override or an isolate of the bidirectional algorithm.
 fn is_turning(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }

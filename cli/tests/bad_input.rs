@@ -73,7 +73,8 @@ fn a_truncated_graph() {
 fn weights_outside_of_the_folder() {
     let lead_out = |model: &Path| {
         let graph = fs::read(model.join("model.onnx")).unwrap();
-        let (inside, outside) = (b"model.onnx.data", b"../../etc/passw");
+        let inside = b"model.onnx.data";
+        let outside = b"../../etc/passw";
         let places: Vec<_> =
             (0..graph.len() - inside.len()).filter(|&place| graph[place..].starts_with(inside)).collect();
         assert!(!places.is_empty());

@@ -22,7 +22,8 @@ fn each_prompt_is_measured_alone_and_together() {
             run["prefill_rate"].as_f64().unwrap() > 0.0 && run["decode_rate"].as_f64().unwrap() > 0.0,
             "{run}"
         );
-        let (step, overhead) = (run["step_seconds"].as_f64().unwrap(), run["overhead"].as_f64().unwrap());
+        let step = run["step_seconds"].as_f64().unwrap();
+        let overhead = run["overhead"].as_f64().unwrap();
         assert!(step > 0.0 && (0.0..1.0).contains(&overhead), "{run}");
     }
     assert!(printed["warm_up_seconds"].as_f64().unwrap() > 0.0, "{printed}");

@@ -15,7 +15,8 @@ use serde_json::Value;
 fn program() -> Program {
     let program = Program::new();
     block_on(async {
-        let (store, owner) = (alloquy::storage::open(&program.store()).await.unwrap(), Owner::local());
+        let store = alloquy::storage::open(&program.store()).await.unwrap();
+        let owner = Owner::local();
         let record = ConversationRecord::new("tea".parse().unwrap(), Preface::default());
         let question = Node::new(None, Message::user("Tea?"));
         let answer = |text: &str, model: &str| {
@@ -124,7 +125,7 @@ fn every_flag_is_a_variable() {
     let prices = program();
     let file = prices.write("p.json", r#"{"currency": "EUR", "prices": []}"#);
     let prices = prices.variable("ALLOQUY_PRICES", file);
-    assert_eq!(object(&prices, &["cost"])["spending"]["currency"], "EUR");
+    assert_eq!(object(&prices, &["cost"])["cost"]["currency"], "EUR");
     let remove = program().variable("ALLOQUY_REMOVE", "1");
     assert_eq!(out(&remove, &["bookmark", "nothing"]), "");
     let compact = program().variable("ALLOQUY_COMPACT", "1");

@@ -78,9 +78,9 @@ fn a_second_process_goes_on_where_the_first_stopped() {
 fn a_conversation_can_be_named_and_begun() {
     let Some(program) = program() else { return };
     let begun = ask(&program, &["--conversation", "work/plan", "Hello"]).ok();
-    assert!(begun.err.contains("beginning conversation work/plan"), "{begun:?}");
+    assert!(begun.err.contains("starting conversation work/plan"), "{begun:?}");
     let again = ask(&program, &["--conversation", "work/plan", "Hello again"]).ok();
-    assert!(!again.err.contains("beginning"), "{again:?}");
+    assert!(!again.err.contains("starting"), "{again:?}");
     let listed = program.run(&["conversations"]).ok().out;
     assert!(listed.starts_with("work/plan ") && listed.contains(" 4 messages  Hello\n"), "{listed}");
 }
@@ -198,7 +198,8 @@ fn what_stands_in_a_channel_is_told_from_the_answer() {
     let whole = whole.trim_end();
     let (at, mark) = whole.char_indices().find(|(_, mark)| !mark.is_whitespace() && *mark != ',').unwrap();
     let channel = format!("joke={mark},</joke>");
-    let (before, said) = (&whole[..at], &whole[at + mark.len_utf8()..]);
+    let before = &whole[..at];
+    let said = &whole[at + mark.len_utf8()..];
 
     let ran = ask(&program, &["--channel", &channel, "Once upon a time"]).ok();
     assert_eq!(ran.out.trim_end(), before.trim_end());

@@ -51,8 +51,8 @@ fn dropped(program: &Program, arguments: &[&str]) -> Vec<u64> {
     let events = ran.events();
     let done = events.iter().filter(|event| event["event"] == "done");
     done.map(|done| {
-        let degradations = done["warnings"].as_array().unwrap();
-        degradations.iter().find_map(|one| one["history_shifted"]["dropped"].as_u64()).unwrap_or(0)
+        let warnings = done["warnings"].as_array().unwrap();
+        warnings.iter().find_map(|one| one["history_shifted"]["dropped"].as_u64()).unwrap_or(0)
     })
     .collect()
 }
@@ -236,11 +236,11 @@ fn each_policy_says_what_it_leaves_out() {
 
     let summarised = told(&program, &["--context-policy", "summarise"]);
     let of = |field: &str| {
-        let fields = summarised.iter().filter_map(|told| told["history_summarised"].get(field));
+        let fields = summarised.iter().filter_map(|told| told["history_summarized"].get(field));
         fields.filter_map(Value::as_u64).collect::<Vec<_>>()
     };
     assert!(of("summary").iter().all(|summary| *summary > 0) && !of("summary").is_empty(), "{summarised:?}");
-    let made = summarised.iter().filter(|told| told["history_summarised"]["spent"].is_object()).count();
+    let made = summarised.iter().filter(|told| told["history_summarized"]["spent"].is_object()).count();
     assert!(made < of("summary").len(), "each answer made a summary of its own: {summarised:?}");
 }
 
@@ -253,7 +253,7 @@ fn without_a_policy_a_conversation_that_is_too_long_is_an_error_with_its_numbers
     assert_eq!(ran.code, Some(1));
     assert!(ran.errors()[0].contains("and the model's context 400: no room for a reply"), "{}", ran.err);
     let ran = program.run_with(&[&chat[..], &["--context-policy", "drop"]].concat(), &SCRIPT.repeat(6)).ok();
-    assert!(ran.err.contains("a conversation of more than 400 tokens goes on without its oldest turns"));
+    assert!(ran.err.contains("a conversation of more than 400 tokens continues without its oldest turns"));
     assert!(ran.err.contains("(the model no longer sees 2 early messages of "), "{}", ran.err);
     let rendered =
         program.run(&["render", "-c", "--model", chat[6], "--context-policy", "drop", "Well?"]).ok();

@@ -116,7 +116,7 @@ fn of_library(folder: &Path) -> Result<Value> {
     Ok(json!({
         "ids": prepared.prompt.tokens().collect::<Vec<_>>(),
         "digest": prepared.template,
-        "warnings": prepared.degradations,
+        "warnings": prepared.warnings,
         "family": model.family(),
         "template": model.template(),
         "sampling": model.sampling(),
@@ -136,7 +136,8 @@ fn of_program(program: &Program, folder: &Path) -> std::result::Result<Value, St
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let setting = |key: &str| shown["settings"][key]["value"].clone();
     for key in ["temperature", "top_k", "top_p", "repetition_penalty"] {
-        let (shown, used) = (setting(&key.replace('_', "-")), &rendered["sampling"][key]);
+        let shown = setting(&key.replace('_', "-"));
+        let used = &rendered["sampling"][key];
         let shown = shown.as_f64().map(|value| value as f32);
         assert_eq!(shown, used.as_f64().map(|value| value as f32), "{folder}: {key}");
     }

@@ -37,7 +37,7 @@ fn the_rewritten_graph_is_kept_and_loaded_the_next_time() {
     assert!(!load().contains("optimised graph"));
     let entry = std::fs::read_dir(program.path("cache/graphs")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(entry.join("model.onnx"), "no graph").unwrap();
-    assert!(load().contains("the optimised graph that was kept could not be used and is written anew"));
+    assert!(load().contains("the optimised graph that was kept could not be used and is written again"));
     assert!(!load().contains("optimised graph"));
 }
 
@@ -129,7 +129,8 @@ fn the_doctor_says_what_the_first_question_fetches_and_fetches_nothing() {
 fn cached(program: &Program) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let (wheel, library) = (Wheel::pinned(Gpu::None).unwrap(), library());
+    let wheel = Wheel::pinned(Gpu::None).unwrap();
+    let library = library();
     if library.file_name().unwrap() != wheel.library.name {
         eprintln!("Skipping: {} is not the pinned library", library.display());
         return None;

@@ -1,4 +1,4 @@
-//! Pictures and sounds on the command line: what is read, what is refused, and what to do then.
+//! Images and audio clips on the command line: what is read, what is refused, and what to do then.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod program;
@@ -30,7 +30,7 @@ fn files_that_are_no_media_are_refused_before_a_model_is_loaded() {
             "the image does not begin as one of: image/png, image/jpeg",
         ),
         (["ask", "--audio", "cat.gif", "What?"], "the audio does not begin as one of: audio/wav"),
-        (["ask", "--image", ".", "What?"], "is no regular file"),
+        (["ask", "--image", ".", "What?"], "is not a regular file"),
         (["ask", "--image", "https://example.org/cat.png", "What?"], "download it and name the file"),
     ] {
         let told = refused(&program, &arguments, "");
@@ -52,7 +52,7 @@ fn a_document_has_its_media_inside_of_one_folder() {
         (&convert[..], "cat.gif", "name the folder that it may come from with --media-root DIR"),
         (&rooted[..], "../cat.gif", "leads out of the folder"),
         (&rooted[..], "letter.txt", "does not begin as one of"),
-        (&nowhere[..], "cat.gif", "the folder of media \"nowhere\" cannot be opened"),
+        (&nowhere[..], "cat.gif", "the media folder \"nowhere\" cannot be opened"),
     ] {
         let told = refused(&program, arguments, &document(path));
         assert!(told.contains(expected), "{told}");
@@ -76,18 +76,18 @@ fn a_model_of_texts_says_that_it_is_one() {
     assert_eq!(program.run(&["conversations"]).ok().out, "", "nothing was asked");
 }
 
-/// A template that has a place for pictures; the tiny models' own knows none.
+/// A template that has a place for images; the tiny models' own knows none.
 const SEEING: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}\
     {% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}\
     {% endfor %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
 
-/// A folder of media with a picture, a picture beside it, and a link from the one to the other.
+/// A folder of media with an image, an image beside it, and a link from the one to the other.
 fn with_a_folder() -> Option<Program> {
-    let picture = shared::find("cases/media/inputs/image/apng_160x120.png")?;
+    let image = shared::find("cases/media/inputs/image/apng_160x120.png")?;
     let program = Program::new();
     std::fs::create_dir(program.path("media")).unwrap();
     for name in ["media/cat.png", "dog.png"] {
-        std::fs::copy(&picture, program.path(name)).unwrap();
+        std::fs::copy(&image, program.path(name)).unwrap();
     }
     #[cfg(unix)]
     std::os::unix::fs::symlink(program.path("dog.png"), program.path("media/link.png")).unwrap();
@@ -103,7 +103,7 @@ fn ways_out() -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn render_shows_what_a_picture_of_a_document_takes_and_reads_no_file_outside_of_the_folder() {
+fn render_shows_what_an_image_of_a_document_takes_and_reads_no_file_outside_of_the_folder() {
     let (Some(program), Some(model)) = (with_a_folder(), shared::find("models/tiny/tjs-qwen2.5-vl")) else {
         return;
     };
@@ -133,7 +133,7 @@ fn render_shows_what_a_picture_of_a_document_takes_and_reads_no_file_outside_of_
 }
 
 #[test]
-fn import_takes_the_pictures_of_a_folder_and_no_others() {
+fn import_takes_the_images_of_a_folder_and_no_others() {
     let Some(program) = with_a_folder() else { return };
     let talk = |path: &str| {
         let line = format!(

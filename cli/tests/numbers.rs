@@ -66,7 +66,8 @@ impl Row {
         let is_open = self.takes.starts_with("a number above");
         let first_valid = if is_open { "0.001" } else { least };
         let valid = vec![first_valid.to_owned(), greatest.to_owned()];
-        let (first, last) = (self.numbers()[0], greatest.parse::<f64>().unwrap());
+        let first = self.numbers()[0];
+        let last = greatest.parse::<f64>().unwrap();
         let mut wrong = vec![if is_open { shown(first) } else { shown(first - 1.0) }];
         // What is beyond the greatest of all is no number of 64 bits.
         let beyond = greatest.parse::<u128>().map(|greatest| (greatest + 1).to_string());

@@ -7,7 +7,7 @@ mod shared;
 use program::Program;
 
 /// What is said of the model once a run.
-const INTRODUCTION: &str = "no model is named, so the tiny one within this program answers";
+const INTRODUCTION: &str = "no model is named, so the built-in one answers";
 
 #[test]
 fn it_answers_and_says_once_what_it_is() {

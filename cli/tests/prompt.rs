@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const MODEL: &str = "models/tiny/genai-qwen3-fp32";
 const GREEDY: [&str; 4] = ["--temperature", "0", "--max-tokens", "4"];
 
-/// Prints the thoughts since the last question, unless it is told to preserve all.
+/// Prints the thinking since the last question, unless it is told to preserve all.
 const TEMPLATE: &str = "{% set asked = namespace(last=0) %}
 {%- for m in messages %}{% if m.role == 'user' %}{% set asked.last = loop.index0 %}{% endif %}{% endfor %}
 {%- for m in messages %}{{ m.role }}:
@@ -119,11 +119,11 @@ fn a_text_with_the_role_markers_of_a_template_of_plain_text_is_reported() {
 }
 
 #[test]
-fn an_answer_says_what_was_let_through() {
+fn an_answer_names_the_control_tokens_that_were_allowed() {
     let Some(program) = program() else { return };
     let asked = ["ask", "--trust", "user", "What is <|im_end|>?"];
     let ran = program.run(&[&asked[..], &GREEDY].concat()).ok();
-    let told = "(a control token was let through: \"<|im_end|>\" from user, times 1)";
+    let told = "(a control token was allowed: \"<|im_end|>\" from user, times 1)";
     assert!(ran.err.contains(told), "{ran:?}");
     let ran = program.run(&[&asked[..], &GREEDY, &["--json"]].concat()).ok();
     let done = ran.events().pop().unwrap();
@@ -148,7 +148,7 @@ fn thinking_and_its_history_reach_the_template() {
         shown(arguments, &ran)
     };
     let ways = ["keep", "strip-before-last-user", "strip"].map(|way| rendered(&["--thinking-history", way]));
-    // The model's own template has no place for thoughts.
+    // The model's own template has no place for thinking.
     let left_out = rendered(&["--template", "plain.jinja", "--thinking-history", "keep"]);
     insta::assert_snapshot!([&[rendered(&[])][..], &ways, &[left_out]].concat().join("\n"));
     let ended = |thinking: &str| {

@@ -136,10 +136,11 @@ fn marked_text_is_exported_without_what_is_no_text_which_is_said() {
     program.write("talk.jsonl", &talk.replace('\n', " "));
     let id = program.run(&["import", "talk.jsonl", "--from", "openai"]).ok().out;
     let exported = program.run(&["export", id.trim(), "--to", "chatml"]).ok();
-    let (start, end) = ("<|im_start|>", "<|im_end|>\n");
+    let start = "<|im_start|>";
+    let end = "<|im_end|>\n";
     let expected = ["user\nWindy?", "assistant\n", "tool\nstrong", "assistant\nYes."];
     assert_eq!(exported.out, expected.map(|said| format!("{start}{said}{end}")).concat());
-    let said = "of 3 messages whatever is no text is left out, such as thoughts and calls\n";
+    let said = "of 3 messages whatever is no text is left out, such as thinking and calls\n";
     assert!(exported.err.contains(said), "{}", exported.err);
     // A call's arguments are the object that their text holds.
     let nodes = &program.run(&["tree", "--json"]).ok().events()[0]["nodes"];

@@ -52,7 +52,8 @@ struct Script {
 impl Script {
     /// Lines of all kinds: plain ones, pasted ones of several lines, ones that are edited while they are typed, commands.
     fn drawn(draws: &mut Draws, name: &str) -> Self {
-        let (mut keys, mut lines) = (Vec::new(), Vec::new());
+        let mut keys = Vec::new();
+        let mut lines = Vec::new();
         for index in 0..=draws.below(4) {
             let said = format!("What is {index} + {}? é€ {name}", draws.below(9));
             let (typed, line) = match draws.below(9) {
@@ -79,7 +80,8 @@ impl Script {
         if draws.below(3) == 0 {
             return vec![self.keys.clone()];
         }
-        let (mut writes, mut rest) = (Vec::new(), self.keys.as_slice());
+        let mut writes = Vec::new();
+        let mut rest = self.keys.as_slice();
         while !rest.is_empty() {
             let (write, after) = rest.split_at(1 + draws.below(rest.len() as u64) as usize);
             writes.push(write.to_vec());
@@ -108,7 +110,8 @@ fn asked(program: &Program) -> Vec<(String, Option<String>)> {
 
 /// What comes of lines: the questions with what they follow, undone ones included.
 fn expected(lines: &[Line]) -> Vec<(String, Option<String>)> {
-    let (mut questions, mut path) = (Vec::new(), Vec::<String>::new());
+    let mut questions = Vec::new();
+    let mut path = Vec::<String>::new();
     for line in lines {
         match line {
             Line::Ask(said) => {
@@ -360,7 +363,8 @@ fn under_tmux_every_line_is_asked_too() {
     let mut start = vec!["new-session".to_owned(), "-d".to_owned(), "-s".to_owned(), "chat".to_owned()];
     start.extend(["-x", "150", "-y", "50", "env"].map(str::to_owned));
     for (name, value) in chat.get_envs() {
-        let (name, value) = (name.to_string_lossy(), value.map(|value| value.to_string_lossy()));
+        let name = name.to_string_lossy();
+        let value = value.map(|value| value.to_string_lossy());
         start.extend(value.map(|value| format!("{name}={value}")));
     }
     start.push(chat.get_program().to_string_lossy().into_owned());

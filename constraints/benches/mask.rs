@@ -1,20 +1,20 @@
-//! What a constraint adds to each token of a vocabulary of 150 000, and what a grammar costs before the first.
+//! Measures what a matcher adds to each token with a vocabulary of 150 000, and what compiling a grammar costs.
 //!
 //! `cargo bench -p alloquy-constraints`. The vocabulary is made up; its tokens are as long as those of a real one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // a benchmark may panic
 
 use std::hint::black_box;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::Result;
-use alloquy_core::grammar::{Constraint, Constraints, Grammar};
-use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer, Vocabulary};
+use alloquy_core::grammar::{Grammar, GrammarEngine, GrammarMatcher};
+use alloquy_core::tokenizer::{Detokenizer, SpecialToken, TokenId, Tokenizer, TokenizerInput, Vocabulary};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 
 const SIZE: usize = 150_000;
 
-/// Bytes, then words of two to nine letters, every other one behind a space, and numbers and signs among them.
+/// A vocabulary of bytes, then of words of two to nine letters, half of them after a space, with numbers and signs.
 #[derive(Debug)]
 struct Words {
     specials: Vec<SpecialToken>,
@@ -50,7 +50,7 @@ impl Tokenizer for Words {
         &self.specials
     }
 
-    fn encode(&self, _: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+    fn encode(&self, _: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
         Ok(Vec::new())
     }
 
@@ -63,17 +63,17 @@ impl Tokenizer for Words {
     }
 }
 
-/// Walks a text as a reply would, a mask before each token, and starts again at its end.
+/// Matches a text as if it were a reply, with a mask before each token, and starts again at its end.
 struct Walk<'a> {
-    fresh: &'a dyn Fn() -> Box<dyn Constraint>,
-    constraint: Box<dyn Constraint>,
+    fresh: &'a dyn Fn() -> Box<dyn GrammarMatcher>,
+    constraint: Box<dyn GrammarMatcher>,
     text: &'a [u8],
     at: usize,
     logits: Vec<f32>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(fresh: &'a dyn Fn() -> Box<dyn Constraint>, text: &'a str) -> Self {
+    fn new(fresh: &'a dyn Fn() -> Box<dyn GrammarMatcher>, text: &'a str) -> Self {
         Self { fresh, constraint: fresh(), text: text.as_bytes(), at: 0, logits: vec![0.0; SIZE] }
     }
 
@@ -83,9 +83,10 @@ impl<'a> Walk<'a> {
         black_box(&self.logits);
     }
 
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         if self.at == self.text.len() {
-            (self.constraint, self.at) = ((self.fresh)(), 0);
+            self.constraint = (self.fresh)();
+            self.at = 0;
         }
         self.constraint.accept(TokenId::from(self.text[self.at])).unwrap();
         self.at += 1;
@@ -113,7 +114,7 @@ fn grammars() -> Vec<(&'static str, Grammar, &'static str)> {
         (
             "regex",
             Grammar::Regex("[A-Z][a-z]+( [a-z]+){3,9}\\.".to_owned()),
-            "The mask is made anew each time.",
+            "The mask is made again each time.",
         ),
         ("choice", Grammar::choice(["yes", "no", "perhaps"]), "perhaps"),
     ]
@@ -121,7 +122,7 @@ fn grammars() -> Vec<(&'static str, Grammar, &'static str)> {
 
 fn benchmarks(criterion: &mut Criterion) {
     let vocabulary = Vocabulary::new(&Words::new(), SIZE, &[(SIZE - 1) as TokenId]);
-    let constraints = Llguidance::default();
+    let constraints = LlguidanceEngine::default();
     let mut once = criterion.benchmark_group("once");
     once.sample_size(10);
     once.bench_function("vocabulary", |bencher| bencher.iter(|| constraints.prepare(&vocabulary).unwrap()));
@@ -138,7 +139,7 @@ fn benchmarks(criterion: &mut Criterion) {
                     let start = std::time::Instant::now();
                     walk.mask();
                     spent += start.elapsed();
-                    walk.go_on();
+                    walk.advance();
                 }
                 spent
             });

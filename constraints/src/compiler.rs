@@ -1,9 +1,9 @@
-//! A vocabulary as a tree of bytes, and the grammars compiled against it. The tree is built once and shared.
+//! Compiles grammars for a vocabulary. The tree of the vocabulary's bytes is built once and shared by all grammars.
 
 use std::fmt;
 use std::sync::Arc;
 
-use alloquy_core::grammar::{Constraint, ConstraintCompiler, Grammar};
+use alloquy_core::grammar::{Grammar, GrammarCompiler, GrammarMatcher};
 use alloquy_core::tokenizer::{Vocabulary, VocabularyToken};
 use alloquy_core::{Error, ErrorKind, Result};
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
@@ -15,8 +15,8 @@ use crate::limits::GrammarLimits;
 use crate::reply::ReplyConstraint;
 use crate::source;
 
-/// Slices of the vocabulary that are looked up as one, beside those that may stand in a JSON string: words, which are most
-/// of a vocabulary, and which most patterns of text allow where they allow a letter.
+/// Patterns of tokens whose masks are computed once: words, which are most of a vocabulary. Most patterns of text allow all
+/// of them where they allow a letter. `llguidance` itself has such patterns for the tokens of JSON strings.
 const WORDS: [&str; 4] = ["[a-z]+", " [a-z]+", "[A-Za-z]+", " [A-Za-z]+"];
 
 /// Compiles grammars for one vocabulary.
@@ -38,8 +38,8 @@ impl Compiler {
     }
 }
 
-impl ConstraintCompiler for Compiler {
-    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>> {
+impl GrammarCompiler for Compiler {
+    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn GrammarMatcher>> {
         let source = source::of(grammar, self.json)?;
         let parser = self.factory.create_parser(source);
         let parser = parser.map_err(|error| failure::of(Stage::Grammar, &error))?;
@@ -54,9 +54,10 @@ impl fmt::Debug for Compiler {
     }
 }
 
+/// Builds the tree of a vocabulary's bytes, in which `llguidance` looks tokens up.
 fn tree(vocabulary: &Vocabulary) -> Result<TokTrie> {
     let &[first, ..] = vocabulary.stop_tokens() else {
-        let message = "no token of the vocabulary ends a reply, so that a form could never be complete";
+        let message = "no token of the vocabulary ends a reply, so no grammar could ever be complete";
         return Err(Error::new(ErrorKind::Unsupported, message));
     };
     let words: Vec<Vec<u8>> = vocabulary.tokens().iter().map(word).collect();
@@ -64,7 +65,7 @@ fn tree(vocabulary: &Vocabulary) -> Result<TokTrie> {
     Ok(TokTrie::from(&info, &words).with_eos_tokens(vocabulary.stop_tokens()))
 }
 
-/// A control token begins with a byte that no text has.
+/// Returns the bytes of a token. A control token begins with a byte that no text has.
 fn word(token: &VocabularyToken) -> Vec<u8> {
     match token {
         VocabularyToken::Text(bytes) => bytes.clone(),

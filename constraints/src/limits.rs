@@ -1,24 +1,32 @@
-//! How large a grammar may be, and how long it may take. Knows no grammar.
+//! Limits how large a grammar may be, and how long it may take.
 
 use llguidance::api::ParserLimits;
 
-/// Bounds on what a grammar costs. They are always on: a schema may come from a stranger.
+/// Bounds on what a grammar costs. They are always on, because a schema may come from a stranger.
 ///
-/// The defaults are those of `llguidance`, under which the largest schemas in public collections compile; one step
-/// then takes 15 ms at the very most, and usually a hundredth of it.
+/// The defaults are those of `llguidance`: the largest schemas in public collections compile under them. One step takes
+/// 15 ms at most, and usually a hundredth of that.
+///
+/// ```
+/// use alloquy_constraints::{GrammarLimits, LlguidanceEngine};
+///
+/// let limits = GrammarLimits { grammar_size: 50_000, ..GrammarLimits::default() };
+/// let constraints = LlguidanceEngine::default().limits(limits);
+/// # let _ = constraints;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrammarLimits {
-    /// Symbols of all rules together; 500 000, a few megabytes of JSON Schema.
+    /// Symbols of all rules together. The default is 500 000, which is a few megabytes of JSON Schema.
     pub grammar_size: usize,
-    /// Steps of building the lexer; 1 000 000, about 20 ms.
+    /// Steps of building the lexer. The default is 1 000 000, which takes about 20 ms.
     pub compile_fuel: u64,
-    /// Steps of the lexer for one token; 200 000, about 15 ms.
+    /// Steps of the lexer for one token. The default is 200 000, which takes about 15 ms.
     pub step_fuel: u64,
-    /// Items of the parser for one token; 50 000, about 3 ms.
+    /// Items of the parser for one token. The default is 50 000, which takes about 3 ms.
     pub step_items: usize,
-    /// Items of the parser in one place, which an ambiguous grammar reaches first; 2000.
+    /// Items of the parser at one position, which an ambiguous grammar exceeds first. The default is 2000.
     pub row_items: usize,
-    /// States of the lexer, of one or two kilobytes each; 250 000.
+    /// States of the lexer, of one or two kilobytes each. The default is 250 000.
     pub lexer_states: usize,
 }
 
@@ -45,7 +53,7 @@ impl From<GrammarLimits> for ParserLimits {
             max_lexer_states: limits.lexer_states,
             max_grammar_size: limits.grammar_size,
             precompute_large_lexemes: true,
-            // Errors would otherwise quote the whole grammar and all that was said.
+            // Verbose errors quote the whole grammar and the whole reply.
             verbose_errors: false,
         }
     }

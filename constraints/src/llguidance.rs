@@ -1,25 +1,34 @@
-//! The way to enforce grammars that this crate has: settings, and what they make of a vocabulary.
+//! The settings of the matcher, and the compiler that they make for a vocabulary.
 
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::grammar::{ConstraintCompiler, Constraints};
+use alloquy_core::grammar::{GrammarCompiler, GrammarEngine};
 use alloquy_core::tokenizer::Vocabulary;
 
 use crate::compiler::Compiler;
-use crate::json_form::{JsonForm, JsonNumbers, JsonSpacing};
+use crate::json_form::{JsonForm, JsonNumberRange, JsonSpacing};
 use crate::limits::GrammarLimits;
 
 /// Enforces grammars through the crate `llguidance`.
+///
+/// The defaults suit replies that a program reads: compact JSON with numbers of limited length.
+///
+/// ```
+/// use alloquy_constraints::{JsonNumberRange, JsonSpacing, LlguidanceEngine};
+///
+/// let constraints = LlguidanceEngine::default().spacing(JsonSpacing::Free).numbers(JsonNumberRange::Any);
+/// # let _ = constraints;
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
-pub struct Llguidance {
+pub struct LlguidanceEngine {
     limits: GrammarLimits,
     json: JsonForm,
 }
 
-impl Llguidance {
-    /// Sets what a grammar may cost.
+impl LlguidanceEngine {
+    /// Sets the limits on what a grammar costs.
     pub fn limits(mut self, limits: GrammarLimits) -> Self {
         self.limits = limits;
         self
@@ -32,14 +41,14 @@ impl Llguidance {
     }
 
     /// Sets which numbers JSON may have.
-    pub fn numbers(mut self, numbers: JsonNumbers) -> Self {
+    pub fn numbers(mut self, numbers: JsonNumberRange) -> Self {
         self.json.numbers = numbers;
         self
     }
 }
 
-impl Constraints for Llguidance {
-    fn prepare(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn ConstraintCompiler>> {
+impl GrammarEngine for LlguidanceEngine {
+    fn prepare(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn GrammarCompiler>> {
         Ok(Arc::new(Compiler::new(vocabulary, self.limits, self.json)?))
     }
 }

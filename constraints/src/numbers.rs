@@ -1,19 +1,19 @@
-//! Numbers that end: a schema's numbers with bounds where it has none. Knows the keywords of numbers alone.
+//! Adds bounds to the numbers of a schema that have none.
 //!
-//! A schema rarely says how many digits a number may have, and a model that is not allowed to say what it wants likes
-//! to say zeros without end.
+//! A schema rarely says how many digits a number may have. A model that may not generate what it would prefer tends to
+//! generate zeros without end.
 
 use serde_json::{Map, Value, json};
 
 use crate::schema::{NAMED_SCHEMAS, SCHEMA, SCHEMAS};
 
-/// Every integer up to here is one double, RFC 8259, section 6.
+/// The largest integer up to which every integer is exactly one double (RFC 8259, section 6).
 const LARGEST: i64 = (1 << 53) - 1;
 
-/// One digit in the last place that is allowed. With one place more, `llguidance` could not count in 32 bits.
+/// One in the last decimal place that is allowed. One place more would overflow the 32 bits that `llguidance` counts in.
 const SMALLEST: f64 = 1e-8;
 
-/// Keywords beside which a schema's own numbers say nothing certain, or are bounded already.
+/// Keywords that bound the numbers of a schema themselves, or that combine it with other schemas.
 const DECIDED: [&str; 7] = ["$ref", "allOf", "anyOf", "const", "enum", "multipleOf", "oneOf"];
 
 /// Bounds the numbers of a schema and of all schemas in it.
@@ -23,16 +23,17 @@ pub(crate) fn bound(schema: &mut Value) {
     };
     bound_own(fields);
     for (keyword, value) in fields {
-        let is = |keywords: &[&str]| keywords.contains(&keyword.as_str());
+        let keyword = keyword.as_str();
         match value {
-            Value::Object(named) if is(&NAMED_SCHEMAS) => named.values_mut().for_each(bound),
-            Value::Array(several) if is(&SCHEMAS) => several.iter_mut().for_each(bound),
-            schema if is(&SCHEMA) => bound(schema),
+            Value::Object(named) if NAMED_SCHEMAS.contains(&keyword) => named.values_mut().for_each(bound),
+            Value::Array(several) if SCHEMAS.contains(&keyword) => several.iter_mut().for_each(bound),
+            schema if SCHEMA.contains(&keyword) => bound(schema),
             _ => {}
         }
     }
 }
 
+/// Adds bounds to the numbers of a schema itself, where it has none.
 fn bound_own(fields: &mut Map<String, Value>) {
     let is_number = match fields.get("type") {
         Some(Value::String(name)) => names_a_number(name),
@@ -42,8 +43,9 @@ fn bound_own(fields: &mut Map<String, Value>) {
     if !is_number || fields.keys().any(|keyword| DECIDED.contains(&keyword.as_str())) {
         return;
     }
-    let bounds = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"];
-    let bounds = bounds.map(|keyword| fields.get(keyword).and_then(Value::as_f64));
+    let keywords = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"];
+    let bounds = keywords.map(|keyword| fields.get(keyword).and_then(Value::as_f64));
+    // No value would be left between a bound beyond `LARGEST`, such as `"minimum": 9007199254740993`, and `LARGEST`.
     if bounds.iter().flatten().any(|bound| bound.abs() >= LARGEST as f64) {
         return;
     }
@@ -53,7 +55,8 @@ fn bound_own(fields: &mut Map<String, Value>) {
     if let [.., None, None] = bounds {
         fields.insert("maximum".to_owned(), json!(LARGEST));
     }
-    if !is_integer(fields) && bounds.iter().flatten().all(|bound| has_few_places(*bound)) {
+    // Integers have no decimal places. A bound of many places, as 1e-12, would be out of reach in steps of `SMALLEST`.
+    if allows_fractions(fields) && bounds.iter().flatten().all(|bound| has_few_places(*bound)) {
         fields.insert("multipleOf".to_owned(), json!(SMALLEST));
     }
 }
@@ -62,12 +65,11 @@ fn names_a_number(name: &str) -> bool {
     ["integer", "number"].contains(&name)
 }
 
-/// Integers need no bound behind the point.
-fn is_integer(fields: &Map<String, Value>) -> bool {
-    let is_number = |value: &Value| value == "number";
+fn allows_fractions(fields: &Map<String, Value>) -> bool {
     match fields.get("type") {
-        Some(Value::Array(names)) => !names.iter().any(is_number),
-        name => !name.is_some_and(is_number),
+        Some(Value::Array(names)) => names.iter().any(|name| name == "number"),
+        Some(name) => name == "number",
+        None => false,
     }
 }
 
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decided_or_would_lose_values_stays() {
+    fn schemas_that_decide_or_would_lose_values_are_unchanged() {
         for schema in [
             json!({"type": "number", "enum": [0.123_456_789_123]}),
             json!({"type": "number", "multipleOf": 0.5}),

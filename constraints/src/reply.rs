@@ -1,8 +1,8 @@
-//! One reply against its grammar. Knows tokens by number.
+//! Matches one reply against its grammar, token by token.
 
 use std::fmt;
 
-use alloquy_core::grammar::{Constraint, Progress};
+use alloquy_core::grammar::{GrammarMatcher, MatcherState};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
 use llguidance::Matcher;
@@ -21,7 +21,7 @@ impl ReplyConstraint {
     }
 }
 
-impl Constraint for ReplyConstraint {
+impl GrammarMatcher for ReplyConstraint {
     fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
         let allowed = self.matcher.compute_mask_or_eos();
         forbid_others(&allowed.map_err(|error| failure::of(Stage::Reply, &error))?, logits);
@@ -32,24 +32,25 @@ impl Constraint for ReplyConstraint {
         let taken = self.matcher.try_consume_tokens(&[token]);
         match taken.map_err(|error| failure::of(Stage::Reply, &error))? {
             0 => {
-                let message = format!("token {token} does not go on in the reply's form");
+                let message = format!("token {token} does not continue the reply's grammar");
                 Err(Error::new(ErrorKind::Invalid, message))
             }
             _ => Ok(()),
         }
     }
 
-    fn progress(&mut self) -> Result<Progress> {
+    fn progress(&mut self) -> Result<MatcherState> {
         if self.matcher.is_stopped() {
-            return Ok(Progress::Complete);
+            return Ok(MatcherState::Complete);
         }
-        match self.matcher.is_accepting().map_err(|error| failure::of(Stage::Reply, &error))? {
-            true => Ok(Progress::MayEnd),
-            false => Ok(Progress::Open),
+        if self.matcher.is_accepting().map_err(|error| failure::of(Stage::Reply, &error))? {
+            Ok(MatcherState::MayEnd)
+        } else {
+            Ok(MatcherState::Open)
         }
     }
 
-    fn fork(&self) -> Box<dyn Constraint> {
+    fn fork(&self) -> Box<dyn GrammarMatcher> {
         Box::new(Self::new(self.matcher.deep_clone()))
     }
 }
@@ -60,10 +61,12 @@ impl fmt::Debug for ReplyConstraint {
     }
 }
 
-/// Tokens of a mask's word.
+/// How many tokens a word of a mask holds.
 const WORD: usize = u32::BITS as usize;
 
-/// Word by word, because most words of a mask are all zeros or all ones.
+/// Sets the logits of all tokens that are not allowed to minus infinity.
+///
+/// It goes word by word, because most words of a mask are all zeros or all ones. Logits beyond the mask belong to no token.
 fn forbid_others(allowed: &SimpleVob, logits: &mut [f32]) {
     let words = allowed.as_slice().iter().copied().chain(std::iter::repeat(0));
     for (word, logits) in words.zip(logits.chunks_mut(WORD)) {
@@ -71,9 +74,11 @@ fn forbid_others(allowed: &SimpleVob, logits: &mut [f32]) {
             0 => logits.fill(f32::NEG_INFINITY),
             u32::MAX => {}
             word => {
-                let forbidden = |(bit, _): &(usize, &mut f32)| word & (1 << bit) == 0;
-                let logits = logits.iter_mut().enumerate().filter(forbidden);
-                logits.for_each(|(_, logit)| *logit = f32::NEG_INFINITY);
+                for (bit, logit) in logits.iter_mut().enumerate() {
+                    if word & (1 << bit) == 0 {
+                        *logit = f32::NEG_INFINITY;
+                    }
+                }
             }
         }
     }

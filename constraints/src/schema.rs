@@ -1,13 +1,13 @@
-//! Which keywords of a JSON Schema can be enforced. Knows where schemas stand in a schema, not what they accept.
+//! Checks that every keyword of a JSON Schema can be enforced, in the schema itself and in all schemas inside it.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
-/// A keyword by which `llguidance` is told its own options, which are not the schema's to set.
+/// The keyword from which `llguidance` reads its own options. A caller's schema may not set it.
 pub(crate) const OPTIONS: &str = "x-guidance";
 
-/// Keywords of JSON Schema, of any draft, that no grammar of tokens keeps. A schema that has one would accept less
-/// than what is generated.
+/// Keywords of any draft of JSON Schema that no grammar of tokens enforces. A schema that has one would accept less than
+/// what is generated.
 const UNENFORCEABLE: [&str; 20] = [
     "$dynamicAnchor",
     "$dynamicRef",
@@ -43,7 +43,7 @@ pub(crate) const NAMED_SCHEMAS: [&str; 4] = ["$defs", "definitions", "patternPro
 /// Looks for keywords that cannot be enforced.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] naming the keyword and where it stands, [`ErrorKind::Invalid`] for what is no schema.
+/// [`ErrorKind::Unsupported`] naming the keyword and its place, [`ErrorKind::Invalid`] for a value that is no schema.
 pub(crate) fn check(schema: &Value) -> Result<()> {
     match schema {
         Value::Object(fields) if fields.contains_key(OPTIONS) => {
@@ -62,14 +62,17 @@ fn check_at(schema: &Value, place: &str) -> Result<()> {
     let Some(fields) = schema.as_object() else {
         return Ok(());
     };
-    fields.iter().try_for_each(|(keyword, value)| check_keyword(keyword, value, place))?;
+    for (keyword, value) in fields {
+        check_keyword(keyword, value, place)?;
+    }
     for (keyword, value) in fields {
         let place = format!("{place}/{keyword}");
         match value {
             Value::Object(named) if NAMED_SCHEMAS.contains(&keyword.as_str()) => check_named(named, &place)?,
             Value::Array(several) if SCHEMAS.contains(&keyword.as_str()) => {
-                let mut numbered = several.iter().enumerate();
-                numbered.try_for_each(|(number, schema)| check_at(schema, &format!("{place}/{number}")))?;
+                for (number, schema) in several.iter().enumerate() {
+                    check_at(schema, &format!("{place}/{number}"))?;
+                }
             }
             schema if SCHEMA.contains(&keyword.as_str()) => check_at(schema, &place)?,
             _ => {}
@@ -79,7 +82,10 @@ fn check_at(schema: &Value, place: &str) -> Result<()> {
 }
 
 fn check_named(schemas: &Map<String, Value>, place: &str) -> Result<()> {
-    schemas.iter().try_for_each(|(name, schema)| check_at(schema, &format!("{place}/{name}")))
+    for (name, schema) in schemas {
+        check_at(schema, &format!("{place}/{name}"))?;
+    }
+    Ok(())
 }
 
 fn check_keyword(keyword: &str, value: &Value, place: &str) -> Result<()> {

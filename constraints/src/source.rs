@@ -1,11 +1,11 @@
-//! Grammars as `llguidance` reads them. Knows notations, not vocabularies.
+//! Translates grammars to the notations that `llguidance` reads.
 
 use alloquy_core::grammar::Grammar;
 use alloquy_core::{Error, ErrorKind, Result};
 use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
 use serde_json::{Value, json};
 
-use crate::json_form::{JsonForm, JsonNumbers, JsonSpacing};
+use crate::json_form::{JsonForm, JsonNumberRange, JsonSpacing};
 use crate::{numbers, schema};
 
 /// Translates a grammar.
@@ -19,14 +19,16 @@ fn invalid(message: &str) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Grammars that refer to each other by name; the first is where a reply starts.
+/// Grammars that refer to each other by name. A reply starts in the first.
 struct Parts {
     json: JsonForm,
     grammars: Vec<GrammarWithLexer>,
 }
 
 impl Parts {
+    /// Adds a grammar and all that it refers to.
     fn add(&mut self, name: &str, grammar: &Grammar) -> Result<()> {
+        // The place is taken before the grammar's parts are added, because the first grammar is the start.
         let place = self.grammars.len();
         self.grammars.push(GrammarWithLexer::default());
         let mut translated = match grammar {
@@ -36,7 +38,9 @@ impl Parts {
             Grammar::Choice(texts) => choice(texts)?,
             Grammar::AnyOf(several) => self.any_of(name, several)?,
             Grammar::Composed { lark, parts } => {
-                parts.iter().try_for_each(|(name, part)| self.add(name, part))?;
+                for (name, part) in parts {
+                    self.add(name, part)?;
+                }
                 GrammarWithLexer::from_lark(lark.clone())
             }
             other => {
@@ -75,7 +79,7 @@ fn json_schema(schema: &Value, form: JsonForm) -> Result<GrammarWithLexer> {
         Value::Bool(false) => return Err(invalid("the schema `false` accepts no value")),
         schema => schema.clone(),
     };
-    if form.numbers == JsonNumbers::Short {
+    if form.numbers == JsonNumberRange::Short {
         numbers::bound(&mut schema);
     }
     let options = match form.spacing {

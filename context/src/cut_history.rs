@@ -1,29 +1,29 @@
-//! What a reply remembers of the prompt that it answered: where its history began, so that another process begins there too.
+//! What a reply remembers of its prompt: where the history began, so that another process begins there too.
 
 use alloquy_core::Request;
 use alloquy_core::media::Digest;
-use alloquy_core::prompt::PromptLength;
+use alloquy_core::prompt::PromptCounter;
 use alloquy_core::report::CutHistory;
 
 use crate::fitting::Cut;
 use crate::memory::front;
 
-/// How many of the last replies that remember something are asked.
+/// How many of the last replies that remember a cut are examined.
 const REPLIES: usize = 4;
 
-/// What tells a policy with its numbers from others, as far as its lengths say whose they are.
+/// Returns the identity of a policy with its numbers; `None` where the counter has no identity.
 pub(crate) fn policy(
     numbers: &impl std::fmt::Debug,
-    length: &dyn PromptLength,
+    length: &dyn PromptCounter,
     request: &Request,
 ) -> Option<Digest> {
-    let mut said = length.identity()?.as_bytes().to_vec();
-    said.extend(front(Some(&request.preface)).as_bytes());
-    said.extend(format!("{numbers:?}").into_bytes());
-    Some(Digest::of(&said))
+    let mut bytes = length.identity()?.as_bytes().to_vec();
+    bytes.extend(front(Some(&request.preface)).as_bytes());
+    bytes.extend(format!("{numbers:?}").into_bytes());
+    Some(Digest::of(&bytes))
 }
 
-/// Returns the last reply on the path of a request that remembers a cut of this policy: its place, and the cut.
+/// Returns the place and the cut of the last reply on a request's path that remembers a cut of this policy.
 pub(crate) fn remembered(request: &Request, policy: Option<Digest>) -> Option<(usize, CutHistory)> {
     let policy = policy?;
     let mut known = request.path.history_cuts().take(REPLIES);

@@ -1,46 +1,47 @@
-//! What fits: the room that a window has for a prompt, and requests that were made to fit. Knows no template and no tokenizer.
+//! The room that a window has for a prompt, and requests that are shortened to fit.
 
 use std::ops::Range;
 
-use alloquy_core::report::{CutHistory, Degradation};
+use alloquy_core::report::{CutHistory, Warning};
 use alloquy_core::{Error, ErrorKind, Message, Request, Result};
 
-/// A request and what its prompt goes without.
+/// A request and what its prompt omits.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct FittedRequest {
+pub struct TrimmedRequest {
     /// The request, with the messages that are left.
     pub request: Request,
-    /// What the reply remembers of it.
+    /// What the reply remembers of the omission.
     pub(crate) cut: Option<CutHistory>,
     /// How many messages of its path were dropped.
     pub dropped: usize,
-    /// How many units its prompt is shorter for that: those of each message as they were counted when it was left out.
+    /// By how many units its prompt is shorter. Each message counts as it did when it was left out.
     pub tokens: usize,
 }
 
-impl FittedRequest {
-    /// A request that goes without nothing.
+impl TrimmedRequest {
+    /// A request that omits nothing.
     pub(crate) fn whole(request: Request) -> Self {
         Self { request, cut: None, dropped: 0, tokens: 0 }
     }
 
-    /// Returns what the reply says of it; `None` when it goes without nothing.
-    pub fn degradation(&self) -> Option<Degradation> {
-        let (dropped, tokens) = (self.dropped, self.tokens);
-        (dropped > 0).then_some(Degradation::HistoryShifted { dropped, tokens })
+    /// Returns the warning of the reply; `None` where nothing is omitted.
+    pub fn warning(&self) -> Option<Warning> {
+        let dropped = self.dropped;
+        let tokens = self.tokens;
+        (dropped > 0).then_some(Warning::HistoryShifted { dropped, tokens })
     }
 }
 
-/// Where a path goes on behind what always stays.
+/// Where a path continues after the messages that always stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) start: usize,
-    /// How many units the prompt is shorter for that.
+    /// By how many units the prompt is shorter.
     pub(crate) tokens: usize,
 }
 
-/// What is kept free for a reply unless it is said: MLC's `mean_gen_len`, or a quarter where the window is that small.
+/// Returns the default room for a reply: MLC's `mean_gen_len`, or a quarter of a small window.
 pub(crate) fn usual_reply(window: usize) -> usize {
     128.min(window / 4)
 }
@@ -65,7 +66,7 @@ impl Room {
     }
 
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a share of the window that fills nothing, or more than there is.
+    /// [`ErrorKind::Invalid`] for a share of the window that is not above 0 and at most 1.
     pub(crate) fn check_share(share: f64) -> Result<()> {
         if share > 0.0 && share <= 1.0 {
             return Ok(());
@@ -76,7 +77,7 @@ impl Room {
 
     /// A share of the window in units.
     pub(crate) fn share(self, share: f64) -> usize {
-        // A share of a window is far below what a float holds exactly.
+        // A share of a window is far below the numbers that a float cannot represent.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let units = (self.window as f64 * share) as usize;
         units
@@ -87,7 +88,7 @@ impl Room {
         self.window.saturating_sub(self.reply)
     }
 
-    /// Refuses a prompt of `units` that leaves no room for any reply, with nothing left to drop.
+    /// Refuses a prompt of `units` that leaves no room for a reply, although nothing else can be dropped.
     ///
     /// # Errors
     /// [`ErrorKind::ContextOverflow`].
@@ -104,7 +105,7 @@ impl Room {
     }
 }
 
-/// Returns a request with other messages in the place of some.
+/// Returns a request in which other messages replace a range of the path.
 pub(crate) fn replaced(request: &Request, range: Range<usize>, instead: &[Message]) -> Request {
     let mut replaced = request.clone();
     replaced.path = request.path.excerpt(range.start, instead, range.end..request.path.len());

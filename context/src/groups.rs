@@ -1,5 +1,4 @@
-//! Turns of a conversation that are left out together: a question with everything up to the next one. Knows roles, calls and
-//! results; counts nothing.
+//! The groups of a conversation that are left out together: a question with everything up to the next one.
 
 use alloquy_core::message::MessagePath;
 
@@ -8,12 +7,12 @@ use alloquy_core::message::MessagePath;
 pub(crate) struct Groups {
     /// How many messages at the beginning always stay: system messages, and the groups that are pinned.
     pub(crate) lead: usize,
-    /// Where the path may go on behind them, the last group's beginning last.
+    /// Where the path may continue after them: the beginnings of the groups, the last group's last.
     restarts: Vec<usize>,
 }
 
 impl Groups {
-    /// Looks at a path of which the first `pinned` groups stay. What stands before the first question is of its group.
+    /// Finds the groups of a path, of which the first `pinned` stay. Messages before the first question belong to its group.
     pub(crate) fn new(path: &mut MessagePath, pinned: usize) -> Self {
         let outline = path.outline();
         let later = outline.restarts().get(1..).unwrap_or_default();
@@ -25,17 +24,17 @@ impl Groups {
         Self { lead, restarts: restarts.unwrap_or_default().to_vec() }
     }
 
-    /// The places where the path may go on: at the lead, as it is, or behind it.
+    /// Returns the places where the path may continue: right after the lead, with nothing left out, or at a later group.
     pub(crate) fn places(&self) -> Vec<usize> {
         std::iter::once(self.lead).chain(self.restarts.iter().copied()).collect()
     }
 
-    /// Says whether the path may go on at a place.
+    /// Says whether the path may continue at a place.
     pub(crate) fn is_place(&self, start: usize) -> bool {
         start == self.lead || self.restarts.binary_search(&start).is_ok()
     }
 
-    /// The places behind the lead where the path may go on.
+    /// Returns the places after the lead where the path may continue.
     pub(crate) fn restarts(&self) -> &[usize] {
         &self.restarts
     }

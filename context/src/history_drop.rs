@@ -1,22 +1,21 @@
-//! Forgetting turn by turn: a prompt that would no longer fit goes without as few of the oldest turns as possible, and the
-//! reply says so. Knows lengths of prompts; no template, no tokenizer.
+//! Drops as few of the oldest turns as possible from a prompt that would not fit, and reports it with the reply.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::prompt::PromptLength;
-use alloquy_core::template::Ending;
+use alloquy_core::prompt::PromptCounter;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{ReplyStream, Request, Result};
 use async_trait::async_trait;
 
-use crate::fitting::{Cut, FittedRequest, Room, replaced, usual_reply};
+use crate::fitting::{Cut, Room, TrimmedRequest, replaced, usual_reply};
 use crate::groups::Groups;
 use crate::lengths::Lengths;
 use crate::memory::{Memory, Place, front};
 use crate::{cut_history, ids};
 
-/// When a prompt goes without its oldest turns, and which of them always stay.
+/// When a prompt omits its oldest turns, and which turns always stay.
 ///
 /// ```
 /// use alloquy_context::DropPolicy;
@@ -31,8 +30,8 @@ pub struct DropPolicy {
     pub window: usize,
     /// How many units are kept free for a reply.
     pub reply: usize,
-    /// How many turns at the beginning always stay, such as examples. The preface and system messages at the beginning of
-    /// the path stay besides.
+    /// How many turns at the beginning always stay, such as examples. The preface and system messages at the beginning of the
+    /// path stay too.
     pub pinned: usize,
 }
 
@@ -59,21 +58,23 @@ impl DropPolicy {
 
 /// The middleware that drops the oldest turns of a conversation when its prompt would not fit.
 ///
-/// A turn is a message of the user's with everything up to the next one: answers, calls of tools and their results. What
-/// stands before the first question goes with it. As few turns as possible are left out, whole and the oldest first; the
-/// preface, system messages at the beginning, pinned turns and the last turn stay. So each prompt shows as much as fits, and
-/// once the window is full each begins differently from the one before: where computing that anew costs too much,
-/// [`HistoryShift`](crate::HistoryShift) leaves out more at once, less often.
+/// A turn is a message of the user with everything up to the next one: answers, calls of tools and their results. Messages before
+/// the first question belong to its turn. As few turns as possible are left out, the oldest first. The preface, system messages at
+/// the beginning, pinned turns and the last turn stay.
 ///
-/// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`](alloquy_core::report::Degradation::HistoryShifted). When the last turn leaves no room for a reply, the
-/// request is refused with the numbers. It stands innermost, because it counts what the model will see.
+/// So each prompt shows as much as fits. Once the window is full, each prompt begins differently from the one before, and a cached
+/// prefix is of no use. Where computing a prompt again is too slow, [`HistoryShift`](crate::HistoryShift) leaves out more at once
+/// and less often.
+///
+/// Nothing is dropped from the conversation. A reply whose prompt omits messages has
+/// [`Warning::HistoryShifted`](alloquy_core::report::Warning::HistoryShifted). When the last turn leaves no room for a reply, the
+/// request is refused with the numbers. Register it as the innermost middleware, because it counts what the model will see.
 ///
 /// ```
 /// use alloquy_testing::ScriptedModel;
 /// use alloquy_core::{Manager, Preface};
 /// use alloquy_context::{DropPolicy, HistoryDrop};
-/// use alloquy_core::report::Degradation;
+/// use alloquy_core::report::Warning;
 ///
 /// # pollster::block_on(async {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);
@@ -82,24 +83,24 @@ impl DropPolicy {
 /// let conversation = manager.create(Preface::system("Be kind.")).await?;
 /// conversation.send("The first question").finish().await?;
 /// let reply = conversation.send("The second question").finish().await?.reply;
-/// assert_eq!(reply.degradations, [Degradation::HistoryShifted { dropped: 2, tokens: 28 }]);
+/// assert_eq!(reply.warnings, [Warning::HistoryShifted { dropped: 2, tokens: 28 }]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub struct HistoryDrop {
-    length: Box<dyn PromptLength>,
+    length: Box<dyn PromptCounter>,
     policy: DropPolicy,
-    /// Where conversations went on the last time: a guess for the next.
+    /// Where conversations continued the last time, as a first guess for the next prompt.
     memory: Mutex<Memory<Cut>>,
 }
 
 impl HistoryDrop {
-    /// Creates the middleware; `length` counts as the model does that it stands in front of.
+    /// Creates the middleware; `length` counts prompts as the model does.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) when the reply is given the whole window.
-    pub fn new(length: impl PromptLength + 'static, policy: DropPolicy) -> Result<Self> {
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) when the policy leaves no room for a prompt.
+    pub fn new(length: impl PromptCounter + 'static, policy: DropPolicy) -> Result<Self> {
         let this = Self { length: Box::new(length), policy, memory: Mutex::default() };
         this.room().check()?;
         Ok(this)
@@ -110,12 +111,12 @@ impl HistoryDrop {
         &self.policy
     }
 
-    /// Drops what a prompt has no room for; a request that fits comes back as it is.
+    /// Drops the oldest turns of a request that does not fit; one that fits is returned as it is.
     ///
     /// # Errors
     /// Those of counting, and [`ErrorKind::ContextOverflow`](alloquy_core::ErrorKind::ContextOverflow) when the last turn leaves no
     /// room for a reply.
-    pub fn fit(&self, mut request: Request) -> Result<FittedRequest> {
+    pub fn fit(&self, mut request: Request) -> Result<TrimmedRequest> {
         let groups = Groups::new(&mut request.path, self.policy.pinned);
         let end = request.path.len();
         let front = front(Some(&request.preface));
@@ -138,19 +139,19 @@ impl HistoryDrop {
             self.room().refuse_full(units, start - groups.lead)?;
         }
         let cut = Cut { start, tokens: left_out(&mut lengths, &groups, before, start, most)? };
-        let now = Place::behind(front, &mut request, end);
+        let now = Place::after(front, &mut request, end);
         self.memory().remember(now, cut);
         if start == groups.lead {
-            return Ok(FittedRequest::whole(request));
+            return Ok(TrimmedRequest::whole(request));
         }
         let left = replaced(&request, groups.lead..start, &[]);
         let dropped = start - groups.lead;
         let tokens = cut.tokens;
-        Ok(FittedRequest { request: left, cut: cut_history::of(policy, dropped, tokens), dropped, tokens })
+        Ok(TrimmedRequest { request: left, cut: cut_history::of(policy, dropped, tokens), dropped, tokens })
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory<Cut>> {
-        // What it holds is true whatever a thread was doing when it panicked.
+        // Every entry is complete, even if a thread panicked with the lock.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,19 +171,19 @@ impl Middleware for HistoryDrop {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
         let said = request.path.clone();
         let fitted = self.fit(request)?;
-        let told = fitted.degradation().into_iter().collect();
-        ids::answered(fitted.request, said, told, fitted.cut, next).await
+        let warnings = fitted.warning().into_iter().collect();
+        ids::answered(fitted.request, said, warnings, fitted.cut, next).await
     }
 
-    /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.
+    /// Counts as if a reply were requested, so that the prompt that is computed ahead is a prefix of the one that is answered.
     async fn prepare(&self, request: Request) -> Result<Request> {
         let ending = request.ending;
-        Ok(self.fit(request.ending(Ending::Answer))?.request.ending(ending))
+        Ok(self.fit(request.ending(PromptEnd::Generation))?.request.ending(ending))
     }
 }
 
-/// How many units the prompt is shorter without what stands between the lead and `start`: what it was the last time, and what
-/// came to it or went from it since.
+/// Returns by how many units the prompt is shorter without the messages between the lead and `start`. The number of the last time,
+/// `before`, is corrected by the messages between the two starts.
 fn left_out(
     lengths: &mut Lengths<'_>,
     groups: &Groups,
@@ -191,9 +192,10 @@ fn left_out(
     most: usize,
 ) -> Result<usize> {
     let before = before.unwrap_or(Cut { start: groups.lead, tokens: 0 });
-    let mut count = |from, to| lengths.left_out(from, to, groups.restarts(), most);
+    let restarts = groups.restarts();
     if start < before.start {
-        return Ok(before.tokens.saturating_sub(count(start, before.start)?));
+        let back = lengths.left_out(start, before.start, restarts, most)?;
+        return Ok(before.tokens.saturating_sub(back));
     }
-    Ok(before.tokens + count(before.start, start)?)
+    Ok(before.tokens + lengths.left_out(before.start, start, restarts, most)?)
 }

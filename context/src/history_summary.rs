@@ -1,14 +1,13 @@
-//! Summaries: where a prompt would no longer fit, a model's summary stands for the oldest turns, and the reply says so. Knows
-//! lengths of prompts and a model that summarises; no template, no tokenizer.
+//! Replaces the oldest turns of a prompt that would not fit by a model's summary, and reports it with the reply.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::media::Digest;
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::prompt::PromptLength;
-use alloquy_core::report::{CutHistory, Degradation, Usage};
-use alloquy_core::template::Ending;
+use alloquy_core::prompt::PromptCounter;
+use alloquy_core::report::{CutHistory, Usage, Warning};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{ChatModel, Content, Message, ReplyStream, Request, Result, Role};
 use async_trait::async_trait;
 
@@ -25,44 +24,46 @@ mod transcript;
 
 pub use policy::SummaryPolicy;
 
-/// What a summary as an answer answers.
+/// The question before a summary that is shown as an answer.
 const QUESTION: &str = "What have we said so far?";
 
 /// A request whose oldest messages may be summarised.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct SummarisedRequest {
-    /// The request, with the summary in the place of what it stands for.
+pub struct SummarizedRequest {
+    /// The request, in which the summary replaces the messages that it covers.
     pub request: Request,
-    /// What its prompt goes without; empty when it fits as it is.
-    pub degradations: Vec<Degradation>,
-    /// What the reply remembers of it.
+    /// What its prompt omits; empty where it fits as it is.
+    pub warnings: Vec<Warning>,
+    /// What the reply remembers of the summary.
     cut: Option<CutHistory>,
 }
 
-/// The middleware that puts a summary in the place of a conversation's oldest turns when its prompt would not fit.
+/// The middleware that replaces a conversation's oldest turns by a summary when its prompt would not fit.
 ///
-/// A turn is a message of the user's with everything up to the next one. When prompt and reply no longer fit into the window,
-/// the model that is given here summarises as many of the oldest turns as it takes to fill no more than a share of the
-/// window again. The summary is remembered by what was said up to there: later prompts of the conversation, and of its
-/// branches from behind that place, use it again, and once the window is full another time it is extended by what came since.
-/// A reply remembers it too ([`Reply::cut`](alloquy_core::Reply::cut)), and another process goes on from there.
+/// A turn is a message of the user with everything up to the next one. When prompt and reply no longer fit into the window, a model
+/// summarises the oldest turns. It takes as few as possible so that the prompt fills at most a share of the window. The model that
+/// summarises is passed to [`new`](Self::new).
 ///
-/// Nothing is dropped from the conversation. A reply whose prompt has a summary says so with
-/// [`Degradation::HistorySummarised`], with what was left out, what the summary takes, and what making it took in this call.
-/// Turns for which the model that summarises has no room are left out of the summary, and counted. Where the last turn leaves
-/// no room for a summary the prompt goes without, and all of them are counted as left out; where it leaves none for a reply
-/// the request is refused with the numbers.
+/// The summary is remembered for the messages that it covers. Later prompts of the conversation use it again, and so do branches
+/// that begin after those messages. Once the window is full again, the summary is extended by the turns since. A reply remembers it
+/// too ([`Reply::cut`](alloquy_core::Reply::cut)), so that another process continues from there.
 ///
-/// A prompt that is only looked at or computed ahead is summarised too, so that it is the one that will be answered. It
-/// stands innermost, because it counts what the model will see.
+/// Nothing is dropped from the conversation. A reply whose prompt has a summary has [`Warning::HistorySummarized`], which reports
+/// what was left out, the length of the summary, and the tokens for making it in this call. Turns that do not fit into the context
+/// of the model that summarises are left out of the summary, and counted. Where the last turn leaves no room for a summary, the
+/// prompt omits it, and all its turns count as left out. Where the last turn leaves no room for a reply, the request is refused
+/// with the numbers.
+///
+/// A prompt that is only inspected or computed ahead is summarised too, so that it is the prompt that will be answered. Register
+/// it as the innermost middleware, because it counts what the model will see.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use alloquy_testing::ScriptedModel;
 /// use alloquy_core::{Manager, Preface};
 /// use alloquy_context::{HistorySummary, SummaryPolicy};
-/// use alloquy_core::report::Degradation;
+/// use alloquy_core::report::Warning;
 ///
 /// # pollster::block_on(async {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(90);
@@ -73,26 +74,26 @@ pub struct SummarisedRequest {
 /// let conversation = manager.create(Preface::system("Be kind.")).await?;
 /// conversation.send("The first question, which takes some room").finish().await?;
 /// let reply = conversation.send("The second question").finish().await?.reply;
-/// assert!(matches!(reply.degradations[..], [Degradation::HistorySummarised { dropped: 2, .. }]));
+/// assert!(matches!(reply.warnings[..], [Warning::HistorySummarized { dropped: 2, .. }]));
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub struct HistorySummary {
-    length: Box<dyn PromptLength>,
+    length: Box<dyn PromptCounter>,
     model: Arc<dyn ChatModel>,
     policy: SummaryPolicy,
     memory: Mutex<Memory<Kept>>,
 }
 
 impl HistorySummary {
-    /// Creates the middleware; `length` counts as the model does that it stands in front of, and `model` summarises. It may be
-    /// the same one.
+    /// Creates the middleware; `length` counts prompts as the model that answers does, and `model` summarises. Both may be the same
+    /// model.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) when a value of the policy is out of its range.
     pub fn new(
-        length: impl PromptLength + 'static,
+        length: impl PromptCounter + 'static,
         model: Arc<dyn ChatModel>,
         policy: SummaryPolicy,
     ) -> Result<Self> {
@@ -105,15 +106,15 @@ impl HistorySummary {
         &self.policy
     }
 
-    /// Puts a summary in the place of what a prompt has no room for; a request that fits comes back as it is.
+    /// Replaces the oldest turns of a request that does not fit by a summary; one that fits is returned as it is.
     ///
     /// # Errors
     /// Those of counting and of the model that summarises, [`ErrorKind::Cancelled`](alloquy_core::ErrorKind::Cancelled) when the
-    /// request is stopped meanwhile, and [`ErrorKind::ContextOverflow`](alloquy_core::ErrorKind::ContextOverflow) when the last turn
+    /// request is cancelled meanwhile, and [`ErrorKind::ContextOverflow`](alloquy_core::ErrorKind::ContextOverflow) when the last turn
     /// leaves no room for a reply.
-    pub async fn fit(&self, mut request: Request) -> Result<SummarisedRequest> {
+    pub async fn fit(&self, mut request: Request) -> Result<SummarizedRequest> {
         let groups = Groups::new(&mut request.path, self.policy.pinned);
-        // What a summary says of does not depend on what stands before.
+        // A summary does not depend on the preface, so its place is found without it.
         let known = self.memory().last_of(front(None), &mut request, groups.restarts());
         let known = known
             .and_then(|(index, kept)| Some(Place { index, start: *groups.restarts().get(index)?, kept }));
@@ -123,13 +124,13 @@ impl HistorySummary {
         let lengths = Lengths::new(&*self.length, &request, groups.lead, outline);
         let mut fitting = Fitting { summary: self, request: &request, groups: &groups, lengths };
         if fitting.is_whole(known.as_ref())? {
-            return Ok(SummarisedRequest { request, degradations: Vec::new(), cut: None });
+            return Ok(SummarizedRequest { request, warnings: Vec::new(), cut: None });
         }
         match fitting.place(known).await? {
             Some((place, spent)) => fitting.end(&place, spent, policy),
             None => {
                 self.room().refuse_full(self.length.units(&request)?, 0)?;
-                Ok(SummarisedRequest { request, degradations: Vec::new(), cut: None })
+                Ok(SummarizedRequest { request, warnings: Vec::new(), cut: None })
             }
         }
     }
@@ -139,16 +140,16 @@ impl HistorySummary {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory<Kept>> {
-        // What it holds is true whatever a thread was doing when it panicked.
+        // Every entry is complete, even if a thread panicked with the lock.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The messages that a summary is shown as: none where nothing could be summarised.
+    /// Returns the messages that show a summary; none for an empty one.
     fn shown(&self, text: &str) -> Vec<Message> {
         let said = Message::new(self.policy.role, vec![Content::Text(text.to_owned())]);
         match self.policy.role {
             _ if text.is_empty() => Vec::new(),
-            // Many templates want an answer to follow a question.
+            // Many templates require that an answer follows a question.
             Role::Assistant => vec![Message::user(QUESTION), said],
             _ => vec![said],
         }
@@ -166,14 +167,14 @@ impl fmt::Debug for HistorySummary {
 impl Middleware for HistorySummary {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
         let said = request.path.clone();
-        let SummarisedRequest { request, degradations, cut } = self.fit(request).await?;
-        ids::answered(request, said, degradations, cut, next).await
+        let SummarizedRequest { request, warnings, cut } = self.fit(request).await?;
+        ids::answered(request, said, warnings, cut, next).await
     }
 
-    /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.
+    /// Counts as if a reply were requested, so that the prompt that is computed ahead is a prefix of the one that is answered.
     async fn prepare(&self, request: Request) -> Result<Request> {
         let ending = request.ending;
-        Ok(self.fit(request.ending(Ending::Answer)).await?.request.ending(ending))
+        Ok(self.fit(request.ending(PromptEnd::Generation)).await?.request.ending(ending))
     }
 }
 
@@ -185,24 +186,24 @@ struct Fitting<'a> {
     lengths: Lengths<'a>,
 }
 
-/// A summary, and how many units the messages that it stands for took.
+/// A summary, and how many units the messages took that it replaces.
 #[derive(Clone, Debug)]
 struct Kept {
     summary: Arc<Summary>,
     tokens: usize,
 }
 
-/// A place where the path goes on behind a summary of what stands before.
+/// A place where the path continues after a summary of the messages before it.
 #[derive(Clone, Debug)]
 struct Place {
-    /// Its index among the places where the path may go on.
+    /// Its index among the places where the path may continue.
     index: usize,
     start: usize,
     kept: Kept,
 }
 
 impl Place {
-    /// Where the path went on when the last reply was given that remembers it.
+    /// Returns the place of the last reply that remembers a summary.
     fn remembered(request: &Request, policy: Option<Digest>, groups: &Groups) -> Option<Self> {
         let (_, cut) = cut_history::remembered(request, policy)?;
         let Cut { start, tokens } = cut_history::cut(&cut, groups.lead);
@@ -213,19 +214,21 @@ impl Place {
 }
 
 impl Fitting<'_> {
-    /// Says whether the prompt fits as it is. Where the path goes on behind a summary, what stands right before it most often
-    /// tells that it does not.
+    /// Says whether the prompt fits as it is. After an earlier summary it seldom does, and counting from the group right before that
+    /// place mostly shows it.
     fn is_whole(&mut self, known: Option<&Place>) -> Result<bool> {
-        let (places, end) = (self.groups.places(), self.request.path.len());
+        let places = self.groups.places();
+        let end = self.request.path.len();
         // The index does not count the lead.
         let before = known.and_then(|known| places.get(known.index)).copied();
         self.lengths.is_whole(&places, end, self.summary.room().most(), before)
     }
 
-    /// Where the path goes on: at the last place that is remembered, or moved on from there until it fits. `None` where there
-    /// is nothing to leave out.
+    /// Returns where the path continues: at the remembered place, or at the first later one with which the prompt fits. `None`
+    /// where nothing can be left out.
     async fn place(&mut self, known: Option<Place>) -> Result<Option<(Place, Option<Usage>)>> {
-        let (mut place, mut spent) = (known, None);
+        let mut place = known;
+        let mut spent = None;
         while !self.fits(place.as_ref())? {
             let Some(start) = self.next(place.as_ref())? else { break };
             let (next, took) = self.extended(place, start).await?;
@@ -240,14 +243,15 @@ impl Fitting<'_> {
         Ok(self.units(place.start, &place.kept.summary.text)? <= self.summary.room().most())
     }
 
-    /// The first place behind `before` where a prompt with a summary of full length fills no more than the share, or the last
-    /// one; `None` where there is no place behind.
+    /// Returns the first place after `before` where a prompt with a summary of full length fills no more than the share, or the
+    /// last place. The result is `None` where no place follows `before`.
     fn next(&mut self, before: Option<&Place>) -> Result<Option<usize>> {
         let from = before.map_or(0, |place| place.index + 1);
         let places = self.groups.restarts().get(from..).unwrap_or_default();
-        let (Some(last), end) = (places.last(), self.request.path.len()) else { return Ok(None) };
+        let Some(last) = places.last() else { return Ok(None) };
+        let end = self.request.path.len();
         let policy = &self.summary.policy;
-        // What showing a summary of one character takes, and the rest of it.
+        // The template's texts around a summary, counted with a summary of one character, and the summary itself.
         let shown = self.units(*last, "…")?.saturating_sub(self.units(*last, "")?) + policy.summary;
         let most = policy.filled().saturating_sub(shown);
         self.lengths.first_fitting(places, end, most, None).map(Some)
@@ -261,19 +265,20 @@ impl Fitting<'_> {
             request: self.request,
             starts: self.groups.restarts(),
         };
-        let (summary, tokens) = before.map(|place| (place.kept.summary, place.kept.tokens)).unzip();
-        let (summary, spent) = summarising.extend(summary.as_deref(), from..start).await?;
+        let known = before.as_ref().map(|place| &*place.kept.summary);
+        let (summary, spent) = summarising.extend(known, from..start).await?;
+        let tokens = before.map_or(0, |place| place.kept.tokens);
         let most = self.summary.room().most();
         let more = self.lengths.left_out(from, start, self.groups.restarts(), most)?;
-        let kept = Kept { summary: Arc::new(summary), tokens: tokens.unwrap_or_default() + more };
+        let kept = Kept { summary: Arc::new(summary), tokens: tokens + more };
         let index = self.groups.restarts().partition_point(|restart| *restart < start);
-        let place = memory::Place::behind(front(None), &mut self.request.clone(), start);
+        let place = memory::Place::after(front(None), &mut self.request.clone(), start);
         self.summary.memory().remember(place, kept.clone());
         Ok((Place { index, start, kept }, spent))
     }
 
-    /// The request as it goes on at a place, without the summary where the last turn leaves it no room.
-    fn end(&self, place: &Place, spent: Option<Usage>, policy: Option<Digest>) -> Result<SummarisedRequest> {
+    /// Returns the request that continues at a place. It omits the summary where the last turn leaves no room for it.
+    fn end(&self, place: &Place, spent: Option<Usage>, policy: Option<Digest>) -> Result<SummarizedRequest> {
         let Place { start, kept: Kept { summary, tokens }, .. } = place;
         let room = self.summary.room();
         let dropped = start - self.groups.lead;
@@ -283,20 +288,21 @@ impl Fitting<'_> {
         let units = self.units(*start, &summary.text)?;
         if units >= room.window {
             room.refuse_full(bare, dropped)?;
-            let told =
-                Degradation::HistorySummarised { dropped, tokens, summary: 0, left_out: dropped, spent };
-            return Ok(SummarisedRequest { request: self.from(*start, ""), degradations: vec![told], cut });
+            let omitted =
+                Warning::HistorySummarized { dropped, tokens, summary: 0, left_out: dropped, spent };
+            return Ok(SummarizedRequest { request: self.from(*start, ""), warnings: vec![omitted], cut });
         }
-        let told = Degradation::HistorySummarised {
+        let mut warnings = vec![Warning::HistorySummarized {
             dropped,
             tokens,
             summary: units.saturating_sub(bare),
             left_out: summary.left_out,
             spent,
-        };
-        let was_cut = summary.cut.then_some(Degradation::SummaryCut);
-        let degradations = std::iter::once(told).chain(was_cut).collect();
-        Ok(SummarisedRequest { request: self.from(*start, &summary.text), degradations, cut })
+        }];
+        if summary.cut {
+            warnings.push(Warning::SummaryCut);
+        }
+        Ok(SummarizedRequest { request: self.from(*start, &summary.text), warnings, cut })
     }
 
     fn units(&self, start: usize, summary: &str) -> Result<usize> {

@@ -1,33 +1,33 @@
-//! Ids of tool calls in a conversation of which the model sees a part: a new one must not repeat one that is out of
-//! its sight.
+//! Keeps the ids of tool calls unique in a conversation of which the model sees a part. The model may repeat an id that it does not
+//! see.
 
 use alloquy_core::message::MessagePath;
 use alloquy_core::middleware::Next;
-use alloquy_core::report::{CutHistory, Degradation};
-use alloquy_core::stream::Run;
+use alloquy_core::report::{CutHistory, Warning};
+use alloquy_core::stream::EventStream;
 use alloquy_core::{Content, Delta, ReplyStream, Request, Result};
 use futures::StreamExt;
 
-/// Asks for an answer to a request whose path may be a part of what was said, and lets the reply say so; `said` is all of it.
+/// Calls the model with a shortened request, and adds the warnings to the reply; `said` is the whole path of the conversation.
 pub(crate) async fn answered(
     request: Request,
     said: MessagePath,
-    degradations: Vec<Degradation>,
+    warnings: Vec<Warning>,
     cut: Option<CutHistory>,
     next: Next<'_>,
 ) -> Result<ReplyStream> {
     let stream = next.call(request).await?;
-    if degradations.is_empty() { Ok(stream) } else { Ok(told(stream, said, degradations, cut)) }
+    if warnings.is_empty() { Ok(stream) } else { Ok(warned(stream, said, warnings, cut)) }
 }
 
-/// A reply that says what was not as asked, and whose calls have ids that nobody else has.
-fn told(
+/// Returns the reply with its warnings, and with ids of calls that are unique in the conversation.
+fn warned(
     mut stream: ReplyStream,
     mut said: MessagePath,
-    degradations: Vec<Degradation>,
+    warnings: Vec<Warning>,
     cut: Option<CutHistory>,
 ) -> ReplyStream {
-    Run::new(move |mut emit| async move {
+    EventStream::new(move |mut emit| async move {
         while let Some(mut delta) = stream.next().await {
             match &mut delta {
                 Delta::ToolCall(call) => make_unique(&mut call.id, &mut said),
@@ -42,13 +42,14 @@ fn told(
                 make_unique(&mut call.id, &mut said);
             }
         }
-        reply.degradations.splice(..0, degradations);
+        reply.warnings.splice(..0, warnings);
         reply.cut = cut;
         Ok(reply)
     })
 }
 
-/// The same call gets the same id, in the deltas and in the message.
+/// Replaces an id that the conversation has by `ID_2`, `ID_3` and so on. The same call gets the same id in the deltas and in the
+/// message.
 fn make_unique(id: &mut String, said: &mut MessagePath) {
     let outline = said.outline();
     if !outline.has_call(id) {

@@ -1,35 +1,35 @@
-//! How long the prompts of a path's parts are, counted where it has to be and guessed from there on. Knows no policy.
+//! Finds the lengths of prompts with parts of a path. It estimates most of them, and counts as few as possible.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use alloquy_core::message::PathOutline;
-use alloquy_core::prompt::PromptLength;
-use alloquy_core::template::Ending;
+use alloquy_core::prompt::PromptCounter;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Request, Result};
 
-/// How many units a byte is, until it is counted.
+/// How many units a byte has before anything is counted.
 const RATE: f64 = 0.25;
 
-/// How often a search trusts guesses.
+/// How many steps of a search use estimates.
 const GUESSES: u32 = 4;
 
 /// The lengths of one request's prompt without some of its messages.
 pub(crate) struct Lengths<'a> {
-    length: &'a dyn PromptLength,
+    length: &'a dyn PromptCounter,
     request: &'a Request,
     /// How many messages at the beginning always stay.
     lead: usize,
-    /// What the messages weigh.
+    /// The weights of the messages, from which lengths are estimated.
     outline: Arc<PathOutline>,
     counted: HashMap<(usize, usize), usize>,
-    /// How many units a weight is, as it was counted last.
+    /// How many units a weight has, by the last count.
     rate: f64,
 }
 
 impl<'a> Lengths<'a> {
     pub(crate) fn new(
-        length: &'a dyn PromptLength,
+        length: &'a dyn PromptCounter,
         request: &'a Request,
         lead: usize,
         outline: Arc<PathOutline>,
@@ -37,8 +37,8 @@ impl<'a> Lengths<'a> {
         Self { length, request, lead, outline, counted: HashMap::new(), rate: RATE }
     }
 
-    /// Counts the prompt of what always stays and of the messages from `start` to `end`. Where others follow, an answer was
-    /// asked for.
+    /// Counts the prompt with the messages that always stay and those from `start` to `end`. If others follow, it ends where the
+    /// model was called.
     pub(crate) fn units(&mut self, start: usize, end: usize) -> Result<usize> {
         if let Some(units) = self.counted.get(&(start, end)) {
             return Ok(*units);
@@ -46,7 +46,7 @@ impl<'a> Lengths<'a> {
         let mut request = self.request.clone();
         request.path = self.request.path.excerpt(self.lead, &[], start..end);
         if end < self.request.path.len() {
-            request.ending = Ending::Answer;
+            request.ending = PromptEnd::Generation;
         }
         let units = self.length.units(&request)?;
         let weight = self.weight(start, end);
@@ -57,8 +57,9 @@ impl<'a> Lengths<'a> {
         Ok(units)
     }
 
-    /// The first of `starts` from which on the prompt up to `end` has no more than `most` units, or the last one where none
-    /// is; `known` is where it was the last time. Of later ones less is to be counted.
+    /// Returns the first of `starts` with which the prompt up to `end` has at most `most` units, or the last of them.
+    ///
+    /// `known` is the result of the last time, with which the search begins.
     pub(crate) fn first_fitting(
         &mut self,
         starts: &[usize],
@@ -77,8 +78,10 @@ impl<'a> Lengths<'a> {
         Ok(starts.get(search.found()).or(starts.last()).copied().unwrap_or(self.lead))
     }
 
-    /// Says whether the prompt from the first of `starts` up to `end` has no more than `most` units. It looks from `known` on
-    /// ever farther back: one from a later place that is too long says enough.
+    /// Says whether the prompt from the first of `starts` up to `end` has at most `most` units.
+    ///
+    /// It counts from `known` on, and then from earlier and earlier starts. The first prompt that is too long decides, since an
+    /// earlier start makes it longer.
     pub(crate) fn is_whole(
         &mut self,
         starts: &[usize],
@@ -101,7 +104,7 @@ impl<'a> Lengths<'a> {
         Ok(false)
     }
 
-    /// The index of the first of `ends`, from `from` on, up to which the prompt from `start` on has more than `most` units.
+    /// Returns the index of the first of `ends`, from `from` on, with which the prompt from `start` on has more than `most` units.
     pub(crate) fn first_full(
         &mut self,
         start: usize,
@@ -120,8 +123,9 @@ impl<'a> Lengths<'a> {
         Ok(Some(search.found()).filter(|found| *found < ends.len()).map(|found| from + found))
     }
 
-    /// How many units the prompt is shorter without the messages from `from` to `to`. They are counted with no more than a
-    /// part of the path at a time, each taken up at one of `starts`: what is left out may be far longer than what fits.
+    /// Returns by how many units the prompt is shorter without the messages from `from` to `to`.
+    ///
+    /// The messages may be far longer than the window. So they are counted in parts that begin at one of `starts`.
     pub(crate) fn left_out(
         &mut self,
         from: usize,
@@ -129,22 +133,25 @@ impl<'a> Lengths<'a> {
         starts: &[usize],
         most: usize,
     ) -> Result<usize> {
-        let (mut left, mut all) = (from, 0);
+        let mut left = from;
+        let mut all = 0;
         while left < to {
             let later = starts.partition_point(|start| *start <= left);
-            let is_near = |start: &usize| *start < to && self.weight(left, *start) * self.rate <= most as f64;
             let ahead = starts.get(later..).unwrap_or_default();
-            let next = ahead.get(ahead.partition_point(is_near)).copied().unwrap_or(to).min(to);
-            // Up to behind the messages with which the path would go on, or its end.
-            let behind = starts.get(starts.partition_point(|start| *start <= next)).copied();
-            let end = behind.unwrap_or(self.request.path.len());
+            let near = ahead
+                .partition_point(|start| *start < to && self.weight(left, *start) * self.rate <= most as f64);
+            let next = ahead.get(near).copied().unwrap_or(to).min(to);
+            // Both prompts end with the group that follows the part. For groups at 0, 2, 4 and 6 and the part 0..4, they are 0..6
+            // and 4..6.
+            let following = starts.get(starts.partition_point(|start| *start <= next)).copied();
+            let end = following.unwrap_or(self.request.path.len());
             all += self.units(left, end)?.saturating_sub(self.units(next, end)?);
             left = next;
         }
         Ok(all)
     }
 
-    /// What is kept and a range weigh.
+    /// Returns the weight of the messages that always stay and of a range.
     fn weight(&self, start: usize, end: usize) -> f64 {
         let range = self.outline.weight(end).saturating_sub(self.outline.weight(start));
         (self.outline.weight(self.lead) + range) as f64
@@ -159,16 +166,18 @@ impl<'a> Lengths<'a> {
     }
 }
 
-/// The search for the first of several places at which something holds that from there on always does. It looks where it is
-/// guessed to be, and then ever farther from there: how many places there are is of no consequence.
+/// The search for the first place at which a condition holds that holds at every later place too.
+///
+/// It first tests estimated places, and then places farther and farther from there. So the number of tests hardly depends on the
+/// number of places.
 struct Search {
-    /// Before here it does not hold.
+    /// It does not hold before this place.
     low: usize,
-    /// From here on it does.
+    /// It holds from this place on.
     high: usize,
-    /// How often it was looked.
+    /// How many places were tested.
     looks: u32,
-    /// Whether it was seen not to hold, and to hold.
+    /// Whether a place was found where it does not hold, and one where it does.
     seen: (bool, bool),
 }
 
@@ -177,18 +186,23 @@ impl Search {
         Self { low: 0, high: count, looks: 0, seen: (false, false) }
     }
 
-    /// Where to look next.
+    /// Returns the place to test next; `None` when the place is found.
     fn next(&self, guess: usize) -> Option<usize> {
         let last = self.high.checked_sub(1).filter(|last| self.low <= *last)?;
         if self.looks < GUESSES {
             return Some(guess.clamp(self.low, last));
         }
+        // Estimates were of no help. With a bound on both sides the search halves the range; with one, it doubles its steps away
+        // from it: 1, 2, 4.
         let step = 1_usize.checked_shl(self.looks - GUESSES).unwrap_or(usize::MAX);
-        Some(match self.seen {
-            (true, true) => self.low + (last - self.low) / 2,
-            (true, false) => self.low.saturating_add(step - 1).min(last),
-            _ => last.saturating_sub(step - 1).max(self.low),
-        })
+        let (is_below_seen, is_above_seen) = self.seen;
+        if is_below_seen && is_above_seen {
+            Some(self.low + (last - self.low) / 2)
+        } else if is_below_seen {
+            Some(self.low.saturating_add(step - 1).min(last))
+        } else {
+            Some(last.saturating_sub(step - 1).max(self.low))
+        }
     }
 
     fn note(&mut self, place: usize, holds: bool) {

@@ -1,19 +1,19 @@
-//! Policies for a full context: conversations that continue when they outgrow what a model can read.
+//! Policies for a full context, with which a conversation can outgrow the model's window.
 //!
 //! A model reads a limited number of tokens, prompt and reply together: its context, or window. Without a policy a prompt that
 //! leaves no room for a reply is refused with [`ErrorKind::ContextOverflow`](alloquy_core::ErrorKind::ContextOverflow). A policy
-//! is a [`Middleware`](alloquy_core::middleware::Middleware): it shortens the request on its way to the model. The stored
+//! is a [`Middleware`](alloquy_core::middleware::Middleware) that shortens the request on its way to the model. The stored
 //! conversation keeps every message.
 //!
-//! | policy | what a prompt that would not fit goes without | choose it when |
+//! | policy | what a prompt omits that would not fit | choose it when |
 //! |---|---|---|
-//! | [`HistoryDrop`] | as few of the oldest turns as possible | the model is to see as much as possible |
-//! | [`HistoryShift`] | so many of the oldest turns that there is room for a while | computing a prompt is slow: the next prompts begin alike, and what was computed is reused |
-//! | [`HistorySummary`] | the oldest turns; a summary that a model writes replaces them | early turns matter later, and one more model call now and then is affordable |
+//! | [`HistoryDrop`] | as few of the oldest turns as possible | the model should see as much as possible |
+//! | [`HistoryShift`] | so many of the oldest turns that several more turns fit | computing a prompt is slow: the next prompts have the same prefix, which is cached |
+//! | [`HistorySummary`] | the oldest turns, which a summary by a model replaces | early turns matter later, and an occasional extra model call is affordable |
 //!
 //! ```
 //! use alloquy_context::{DropPolicy, HistoryDrop};
-//! use alloquy_core::report::Degradation;
+//! use alloquy_core::report::Warning;
 //! use alloquy_core::{Manager, Preface};
 //! use alloquy_testing::ScriptedModel;
 //!
@@ -27,8 +27,8 @@
 //! conversation.send("The first question").await?;
 //! let second = conversation.send("The second question").await?;
 //!
-//! // The first question and its answer were not in the second prompt, and the reply says so.
-//! assert_eq!(second.reply.degradations, [Degradation::HistoryShifted { dropped: 2, tokens: 28 }]);
+//! // The second prompt omitted the first question and its answer, and the reply reports it.
+//! assert_eq!(second.reply.warnings, [Warning::HistoryShifted { dropped: 2, tokens: 28 }]);
 //! assert_eq!(conversation.history().await?.len(), 4);
 //! # Ok::<(), alloquy_core::Error>(())
 //! # })?;
@@ -37,28 +37,40 @@
 //!
 //! # What every policy keeps
 //!
-//! * A turn is left out as a whole: a message of the user with everything up to the next one. No tool result loses its call.
+//! * A turn is left out as a whole. It is a message of the user with everything up to the next one, so no tool result loses its
+//!   call.
 //! * The preface, system messages at the beginning and the last turn stay. [`DropPolicy::pinned`], [`SummaryPolicy::pinned`] and
-//!   [`ShiftPolicy::keep`] name what stays besides, such as examples.
-//! * A reply reports what its prompt went without: [`HistoryShifted`](alloquy_core::report::Degradation::HistoryShifted) or
-//!   [`HistorySummarised`](alloquy_core::report::Degradation::HistorySummarised). Its node keeps the report.
-//! * A prompt that is computed ahead ([`Conversation::warm`](alloquy_core::Conversation::warm)) is the beginning of the prompt
-//!   that is answered.
+//!   [`ShiftPolicy::keep`] set what else stays, such as examples.
+//! * A reply reports what its prompt omitted: [`HistoryShifted`](alloquy_core::report::Warning::HistoryShifted) or
+//!   [`HistorySummarized`](alloquy_core::report::Warning::HistorySummarized). The warning is stored with its node.
+//! * A prompt that is computed ahead ([`Conversation::warm`](alloquy_core::Conversation::warm)) is a prefix of the prompt that is
+//!   answered.
 //!
-//! `alloquy_testing::laws::context_policy` checks these of any policy, a host's own too.
+//! `alloquy_testing::laws::context_policy` checks these laws for any policy, also for one of your own.
 //!
 //! # Lengths
 //!
-//! A policy counts prompts by a [`PromptLength`](alloquy_core::prompt::PromptLength): the `LanguageModel` of alloquy-inference is
-//! one, and so is a function from a request to a number. It must count as the model does, so the policy is the innermost
-//! middleware: nothing after it may change the request.
+//! A policy counts prompts with a [`PromptCounter`](alloquy_core::prompt::PromptCounter). The `LanguageModel` of
+//! alloquy-inference is one, and so is a function from a request to a number. It must count as the model does, so the policy is
+//! the innermost middleware: no other one may change the request after it.
 //!
 //! # What a turn costs
 //!
-//! A policy remembers where conversations continued, and a reply remembers it too
-//! ([`Reply::cut`](alloquy_core::Reply::cut)), so that another process continues there. With that, a turn costs what is kept
-//! and what is new, however much was said before. [`MessagePath::outline`](alloquy_core::message::MessagePath::outline) has what
-//! a policy asks of the messages without counting tokens; a policy of your own can use it.
+//! A policy remembers where the history of each prompt began. A reply remembers it too ([`Reply::cut`](alloquy_core::Reply::cut)),
+//! so that another process continues from there. So the cost of a turn depends on the messages that are kept and those that are
+//! new, and not on the length of the conversation.
+//!
+//! # A policy of your own
+//!
+//! Implement [`Middleware`](alloquy_core::middleware::Middleware), and shorten the path of the request in `handle` and in
+//! `prepare`. [`MessagePath::outline`](alloquy_core::message::MessagePath::outline) says without counting tokens where turns
+//! begin, and how long messages are.
+//!
+//! # What this crate does not do
+//!
+//! * It does not delete messages: a policy changes only what the model sees.
+//! * It does not shorten a single message. A last turn that leaves no room for a reply is an error with the numbers.
+//! * It does not decide which turns are important. The oldest ones are left out, apart from those that are pinned.
 
 mod cut_history;
 mod fitting;
@@ -70,7 +82,7 @@ mod ids;
 mod lengths;
 mod memory;
 
-pub use fitting::FittedRequest;
+pub use fitting::TrimmedRequest;
 pub use history_drop::{DropPolicy, HistoryDrop};
 pub use history_shift::{HistoryShift, ShiftPolicy};
-pub use history_summary::{HistorySummary, SummarisedRequest, SummaryPolicy};
+pub use history_summary::{HistorySummary, SummarizedRequest, SummaryPolicy};

@@ -1,14 +1,14 @@
-//! What was decided about conversations before, so that finding it again costs nothing. Forgets the oldest.
+//! Remembers the decisions about earlier prompts, and forgets the oldest ones.
 
 use std::collections::{HashMap, VecDeque};
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Preface, Request};
 
-/// How many places are remembered; one is some 200 bytes, and its summary where it has one.
+/// How many places are remembered. Each takes about 200 bytes, and those of its summary.
 const PLACES: usize = 1024;
 
-/// What was decided, by what was said up to there.
+/// Decisions by the place in a conversation.
 #[derive(Debug)]
 pub(crate) struct Memory<V> {
     decided: HashMap<Place, V>,
@@ -16,23 +16,23 @@ pub(crate) struct Memory<V> {
     places: VecDeque<Place>,
 }
 
-/// A place in a conversation: what stands before its messages, and these up to there.
+/// A place in a conversation: the digests of what precedes its messages, and of the messages up to the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     front: Digest,
     said: Digest,
 }
 
-/// What stands before the messages, where that tells one place from another.
+/// Returns the digest of what precedes the messages. Policies whose decisions do not depend on the preface pass `None`.
 pub(crate) fn front(preface: Option<&Preface>) -> Digest {
-    // A preface always has its JSON.
+    // A preface can always be written as JSON.
     let written = preface.map(|preface| serde_json::to_vec(preface).unwrap_or_default());
     Digest::of(&written.unwrap_or_default())
 }
 
 impl Place {
-    /// Where the first `length` messages end.
-    pub(crate) fn behind(front: Digest, request: &mut Request, length: usize) -> Self {
+    /// The place after the first `length` messages.
+    pub(crate) fn after(front: Digest, request: &mut Request, length: usize) -> Self {
         Self { front, said: request.path.digest(length) }
     }
 }
@@ -44,8 +44,7 @@ impl<V> Default for Memory<V> {
 }
 
 impl<V: Clone> Memory<V> {
-    /// Returns the last of the places, which are lengths of the request's path, that is remembered: its index, and what was
-    /// decided there.
+    /// Returns the last of `places` that is remembered: its index, and the decision. Places are lengths of the request's path.
     pub(crate) fn last_of(
         &self,
         front: Digest,
@@ -56,7 +55,7 @@ impl<V: Clone> Memory<V> {
             return None;
         }
         let known = places.iter().enumerate().rev();
-        let mut known = known.map(|(index, length)| (index, Place::behind(front, request, *length)));
+        let mut known = known.map(|(index, length)| (index, Place::after(front, request, *length)));
         known.find_map(|(index, place)| Some((index, self.decided.get(&place)?.clone())))
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::middleware::Middleware;
-use alloquy_core::report::{CacheReport, Degradation, Usage};
+use alloquy_core::report::{CacheReport, Usage, Warning};
 use alloquy_core::{
     ChatModel, Content, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result, Role,
 };
@@ -30,7 +30,7 @@ fn length_of(message: &Message) -> usize {
     message.text().chars().count() + calls.chain(results).sum::<usize>() + 1
 }
 
-/// Summarises whatever it is told in so many letters, and remembers what that was.
+/// Answers every request with so many letters, and remembers the requests.
 #[derive(Clone, Debug, Default)]
 struct Writer {
     letters: usize,
@@ -127,7 +127,7 @@ fn pinned_turns_stay_with_what_belongs_to_them() {
 }
 
 #[test]
-fn a_result_behind_the_next_question_keeps_its_call() {
+fn a_result_after_the_next_question_keeps_its_call() {
     let call = ToolCall::new("call_0", "clock", json!({}));
     let path = vec![
         Message::user("x".repeat(60)),
@@ -167,7 +167,7 @@ fn a_summary_is_used_again_and_only_extended() {
     for number in 0..12 {
         path.push(Message::user(format!("question {number}")));
         let fitted = block_on(policy.fit(Request::new(Preface::default(), path.clone()))).unwrap();
-        drawing.push(format!("{} {}", texts(&fitted.request).join(" | "), json!(fitted.degradations)));
+        drawing.push(format!("{} {}", texts(&fitted.request).join(" | "), json!(fitted.warnings)));
         path.push(Message::assistant(format!("answer {number}")));
     }
     insta::assert_snapshot!(drawing.join("\n"));
@@ -182,14 +182,15 @@ fn a_branch_uses_the_summary_of_what_it_shares() {
         let path = [&ten_turns()[..20], &[Message::user(last)]].concat();
         block_on(policy.fit(Request::new(Preface::default(), path))).unwrap()
     };
-    let (one, other) = (ask("this?"), ask("that?"));
+    let one = ask("this?");
+    let other = ask("that?");
     assert_eq!(writer.questions().len(), 1);
-    let spent = |degradations: &[Degradation]| match degradations {
-        [Degradation::HistorySummarised { spent, .. }] => *spent,
+    let spent = |warnings: &[Warning]| match warnings {
+        [Warning::HistorySummarized { spent, .. }] => *spent,
         other => panic!("{other:?}"),
     };
-    assert_eq!(spent(&one.degradations), Some(Usage::new(50, 10)));
-    assert_eq!(spent(&other.degradations), None);
+    assert_eq!(spent(&one.warnings), Some(Usage::new(50, 10)));
+    assert_eq!(spent(&other.warnings), None);
 }
 
 #[test]
@@ -198,9 +199,8 @@ fn what_the_writer_has_no_room_for_is_cut_or_counted() {
     let policy = summarises(&narrow, SummaryPolicy::new(WINDOW).reply(20).summary(10));
     let long = [vec![Message::user("x".repeat(300)), Message::assistant("Hm.")], ten_turns()].concat();
     let fitted = block_on(policy.fit(Request::new(Preface::default(), long))).unwrap();
-    let [Degradation::HistorySummarised { dropped, left_out, tokens, summary, .. }] = fitted.degradations[..]
-    else {
-        panic!("{:?}", fitted.degradations)
+    let [Warning::HistorySummarized { dropped, left_out, tokens, summary, .. }] = fitted.warnings[..] else {
+        panic!("{:?}", fitted.warnings)
     };
     assert_eq!((left_out, tokens, summary), (2, 301 + 4 + (dropped - 2) * 10, 26 + 11));
     assert!(narrow.questions().len() > 1, "the rest is summarised bit by bit");
@@ -214,8 +214,8 @@ fn a_last_turn_without_room_for_a_summary_goes_without_and_says_so() {
     let fitted = block_on(policy.fit(Request::new(Preface::default(), path.clone()))).unwrap();
     assert_eq!(fitted.request.path, path[20..]);
     let spent = Some(Usage::new(50, 30));
-    let told = Degradation::HistorySummarised { dropped: 20, tokens: 200, summary: 0, left_out: 20, spent };
-    assert_eq!(fitted.degradations, [told]);
+    let omitted = Warning::HistorySummarized { dropped: 20, tokens: 200, summary: 0, left_out: 20, spent };
+    assert_eq!(fitted.warnings, [omitted]);
 }
 
 #[test]
@@ -242,11 +242,11 @@ fn the_same_model_summarises_what_it_said_and_the_conversation_keeps_everything(
         let mut summarised = 0;
         for number in 0..12 {
             let turn = conversation.send(format!("question {number}")).finish().await.unwrap();
-            let told = turn.reply.degradations;
+            let warnings = turn.reply.warnings;
             let node = conversation.history().await.unwrap().pop().unwrap();
-            assert_eq!(node.reply.unwrap().warnings, told);
-            let is_summary = |warning: &Degradation| matches!(warning, Degradation::HistorySummarised { .. });
-            summarised += usize::from(told.iter().any(is_summary));
+            assert_eq!(node.reply.unwrap().warnings, warnings);
+            let is_summary = |warning: &Warning| matches!(warning, Warning::HistorySummarized { .. });
+            summarised += usize::from(warnings.iter().any(is_summary));
         }
         assert!(summarised > 3);
         assert_eq!(conversation.history().await.unwrap().len(), 24);
@@ -259,8 +259,7 @@ fn what_was_dropped_is_said_in_each_reply() {
     let policy = HistoryDrop::new(model.clone(), DropPolicy::new(60)).unwrap();
     let manager = Manager::builder(model).middleware(policy).build().unwrap();
     let conversation = block_on(manager.create(Preface::default())).unwrap();
-    let dropped =
-        (0..6).map(|number| conversation.ask(format!("question {number}")).unwrap().reply.degradations);
+    let dropped = (0..6).map(|number| conversation.ask(format!("question {number}")).unwrap().reply.warnings);
     insta::assert_snapshot!(json!(dropped.collect::<Vec<_>>()));
 }
 

@@ -48,7 +48,8 @@ fn round(template: Counting, context: usize) -> LanguageModel {
 }
 
 fn policy(name: &str, round: &LanguageModel) -> Box<dyn FnOnce(ManagerBuilder) -> ManagerBuilder> {
-    let (round, reply) = (round.clone(), 20);
+    let round = round.clone();
+    let reply = 20;
     match name {
         "drop" => {
             let policy = HistoryDrop::new(round, DropPolicy::new(WINDOW).reply(reply)).unwrap();
@@ -69,7 +70,8 @@ fn policy(name: &str, round: &LanguageModel) -> Box<dyn FnOnce(ManagerBuilder) -
 /// A store with one conversation of so many messages; replies have the ids that they were sampled as.
 async fn store(messages: usize) -> Arc<FaultStore<MemoryStore>> {
     let store = FaultStore::new(MemoryStore::default());
-    let (owner, id) = (Owner::local(), "long".parse().unwrap());
+    let owner = Owner::local();
+    let id = "long".parse().unwrap();
     let record = ConversationRecord::new(id, Preface::system("Be kind."));
     store.create(&owner, &record).await.unwrap();
     let mut nodes: Vec<Node> = Vec::new();
@@ -91,10 +93,11 @@ async fn store(messages: usize) -> Arc<FaultStore<MemoryStore>> {
     Arc::new(store)
 }
 
-/// How many messages were rendered in each of several turns behind so many messages, and how often the path was read.
+/// Returns how many messages were rendered in each of several turns after so many messages, and how often the path was read.
 fn rendered(name: &str, messages: usize, turns: usize) -> (Vec<usize>, usize) {
     block_on(async {
-        let (store, template) = (store(messages).await, Counting::default());
+        let store = store(messages).await;
+        let template = Counting::default();
         let round = round(template.clone(), 4096);
         let builder = Manager::builder(round.clone()).store(Arc::clone(&store) as Arc<dyn ConversationStore>);
         let manager = policy(name, &round)(builder).build().unwrap();
@@ -116,7 +119,7 @@ fn a_turn_renders_what_is_kept_however_much_was_said() {
         let (short, _) = rendered(name, 100, 40);
         let (long, read) = rendered(name, 3_000, 40);
         let all = |turns: &[usize]| turns[1..].iter().sum::<usize>();
-        assert!(all(&long) * 10 <= all(&short) * 12, "{name}: {short:?} behind 100, {long:?} behind 3,000");
+        assert!(all(&long) * 10 <= all(&short) * 12, "{name}: {short:?} after 100, {long:?} after 3,000");
         assert_eq!(read, 1, "{name} reads the path of a conversation that it knows");
     }
 }
@@ -134,7 +137,8 @@ fn a_reply_tells_another_process_where_its_prompt_began() {
     for name in POLICIES {
         let store = block_on(store(3_000));
         let process = || {
-            let (template, kept) = (Counting::default(), Arc::clone(&store) as Arc<dyn ConversationStore>);
+            let template = Counting::default();
+            let kept = Arc::clone(&store) as Arc<dyn ConversationStore>;
             let round = round(template.clone(), 4096);
             let manager = policy(name, &round)(Manager::builder(round.clone()).store(kept));
             let manager = manager.build().unwrap();
@@ -144,7 +148,8 @@ fn a_reply_tells_another_process_where_its_prompt_began() {
                 (template.so_far(), reply.cut.unwrap())
             })
         };
-        let ((_, first), (count, second)) = (process(), process());
+        let (_, first) = process();
+        let (count, second) = process();
         assert!(count < 400, "{name} renders {count} messages of a path that a reply remembers");
         assert!(second.dropped >= first.dropped && second.dropped < first.dropped + 60, "{name}");
         assert!(second.tokens >= first.tokens, "{name}");
@@ -203,10 +208,12 @@ fn what_a_cut_off_conversation_says_is_what_it_would_say_with_a_fresh_memory() {
         path.push(Message::user(format!("question {number}{}", "?".repeat(number % 7))));
         let request = || Request::new(Preface::system("Be kind."), path.clone());
         let fresh = HistoryShift::new(round.clone(), ShiftPolicy::new(WINDOW).reply(20)).unwrap();
-        let (one, other) = (used.shift(request()).unwrap(), fresh.shift(request()).unwrap());
+        let one = used.shift(request()).unwrap();
+        let other = fresh.shift(request()).unwrap();
         assert_eq!((one.request.path, one.tokens), (other.request.path, other.tokens));
         let fresh = HistoryDrop::new(round.clone(), DropPolicy::new(WINDOW).reply(20)).unwrap();
-        let (one, other) = (dropping.fit(request()).unwrap(), fresh.fit(request()).unwrap());
+        let one = dropping.fit(request()).unwrap();
+        let other = fresh.fit(request()).unwrap();
         let whole = round.prepare(&request()).unwrap().positions();
         let left = round.prepare(&one.request).unwrap().positions();
         assert_eq!((one.tokens, other.tokens), (whole - left, whole - left));

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_context::{HistoryShift, ShiftPolicy};
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::processor::ArgumentsDelta;
-use alloquy_core::report::{CacheReport, Degradation};
+use alloquy_core::processor::ToolCallDelta;
+use alloquy_core::report::{CacheReport, Warning};
 use alloquy_core::{
     ChatModel, Content, Delta, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result,
     Role, ToolSpec, TurnEvent, TurnRequest,
@@ -37,9 +37,11 @@ impl ChatModel for Calling {
 
     async fn reply(&self, _: Request) -> Result<ReplyStream> {
         let call = ToolCall::new("call_0", "clock", json!({}));
-        let (id, name, text) = (call.id.clone(), call.name.clone(), "{}".to_owned());
+        let id = call.id.clone();
+        let name = call.name.clone();
+        let text = "{}".to_owned();
         Ok(ReplyStream::new(|mut emit| async move {
-            emit.send(Delta::Arguments(ArgumentsDelta { id, name, text })).await;
+            emit.send(Delta::Arguments(ToolCallDelta { id, name, text })).await;
             emit.send(Delta::ToolCall(call.clone())).await;
             Ok(Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call)])))
         }))
@@ -69,11 +71,11 @@ fn characters(request: &Request) -> Result<usize> {
     Ok(messages.map(|message| message.text().chars().count() + 1).sum())
 }
 
-fn dropped(degradations: &[Degradation]) -> usize {
-    degradations
+fn dropped(warnings: &[Warning]) -> usize {
+    warnings
         .iter()
-        .map(|degradation| match degradation {
-            Degradation::HistoryShifted { dropped, .. } => *dropped,
+        .map(|warning| match warning {
+            Warning::HistoryShifted { dropped, .. } => *dropped,
             _ => 0,
         })
         .sum()
@@ -91,21 +93,21 @@ fn a_conversation_goes_on_past_its_window_and_says_so() {
         for question in ["one", "two", "three", "four", "five", "six", "seven", "eight"] {
             let turn = conversation.send(question).finish().await.unwrap();
             let mut request =
-                conversation.request().await.unwrap().ending(alloquy_core::template::Ending::Answer);
+                conversation.request().await.unwrap().ending(alloquy_core::template::PromptEnd::Generation);
             let answer = request.path.pop().unwrap();
             let shifted = seen.shift(request).unwrap();
             let prompt = round.prepare(&shifted.request).unwrap();
-            assert_eq!(dropped(&turn.reply.degradations), shifted.dropped);
+            assert_eq!(dropped(&turn.reply.warnings), shifted.dropped);
             let cache = turn.reply.cache.unwrap();
             writeln!(
                 drawing,
                 "{:?}\n  {} units, {} of them reused, {} messages dropped\n  {}\n  {}",
                 prompt.rendered,
                 cache.prompt,
-                cache.reused,
+                cache.cached,
                 shifted.dropped,
                 answer.text(),
-                json!(turn.reply.degradations),
+                json!(turn.reply.warnings),
             )
             .unwrap();
         }
@@ -192,7 +194,7 @@ fn a_call_out_of_sight_keeps_its_id_to_itself() {
         let call = first.reply.message.tool_calls().next().unwrap().clone();
         conversation.add(vec![Message::tool(vec![ToolResult::ok(&call, "z".repeat(60))])]).await.unwrap();
         let second = conversation.send("Now?").finish().await.unwrap();
-        assert_eq!(second.reply.degradations, [Degradation::HistoryShifted { dropped: 3, tokens: 83 }]);
+        assert_eq!(second.reply.warnings, [Warning::HistoryShifted { dropped: 3, tokens: 83 }]);
         assert_ne!(id(&first), id(&second));
     });
 }
@@ -235,8 +237,8 @@ fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
             conversation.add(question).await.unwrap();
             let warm = conversation.warm(TurnRequest::default()).await.unwrap().unwrap();
             let reply = conversation.complete(TurnRequest::default()).finish().await.unwrap().reply;
-            assert_eq!(reply.cache.unwrap().forwarded, 1, "{question}: the header alone is left");
-            assert_eq!(reply.cache.unwrap().reused, warm.prompt);
+            assert_eq!(reply.cache.unwrap().computed, 1, "{question}: the header alone is left");
+            assert_eq!(reply.cache.unwrap().cached, warm.prompt);
             assert!(
                 !conversation.score(TurnRequest::default(), &["Yes.".to_owned()]).await.unwrap().is_empty()
             );
@@ -246,7 +248,7 @@ fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
         for question in QUESTIONS {
             let warm = drafted.warm(question).await.unwrap().unwrap();
             let reply = drafted.send(question).await.unwrap().reply;
-            assert_eq!((reply.text().as_str(), reply.cache.unwrap().reused), ("Yes.", warm.prompt));
+            assert_eq!((reply.text().as_str(), reply.cache.unwrap().cached), ("Yes.", warm.prompt));
         }
     });
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_context::{DropPolicy, HistoryDrop};
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{Content, Manager, Media, Message, Preface, Role, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
@@ -27,10 +27,10 @@ fn a_policy_drops_the_image_that_no_longer_fits() {
         let image = Content::Image(Media::new("image/png", vec![7; 80]));
         let question = Message::new(Role::User, vec![image, Content::Text("What?".into())]);
         let first = conversation.send(TurnRequest::from(vec![question])).finish().await.unwrap();
-        assert_eq!(first.reply.degradations, []);
+        assert_eq!(first.reply.warnings, []);
         let second = conversation.send("And now?").finish().await.unwrap();
-        let [Degradation::HistoryShifted { dropped: 2, .. }] = second.reply.degradations[..] else {
-            panic!("{:?}", second.reply.degradations)
+        let [Warning::HistoryShifted { dropped: 2, .. }] = second.reply.warnings[..] else {
+            panic!("{:?}", second.reply.warnings)
         };
     });
 }

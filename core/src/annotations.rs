@@ -1,4 +1,4 @@
-//! What people note on nodes that never change: labels, bookmarks, and facts that came later. Knows no store.
+//! Notes on the nodes of a conversation: labels, bookmarks, and metadata that is added later.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::store::ConversationRecord;
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
-/// The name in a conversation's metadata under which its [`Annotations`] stand; hosts use every other name.
-pub const ANNOTATIONS: &str = "alloquy";
+/// The key of the [`Annotations`] in a conversation's metadata. Hosts may use every other key.
+pub const ANNOTATIONS_KEY: &str = "alloquy";
 
 /// The notes on the nodes of one conversation.
 ///
-/// Nodes never change, so these stand in the metadata of the conversation, where they are replaced by compare-and-set,
-/// and found by queries: `Filter::exists("alloquy.bookmarks.draft")`.
+/// Nodes never change, so their notes are part of the conversation's metadata. A change is a compare-and-set of the
+/// metadata, and queries find notes too: `Filter::exists("alloquy.bookmarks.draft")`.
 ///
 /// ```
 /// use alloquy_core::{Message, Node, Preface};
@@ -31,14 +31,14 @@ pub const ANNOTATIONS: &str = "alloquy";
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Annotations {
-    /// An empty one takes back the label that a node was made with.
+    /// An empty label hides the one that the node was created with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     labels: BTreeMap<NodeId, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     bookmarks: BTreeMap<String, NodeId>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     metadata: BTreeMap<NodeId, Map<String, Value>>,
-    /// What later versions note.
+    /// Notes that a later version wrote; they are kept as they are.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
@@ -47,43 +47,43 @@ impl Annotations {
     /// Reads the notes of a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where something else stands in their place.
+    /// [`ErrorKind::Corrupt`] if the entry is not made of notes.
     pub fn of(record: &ConversationRecord) -> Result<Self> {
         Self::read(&record.metadata).map_err(|error| {
             error.context(format_args!("the notes of conversation {:?} cannot be read", record.id.as_str()))
         })
     }
 
-    /// Reads the notes that stand in a conversation's metadata.
+    /// Reads the notes from a conversation's metadata.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where something else stands in their place.
+    /// [`ErrorKind::Corrupt`] if the entry is not made of notes.
     pub fn read(metadata: &Map<String, Value>) -> Result<Self> {
-        match metadata.get(ANNOTATIONS) {
+        match metadata.get(ANNOTATIONS_KEY) {
             None => Ok(Self::default()),
             Some(notes) => Self::deserialize(notes).map_err(|error| {
-                Error::new(ErrorKind::Corrupt, format!("metadata {ANNOTATIONS:?}: {error}"))
+                Error::new(ErrorKind::Corrupt, format!("metadata {ANNOTATIONS_KEY:?}: {error}"))
             }),
         }
     }
 
-    /// Writes the notes into a conversation's metadata; where there are none, nothing stands there.
+    /// Writes the notes into a conversation's metadata. Without any note the entry is removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for notes that are no JSON.
+    /// [`ErrorKind::Invalid`] for notes that cannot be written as JSON.
     pub fn write(&self, metadata: &mut Map<String, Value>) -> Result<()> {
         if *self == Self::default() {
-            metadata.shift_remove(ANNOTATIONS);
+            metadata.shift_remove(ANNOTATIONS_KEY);
             return Ok(());
         }
         let notes = serde_json::to_value(self).map_err(|source| {
-            Error::new(ErrorKind::Invalid, "these notes are no JSON").with_source(source)
+            Error::new(ErrorKind::Invalid, "these notes cannot be written as JSON").with_source(source)
         })?;
-        metadata.insert(ANNOTATIONS.to_owned(), notes);
+        metadata.insert(ANNOTATIONS_KEY.to_owned(), notes);
         Ok(())
     }
 
-    /// Returns what a node is called: what it was called last, else what it was called when it was made.
+    /// Returns the label of a node: the latest one, else the one that it was created with.
     pub fn label<'a>(&'a self, node: &'a Node) -> Option<&'a str> {
         let label = self.labels.get(&node.id).map(String::as_str).or(node.label.as_deref());
         label.filter(|label| !label.is_empty())
@@ -99,27 +99,29 @@ impl Annotations {
         self.bookmarks.iter().map(|(name, &node)| (name.as_str(), node))
     }
 
-    /// Returns the metadata of a node: that which it was made with, and over it what was noted later.
+    /// Returns the metadata of a node: the values that it was created with, replaced by those that were set later.
     pub fn metadata(&self, node: &Node) -> Map<String, Value> {
         let mut facts = node.metadata.clone();
         for (name, value) in self.metadata.get(&node.id).into_iter().flatten() {
-            match value {
-                Value::Null => drop(facts.shift_remove(name)),
-                value => drop(facts.insert(name.clone(), value.clone())),
+            if value.is_null() {
+                facts.shift_remove(name);
+            } else {
+                facts.insert(name.clone(), value.clone());
             }
         }
         facts
     }
 
-    /// Labels a node, or with `None` takes back the label that it was made with.
+    /// Labels a node. `None` removes its label, also one that it was created with.
     pub fn set_label(&mut self, node: NodeId, label: Option<&str>) {
         self.labels.insert(node, label.unwrap_or_default().to_owned());
     }
 
     pub(crate) fn set_bookmark(&mut self, name: &str, node: Option<NodeId>) {
-        match node {
-            Some(node) => drop(self.bookmarks.insert(name.to_owned(), node)),
-            None => drop(self.bookmarks.remove(name)),
+        if let Some(node) = node {
+            self.bookmarks.insert(name.to_owned(), node);
+        } else {
+            self.bookmarks.remove(name);
         }
     }
 
@@ -129,10 +131,9 @@ impl Annotations {
 
     /// Drops the notes on nodes that are not in `tree`.
     pub(crate) fn keep(&mut self, tree: &Tree) {
-        let is_here = |id: &NodeId| tree.node(*id).is_ok();
-        self.labels.retain(|id, _| is_here(id));
-        self.bookmarks.retain(|_, id| is_here(id));
-        self.metadata.retain(|id, _| is_here(id));
+        self.labels.retain(|id, _| tree.node(*id).is_ok());
+        self.bookmarks.retain(|_, id| tree.node(*id).is_ok());
+        self.metadata.retain(|id, _| tree.node(*id).is_ok());
     }
 
     /// Adds the notes of another copy where this one has none.

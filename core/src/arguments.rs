@@ -1,5 +1,4 @@
-//! What one call tells the processor beyond its messages: template variables, thinking, and what text may do.
-//! Knows no family and no template.
+//! The arguments of a processor beyond the messages: template variables, the thinking switch, and the injection policy.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::message::{Role, Source};
 
-/// What a call, a conversation or a preface tells the processor beside its messages.
+/// The arguments that a call, a conversation or a preface gives the processor beyond the messages.
 ///
-/// What is absent is decided by whoever comes next: **the call, the conversation, the preface, the model's family
-/// and template**, in this order ([`or`](Self::or) joins two of them). Template variables are decided one by one.
+/// The first of these that sets a value decides it: **the call, the conversation, the preface, the model's family and
+/// template** ([`or`](Self::or) joins two of them). Each template variable is decided on its own.
 ///
 /// ```
 /// use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, ThinkingHistory, ThinkingSwitch};
@@ -36,10 +35,10 @@ pub struct ProcessorArguments {
     /// Whether the model thinks before it answers; `None` leaves that to the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingSwitch>,
-    /// Which earlier thoughts the model sees; `None` leaves that to the template.
+    /// Which earlier thinking the model sees; `None` leaves that to the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<ThinkingHistory>,
-    /// What text may become a control token; `None` is none of it.
+    /// Which text may become a control token; `None` means no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub injection: Option<InjectionPolicy>,
 }
@@ -59,24 +58,25 @@ impl ProcessorArguments {
         self
     }
 
-    /// Sets which earlier thoughts the model sees.
+    /// Sets which earlier thinking the model sees.
     #[must_use]
     pub fn history(mut self, history: ThinkingHistory) -> Self {
         self.history = Some(history);
         self
     }
 
-    /// Sets what text may become a control token.
+    /// Sets which text may become a control token.
     #[must_use]
     pub fn injection(mut self, injection: InjectionPolicy) -> Self {
         self.injection = Some(injection);
         self
     }
 
-    /// Takes from `defaults` what is absent here.
+    /// Takes from `defaults` the values that are absent here.
     ///
-    /// The switch of thinking and the variables `enable_thinking` and `thinking` say the same thing, so any of them
-    /// here decides against all of `defaults`. An injection policy is taken as a whole: one that is set here replaces the other.
+    /// The thinking switch and the variables `enable_thinking` and `thinking` mean the same thing, so any of them here
+    /// overrides all of them in `defaults`. An injection policy is taken as a whole: one that is set here replaces the
+    /// other.
     #[must_use]
     pub fn or(mut self, defaults: &Self) -> Self {
         let decided = self.thinking.is_some() || self.sets_switch();
@@ -93,10 +93,9 @@ impl ProcessorArguments {
         self
     }
 
-    /// Returns the variables for the chat template, with the switch of thinking among them as `enable_thinking` and
-    /// `thinking`.
+    /// Returns the variables for the chat template, including the thinking switch as `enable_thinking` and `thinking`.
     ///
-    /// Where a variable is set by one of these names, it is that which counts, and the switch beside it does not.
+    /// A variable of one of these names overrides the switch.
     pub fn variables(&self) -> Map<String, Value> {
         let mut variables = self.extra.clone();
         if let Some(thinking) = self.thinking.filter(|_| !self.sets_switch()) {
@@ -110,12 +109,12 @@ impl ProcessorArguments {
         ThinkingSwitch::VARIABLES.iter().any(|name| self.extra.contains_key(*name))
     }
 
-    /// Returns what text may become a control token: none of it, unless something was set.
+    /// Returns which text may become a control token; by default, no text.
     pub fn policy(&self) -> &InjectionPolicy {
         self.injection.as_ref().unwrap_or(&STRICT)
     }
 
-    /// Says whether nothing is set.
+    /// Returns whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -136,19 +135,19 @@ pub enum ThinkingSwitch {
 }
 
 impl ThinkingSwitch {
-    /// The variables by which chat templates let a model think, or not: Qwen's and GLM's, then DeepSeek's and Kimi's.
+    /// The template variables that switch thinking: `enable_thinking` in Qwen and GLM, `thinking` in DeepSeek and Kimi.
     pub const VARIABLES: [&str; 2] = ["enable_thinking", "thinking"];
 }
 
-/// Which of its earlier thoughts a model sees again, and what it said in other channels.
+/// Which of its earlier thinking, and of its text in other channels, a model sees again.
 ///
-/// A message that the reply goes on writing is no history: its thoughts stay.
+/// A message that the reply continues is not history: its thinking blocks stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingHistory {
     /// All of them, where the template can print them.
     Keep,
-    /// Those since the last message of the user's: what it thought between calls of tools.
+    /// Those since the last user message: what it thought between tool calls.
     StripBeforeLastUser,
     /// None.
     Strip,
@@ -156,11 +155,11 @@ pub enum ThinkingHistory {
 
 static STRICT: InjectionPolicy = InjectionPolicy { tokens: BTreeSet::new(), sources: BTreeSet::new() };
 
-/// Which text of a conversation may become control tokens. The default is none: whatever people, tools and documents
-/// write stays text.
+/// Which text of a conversation may become control tokens. By default none may: what users, tools and documents write
+/// stays text.
 ///
-/// Whoever can write a text that is let through can end a turn and begin another in anybody's name. Each control
-/// token that was let through is told as a [`Degradation`](crate::report::Degradation) of the reply.
+/// The author of an allowed text can end a turn and begin another one in any role. Each control token that was allowed
+/// is reported as a [`Warning`](crate::report::Warning) of the reply.
 ///
 /// ```
 /// use alloquy_core::arguments::{InjectionPolicy, TextSource};
@@ -180,56 +179,56 @@ pub struct InjectionPolicy {
 }
 
 impl InjectionPolicy {
-    /// Lets these control tokens through, whoever writes them.
+    /// Allows these control tokens in every text.
     pub fn allow<T: Into<String>>(tokens: impl IntoIterator<Item = T>) -> Self {
         Self::default().and_allow(tokens)
     }
 
-    /// Lets every control token through that these sources write.
+    /// Allows every control token in the texts of these sources.
     pub fn trust(sources: impl IntoIterator<Item = TextSource>) -> Self {
         Self::default().and_trust(sources)
     }
 
-    /// Lets everything through, as a tokenizer without this protection does.
+    /// Allows every control token in every text, like a tokenizer without this protection.
     pub fn unprotected() -> Self {
         Self::trust(TextSource::ALL)
     }
 
-    /// Lets these control tokens through too, whoever writes them.
+    /// Allows these control tokens too, in every text.
     #[must_use]
     pub fn and_allow<T: Into<String>>(mut self, tokens: impl IntoIterator<Item = T>) -> Self {
         self.tokens.extend(tokens.into_iter().map(Into::into));
         self
     }
 
-    /// Lets every control token through that these sources write, too.
+    /// Allows every control token in the texts of these sources too.
     #[must_use]
     pub fn and_trust(mut self, sources: impl IntoIterator<Item = TextSource>) -> Self {
         self.sources.extend(sources);
         self
     }
 
-    /// Says whether a control token in a text of this source is let through. White space around tokens does not count.
+    /// Returns whether a control token is allowed in a text of this source. White space around tokens does not count.
     pub fn lets(&self, source: TextSource, token: &str) -> bool {
         self.trusts(source) || self.tokens.iter().any(|allowed| allowed.trim() == token.trim())
     }
 
-    /// Says whether every control token is let through that this source writes.
+    /// Returns whether every control token is allowed in texts of this source.
     pub fn trusts(&self, source: TextSource) -> bool {
         self.sources.contains(&source)
     }
 
-    /// Returns the control tokens that are let through whoever writes them.
+    /// Returns the control tokens that are allowed in every text.
     pub fn tokens(&self) -> impl Iterator<Item = &str> {
         self.tokens.iter().map(String::as_str)
     }
 
-    /// Returns who may write control tokens.
+    /// Returns the sources whose texts may contain control tokens.
     pub fn sources(&self) -> impl Iterator<Item = TextSource> {
         self.sources.iter().copied()
     }
 
-    /// Says whether nothing is let through.
+    /// Returns whether no control token is allowed.
     pub fn is_strict(&self) -> bool {
         *self == STRICT
     }
@@ -244,13 +243,13 @@ pub enum TextSource {
     System,
     /// Messages of role user.
     User,
-    /// What the model said.
+    /// What the model generated.
     Assistant,
-    /// What tools answered.
+    /// Results of tools.
     Tool,
-    /// What describes the tools: names, descriptions, schemas.
+    /// The descriptions of tools: names, texts, schemas.
     ToolSpecs,
-    /// Variables of the template, documents among them.
+    /// Variables of the template, including documents.
     Variables,
     /// Parts that are [values of a prompt](Source::Value).
     Value,
@@ -263,7 +262,7 @@ pub enum TextSource {
 }
 
 impl TextSource {
-    /// Every source there is.
+    /// Every source.
     pub const ALL: [Self; 10] = [
         Self::System,
         Self::User,
@@ -277,7 +276,7 @@ impl TextSource {
         Self::Output,
     ];
 
-    /// Returns the name as it is written in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",

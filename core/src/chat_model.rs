@@ -1,4 +1,4 @@
-//! Anything that answers: a model in this process, or a server. One request, one stream, one reply.
+//! The trait of everything that answers, a local model or a server: one request, one stream, one reply.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::arguments::ProcessorArguments;
 use crate::error::excerpt;
 use crate::media::Digest;
 use crate::message::{Message, MessagePath, Role};
-use crate::output::Guidance;
+use crate::output::OutputConstraints;
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::prompt::PreparedPrompt;
 use crate::report::{
-    CacheReport, CutHistory, Degradation, FinishReason, ReplyTiming, Score, Speculation, Usage,
+    CacheReport, CutHistory, FinishReason, ReplyTiming, Speculation, TextScore, Usage, Warning,
 };
-use crate::sampling::{SampledLogprobs, SamplingOptions};
+use crate::sampling::{SamplingOptions, TokenLogprobs};
 use crate::stop::StopSignal;
-use crate::stream::Run;
-use crate::template::Ending;
+use crate::stream::EventStream;
+use crate::template::PromptEnd;
 use crate::tokenizer::TokenId;
 use crate::turn::TurnData;
 use crate::{Error, ErrorKind, Result};
@@ -35,42 +35,43 @@ pub use mapped_text::TextMap;
 pub use models::Models;
 pub use origin::Origin;
 
-/// What a model is asked.
+/// A request to a model: the messages, and how to answer them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Request {
     /// Instructions, tools and template variables.
     pub preface: Preface,
-    /// The messages from the first to the one to answer, and the ids that replies among them were sampled as.
+    /// The messages from the first to the one to answer, with the token ids of the replies among them.
     pub path: MessagePath,
-    /// How to sample; what is absent the model decides.
+    /// How to sample; the model decides what is absent.
     pub sampling: SamplingOptions,
     /// How the prompt ends.
-    pub ending: Ending,
-    /// Ends the reply early and keeps it.
+    pub ending: PromptEnd,
+    /// Ends the reply early; the text so far is kept.
     pub stop: StopSignal,
-    /// The form that this one reply must have.
-    pub guidance: Guidance,
-    /// What the processor is told by the call and the conversation; what is absent the preface decides.
+    /// The grammar or response format of this reply.
+    pub output: OutputConstraints,
+    /// The arguments of the call and the conversation for the processor; the preface decides what is absent.
     pub arguments: ProcessorArguments,
-    /// What the host hands to middleware and tools; models leave it aside.
+    /// What the host passes to middleware and tools; models ignore it.
     pub turn_data: TurnData,
-    /// The ids that replies on the path were sampled as, in their order, where the path itself has none. A model that finds
-    /// a reply's text in its prompt takes these in its place, so that it computes none of it again; others change nothing.
+    /// The token ids of the replies on the path, in their order, where the path itself has none. A model that finds a
+    /// reply's text in its prompt uses these ids, so that the cached reply is not computed again. Ids that fit no text
+    /// are ignored.
     pub replies: Vec<Vec<TokenId>>,
-    /// Whose it is; `None` outside of a conversation.
+    /// The conversation that it comes from; `None` outside of one.
     pub origin: Option<Origin>,
     /// Which of several models is to answer; `None` leaves that to the model. See [`Models`].
     pub model: Option<String>,
 }
 
 impl Request {
-    /// Asks for an answer to `path`.
+    /// Requests a reply to `path`.
     pub fn new(preface: Preface, path: Vec<Message>) -> Self {
         Self::of(preface, path.into())
     }
 
-    /// Asks for an answer to a path that others may hold too: no message of it is copied.
+    /// Requests a reply to a path that is shared with others: no message is copied.
     pub fn of(preface: Preface, path: MessagePath) -> Self {
         Self { preface, path, ..Self::default() }
     }
@@ -84,36 +85,36 @@ impl Request {
 
     /// Sets how the prompt ends.
     #[must_use]
-    pub fn ending(mut self, ending: Ending) -> Self {
+    pub fn ending(mut self, ending: PromptEnd) -> Self {
         self.ending = ending;
         self
     }
 
-    /// Sets the form that the reply must have.
+    /// Sets the grammar or response format of the reply.
     #[must_use]
-    pub fn guidance(mut self, guidance: Guidance) -> Self {
-        self.guidance = guidance;
+    pub fn output(mut self, constraints: OutputConstraints) -> Self {
+        self.output = constraints;
         self
     }
 
-    /// Sets what the processor is told.
+    /// Sets the arguments for the processor.
     #[must_use]
     pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
         self.arguments = arguments;
         self
     }
 
-    /// Returns what the processor is told in the end: by the call and the conversation, then by the preface.
+    /// Returns the arguments for the processor: those of the call and the conversation, then those of the preface.
     pub fn joined_arguments(&self) -> ProcessorArguments {
         self.arguments.clone().or(&self.preface.arguments)
     }
 
-    /// Puts `text` in the place of the first system message, or before all messages where there is none.
+    /// Replaces the first system message by `text`, or inserts one before all messages.
     pub fn replace_system_prompt(&mut self, text: &str) {
-        let is_system = |message: &&mut Message| message.role == Role::System;
-        let is_alone = self.preface.messages.is_empty();
+        let messages = &mut self.preface.messages;
+        let is_alone = messages.is_empty();
         let is_first = self.path.first().is_some_and(|first| first.role == Role::System);
-        if let Some(message) = self.preface.messages.iter_mut().find(is_system) {
+        if let Some(message) = messages.iter_mut().find(|message| message.role == Role::System) {
             *message = Message::system(text);
         } else if is_alone && is_first {
             self.path.replace(0, Message::system(text));
@@ -122,21 +123,21 @@ impl Request {
         }
     }
 
-    /// Says whose it is.
+    /// Sets the conversation that it comes from.
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = Some(origin);
         self
     }
 
-    /// Names the model that is to answer, of several.
+    /// Sets which of several models answers.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
         self
     }
 
-    /// Checks that the request names no other model than `model` is or has.
+    /// Checks that the model that the request names is `model` or one of its models.
     pub(crate) fn must_name_one_of(&self, model: &dyn ChatModel) -> Result<()> {
         let Some(name) = &self.model else { return Ok(()) };
         let names = model.names();
@@ -147,14 +148,14 @@ impl Request {
         Err(Error::new(ErrorKind::NotFound, message))
     }
 
-    /// Sets the ids that replies on the path were sampled as.
+    /// Sets the token ids of the replies on the path.
     #[must_use]
     pub fn replies(mut self, replies: Vec<Vec<TokenId>>) -> Self {
         self.replies = replies;
         self
     }
 
-    /// Listens to a signal that ends the reply early.
+    /// Sets the signal that ends the reply early.
     #[must_use]
     pub fn stop(mut self, stop: StopSignal) -> Self {
         self.stop = stop;
@@ -166,35 +167,36 @@ impl Request {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// What the model said.
+    /// What the model generated.
     pub message: Message,
-    /// The ids it was sampled as, the ending one left out; empty where a server does not say.
+    /// Its token ids without the end token; empty where a server does not report them.
     pub tokens: Vec<TokenId>,
     /// Why it ended.
     pub finish: FinishReason,
     /// The stop text that ended it.
     pub stop_string: Option<String>,
-    /// What went wrong midway, where something did.
+    /// What failed midway, if something did.
     pub error: Option<String>,
     /// The log-probabilities of [`Reply::tokens`], one for each, where [`SamplingOptions::logprobs`] asks for them.
-    pub logprobs: Vec<SampledLogprobs>,
-    /// How many tokens it took; zero throughout where the model does not say.
+    pub logprobs: Vec<TokenLogprobs>,
+    /// How many tokens it took; all zero where the model does not report them.
     pub usage: Usage,
-    /// What the KV cache was good for, where known.
+    /// How much of the prompt was cached, where known.
     pub cache: Option<CacheReport>,
-    /// How well its tokens were guessed ahead; `None` where they were not.
+    /// How many draft tokens were accepted; `None` without speculative decoding.
     pub speculation: Option<Speculation>,
-    /// How long it took, where known. No node remembers it: the same reply takes another time elsewhere.
+    /// How long it took, where known. It is not stored with the node.
     pub timing: Option<ReplyTiming>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
-    /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
+    /// The digest of the template that rendered its prompt; `None` for models that do not report it.
     pub template: Option<Digest>,
     /// What was not done as asked.
-    pub degradations: Vec<Degradation>,
-    /// Where the history of its prompt began, where a policy for a full context left some of it out.
+    pub warnings: Vec<Warning>,
+    /// Where the history in its prompt began, if a policy for a full context left some of it out.
     pub cut: Option<CutHistory>,
-    /// What middleware notes of it, such as `alloquy.redaction`. The node keeps it in [`ReplyFacts::facts`](crate::report::ReplyFacts::facts).
+    /// What middleware noted about it, such as `alloquy.redaction`. The node stores it in
+    /// [`ReplyFacts::facts`](crate::report::ReplyFacts::facts).
     pub facts: Map<String, Value>,
 }
 
@@ -217,8 +219,8 @@ impl Reply {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind) with the text, and with the reason why the reply ended where it did not end by
-    /// itself.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind) with the text and, if the reply did not end by itself, with the reason
+    /// why it ended.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         let text = self.text();
         serde_json::from_str(&text).map_err(|source| {
@@ -239,7 +241,7 @@ impl Reply {
     /// Returns the reply unless it failed midway.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`](crate::ErrorKind) with what went wrong; what was said until then is lost.
+    /// [`ErrorKind::Backend`](crate::ErrorKind) with what failed; the text so far is lost.
     pub fn complete(self) -> Result<Self> {
         match self.error {
             Some(error) => Err(Error::new(ErrorKind::Backend, error)),
@@ -247,9 +249,9 @@ impl Reply {
         }
     }
 
-    /// Creates a reply that ended by itself, with nothing known of its cost.
+    /// Creates a reply that ended by itself, without usage, timing or cache report.
     ///
-    /// A reply is `#[non_exhaustive]`, so other crates set the fields that differ:
+    /// `Reply` is `#[non_exhaustive]`, so other crates set the fields that differ:
     ///
     /// ```
     /// use alloquy_core::{Message, Reply};
@@ -273,34 +275,34 @@ impl Reply {
             timing: None,
             seed: None,
             template: None,
-            degradations: Vec::new(),
+            warnings: Vec::new(),
             cut: None,
             facts: Map::new(),
         }
     }
 }
 
-/// A reply that is being written: deltas, then the whole.
-pub type ReplyStream = Run<Delta, Reply>;
+/// A reply that is being generated: deltas, then the whole reply.
+pub type ReplyStream = EventStream<Delta, Reply>;
 
 /// Answers requests.
 ///
 /// # Contract
-/// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before
-/// the first delta. Dropping the stream ends the work and leaves the model usable; the stop signal ends the
-/// reply and keeps it. `laws::chat_model` checks it.
+/// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before the
+/// first delta. Dropping the stream ends the work and leaves the model usable. The stop signal ends the reply, and its
+/// text so far is kept. `laws::chat_model` checks this contract.
 ///
-/// **No runtime is promised.** A model is polled by whoever waits: in a task of some runtime, or in a thread without one, as
-/// [`Conversation::ask`](crate::Conversation::ask) does. A model whose client needs a runtime, such as tokio's, either has one
-/// of its own and waits for what runs there, or fails in `reply` with [`ErrorKind::Backend`](crate::ErrorKind) where there is
-/// none. Should it panic all the same, the turn ends with that error, and nothing that was said before is lost.
+/// **No runtime is promised.** The caller polls the model: in a task of some runtime, or in a thread without one, as
+/// [`Conversation::ask`](crate::Conversation::ask) does. A model whose client needs a runtime, such as tokio's, has one
+/// of its own and waits for what runs there. Or it fails in `reply` with [`ErrorKind::Backend`](crate::ErrorKind) where
+/// there is no runtime. If it panics all the same, the turn ends with that error, and no stored message is lost.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's name.
     fn name(&self) -> &str;
 
-    /// Returns the names that [`Request::model`] may have here: of one model its own. A turn that names another is
-    /// refused before it reaches the model.
+    /// Returns the names that [`Request::model`] may have here: by default the model's own name. A turn that names
+    /// another model fails before it reaches this one.
     fn names(&self) -> Vec<&str> {
         vec![self.name()]
     }
@@ -311,8 +313,7 @@ pub trait ChatModel: Send + Sync + Debug {
     /// Template, tokenizer and backend errors, and [`ErrorKind::ContextOverflow`](crate::ErrorKind).
     async fn reply(&self, request: Request) -> Result<ReplyStream>;
 
-    /// Returns the prompt that this request would give, without running the model; `None` for models that keep theirs to
-    /// themselves.
+    /// Returns the prompt of a request without running the model; `None` for models that do not report it.
     ///
     /// # Errors
     /// Those of the template, the processor and the tokenizer.
@@ -321,28 +322,27 @@ pub trait ChatModel: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// Computes the prompt ahead of its reply, where that saves time later; returns what it found cached.
+    /// Computes the prompt ahead of its reply and returns how much of it was cached already.
     ///
     /// # Errors
     /// As [`ChatModel::reply`].
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>>;
 
-    /// Says how likely each of `targets` is as the reply to a request, token by token.
+    /// Returns how likely each of `targets` is as the reply to a request, token by token.
     ///
-    /// Nothing is said, and what the model holds of conversations stays as it is: the next reply reuses as much as it
-    /// would have without.
+    /// Nothing is generated, and what is cached stays cached.
     ///
     /// # Errors
     /// As [`ChatModel::reply`]; [`ErrorKind::Unsupported`](crate::ErrorKind) unless the model can score.
-    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         let _ = (request, targets);
-        let message = format!("model {:?} does not say how likely texts are", self.name());
+        let message = format!("model {:?} cannot score texts", self.name());
         Err(Error::new(ErrorKind::Unsupported, message))
     }
 }
 
 /// A model that is shared.
-// A method that is provided later is passed on too.
+// Every method is computed, also one that the trait gets later.
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
@@ -366,7 +366,7 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
         (**self).warm(request).await
     }
 
-    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         (**self).score(request, targets).await
     }
 }

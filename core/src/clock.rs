@@ -1,14 +1,14 @@
-//! The time as this crate writes it down, which is never before 1970: neither ids nor what is stored can say more.
+//! The current time for ids and stored data, which is never before 1970: neither format can represent an earlier time.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use uuid::{ContextV7, Timestamp, Uuid};
 
-/// What stands for a time before 1970. Not 1970 itself: at 0 the counter of ids would begin at 0 in every process.
+/// Replaces a time before 1970. It is not 0, because at 0 the counter of ids would begin at 0 in every process.
 const FIRST: Duration = Duration::from_millis(1);
 
-/// Counts the ids of one moment, so that later ones sort higher.
+/// Counts the ids of one moment, so that later ids sort higher.
 static IDS: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 
 /// Returns the time.
@@ -16,9 +16,9 @@ pub(crate) fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + since_epoch(SystemTime::now())
 }
 
-/// Makes an id, above every id made before in this process.
+/// Creates an id that sorts above every id created before in this process.
 pub(crate) fn new_id() -> Uuid {
-    // A panic while it was held leaves a counter that is whole.
+    // The counter is valid even if a thread panicked while it held the lock.
     let ids = IDS.lock().unwrap_or_else(PoisonError::into_inner);
     id_at(&ids, SystemTime::now())
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_unique_and_sorted_whatever_the_clock_says() {
+    fn ids_are_unique_and_sorted_even_if_the_clock_goes_back() {
         let year = Duration::from_secs(365 * 86_400);
         let epoch = SystemTime::UNIX_EPOCH;
         let before =

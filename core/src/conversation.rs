@@ -1,4 +1,4 @@
-//! A conversation: a tree of messages in a store, and everything that can be done with it.
+//! A conversation: a tree of messages in a store, with methods to send, edit, branch, copy and annotate.
 
 mod annotating;
 mod blocking;
@@ -18,15 +18,17 @@ use crate::arguments::ProcessorArguments;
 use crate::middleware::Middleware;
 use crate::store::{ConversationId, ConversationRecord, ConversationSummary};
 use crate::tree::{Address, NodeId};
-use crate::turn::{self, Added, Parts, Place, Start, Turn, TurnRequest};
+use crate::turn::{self, AddOutcome, Parts, Place, Start, Turn, TurnRequest};
 
 pub(crate) use annotating::must_be_free;
 pub use branches::{Branch, BranchDiff};
 pub use copying::MergeReport;
-pub use drawing::Drawing;
+pub use drawing::TreeDrawing;
 
-/// One conversation: a tree of messages, in memory or in the store of a [`Manager`](crate::Manager). A handle: clones, and
-/// other processes, may use the same conversation at once; [`Conversation::fork`] makes a copy that goes its own way.
+/// One conversation: a tree of messages, in memory or in the store of a [`Manager`](crate::Manager).
+///
+/// It is a handle: clones and other processes may use the same conversation concurrently. [`Conversation::fork`] makes an
+/// independent copy.
 ///
 /// ```
 /// use alloquy_core::Conversation;
@@ -56,15 +58,16 @@ impl Conversation {
         Self { parts, id, arguments: ProcessorArguments::default(), middleware: Vec::new() }
     }
 
-    /// Sets what the processor is told in each turn of this handle unless a call says otherwise; it is not stored,
-    /// and what is absent the preface decides.
+    /// Sets the arguments for the processor in each turn of this handle. A call may override them, and the preface
+    /// decides what is absent. They are not stored.
     #[must_use]
     pub fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
         self.arguments = arguments;
         self
     }
 
-    /// Adds a middleware for each turn of this handle, between those of the manager and those of the turn; it is not stored.
+    /// Adds a middleware to each turn of this handle, after those of the manager and before those of the turn. It is
+    /// not stored.
     ///
     /// ```
     /// use alloquy_core::{Conversation, Message, ReplyStream, Request, Result};
@@ -107,7 +110,7 @@ impl Conversation {
         self.parts.settled().await.record(&self.parts.owner, &self.id).await
     }
 
-    /// Reads the conversation without its nodes, with their number and when the last was made.
+    /// Reads the conversation without its nodes, but with their number and the time of the last one.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -129,7 +132,7 @@ impl Conversation {
         self.parts.settled().await.summary(&self.parts.owner, &self.id).await
     }
 
-    /// Returns the node of the head; `None` is before the first message.
+    /// Returns the head: the node that the next message follows. `None` is before the first message.
     ///
     /// # Errors
     /// Those of the store.
@@ -137,19 +140,19 @@ impl Conversation {
         Ok(self.record().await?.head)
     }
 
-    /// Sends messages and gets a reply: after the head, or where the request says.
+    /// Sends messages after the head, or after [`TurnRequest::at`], and gets a reply.
     pub fn send(&self, ask: impl Into<TurnRequest>) -> Turn {
         self.turn(Place::Head, ask.into())
     }
 
-    /// Gets a reply to the message at the head, or where the request says. The turn is a stream of events; awaited, it is the
-    /// whole reply.
+    /// Gets a reply to the message at the head, or at [`TurnRequest::at`]. The turn is a stream of events; awaited, it
+    /// is the whole reply.
     pub fn complete(&self, ask: TurnRequest) -> Turn {
         self.turn(Place::Head, ask)
     }
 
-    /// Regenerates the reply to the last question before the head, or before where the request says. The present reply stays
-    /// as a branch.
+    /// Regenerates the reply to the last user message before the head, or before [`TurnRequest::at`]. The present reply
+    /// stays as a branch.
     pub fn regenerate(&self, ask: TurnRequest) -> Turn {
         self.turn(Place::Question, ask)
     }
@@ -172,13 +175,13 @@ impl Conversation {
         Turn::start(Arc::clone(&self.parts), start)
     }
 
-    /// Adds messages without asking for an answer: of any role, as text or as parts; returns their nodes.
-    /// [`TurnRequest::reply_facts`] gives a reply that was generated elsewhere its model, usage and finish reason.
+    /// Adds messages of any role without requesting a reply, and returns their nodes. [`TurnRequest::reply_facts`]
+    /// gives a reply that was generated elsewhere its model, usage and finish reason.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and for facts of a message that is no
-    /// reply; and those of the store. Nothing is added then.
-    pub async fn add(&self, ask: impl Into<TurnRequest>) -> Result<Added> {
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a tool result without its call, and for facts of a message
+    /// that is not a reply; and those of the store. In each case nothing is added.
+    pub async fn add(&self, ask: impl Into<TurnRequest>) -> Result<AddOutcome> {
         turn::add(&self.parts, &self.id, &ask.into()).await
     }
 }

@@ -1,4 +1,4 @@
-//! The one error of every crate: what it means to the caller, a sentence, and its cause.
+//! The one error type of all crates: a kind, a sentence, and the cause.
 
 mod excerpt;
 
@@ -14,10 +14,9 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// An error with a kind to branch on and a sentence to show.
 ///
-/// There is one error type for all crates because errors cross their traits: a store's failure travels
-/// through a turn to whoever polls it. The sentence quotes the offending value and names what would have
-/// been valid. `{}` prints the sentence, `{:#}` adds the chain of causes. What quotes a value may be as long as the value: of
-/// what is printed, [`excerpt`] leaves the middle out, and [`Error::whole`] has it all.
+/// All crates share one error type because errors cross their traits: the failure of a store travels through a turn to
+/// its caller. The sentence quotes the invalid value and names the valid ones. `{}` prints the sentence, `{:#}` adds
+/// the chain of causes. A quoted value may be long, so what is printed is an [`excerpt`]; [`Error::whole`] has it all.
 ///
 /// ```
 /// use alloquy_core::{Error, ErrorKind};
@@ -50,7 +49,7 @@ pub enum ErrorKind {
     Model,
     /// The runtime below a model is missing, unusable or failed.
     Backend,
-    /// Someone else held what this call needs for longer than it would wait; nothing was changed, and it may be tried
+    /// Another caller held a resource for longer than this call waits. Nothing was changed, and the call may be tried
     /// again.
     Busy,
     /// The caller cancelled; everything stays usable.
@@ -74,7 +73,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns the name as it is written in JSON and in logs.
+    /// Returns the name in JSON and in logs.
     ///
     /// ```
     /// assert_eq!(alloquy_core::ErrorKind::ContextOverflow.as_str(), "context_overflow");
@@ -98,7 +97,7 @@ impl ErrorKind {
         }
     }
 
-    /// Returns the status with which a server answers a request that failed so.
+    /// Returns the HTTP status of a response to a request that failed with this kind.
     ///
     /// ```
     /// use alloquy_core::ErrorKind;
@@ -140,7 +139,7 @@ impl Error {
         self
     }
 
-    /// Puts a sentence in front, keeping the kind and the cause.
+    /// Puts a sentence in front and keeps the kind and the cause.
     ///
     /// ```
     /// use alloquy_core::{Error, ErrorKind};
@@ -159,7 +158,7 @@ impl Error {
         self.repr.kind
     }
 
-    /// Returns the sentence with the chain of causes, however long they are: for a model that is to read what a tool says.
+    /// Returns the sentence and the chain of causes in full length, for a model that reads the error of a tool.
     ///
     /// ```
     /// use alloquy_core::{Error, ErrorKind};
@@ -172,7 +171,7 @@ impl Error {
         let mut sentence = self.repr.message.clone();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
-            // A string takes whatever is written to it.
+            // Writing to a string never fails.
             let _ = match error.downcast_ref::<Self>() {
                 Some(error) => write!(sentence, ": {}", error.repr.message),
                 None => write!(sentence, ": {error}"),
@@ -182,17 +181,17 @@ impl Error {
         sentence
     }
 
-    /// Says whether the caller cancelled.
+    /// Returns whether the caller cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.kind() == ErrorKind::Cancelled
     }
 
-    /// Says whether another writer got there first.
+    /// Returns whether another writer got there first.
     pub fn is_conflict(&self) -> bool {
         self.kind() == ErrorKind::Conflict
     }
 
-    /// Says whether the named thing does not exist.
+    /// Returns whether the named thing does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound
     }

@@ -1,4 +1,4 @@
-//! The form that a reply must have: grammars as data, and what follows one token by token.
+//! Grammars that a reply must match, and the traits of matchers, which enforce them token by token.
 
 mod matcher;
 
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use matcher::{Constraint, ConstraintCompiler, Constraints, Progress};
+pub use matcher::{GrammarCompiler, GrammarEngine, GrammarMatcher, MatcherState};
 
-/// The form that a reply must have, whole.
+/// A grammar that a whole reply must match.
 ///
 /// ```
 /// use alloquy_core::grammar::Grammar;
@@ -35,7 +35,7 @@ pub enum Grammar {
     Choice(Vec<String>),
     /// What any of these grammars allows.
     AnyOf(Vec<Grammar>),
-    /// A grammar in Lark's notation in which `@name` stands for what another grammar allows.
+    /// A grammar in Lark's notation that refers to other grammars as `@name`.
     Composed {
         /// The grammar that refers to the others.
         lark: String,
@@ -45,7 +45,7 @@ pub enum Grammar {
 }
 
 impl Grammar {
-    /// Allows JSON that a Rust type is read from: the documentation of its fields is in the schema, its Rust names are not.
+    /// Allows the JSON of a Rust type. The schema contains the documentation of its fields, but not its Rust names.
     ///
     /// ```
     /// use alloquy_core::grammar::Grammar;

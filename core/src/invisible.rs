@@ -1,9 +1,9 @@
-//! Characters that nobody sees in a name: they hide a difference, or turn what follows around. Knows Unicode's ranges.
+//! Characters that are invisible in a name: they hide a difference or reverse the direction of the text.
 
-/// Returns the first character of a text that cannot be seen, unless it joins what stands around it.
+/// Returns the first invisible character of a text, except for joiners that change the characters around them.
 ///
-/// Joiners and variation selectors have a place in scripts and emoji, where they change the shape of what they follow. After
-/// ASCII they change nothing, so that two names would look alike. Control characters are left to others.
+/// Joiners and variation selectors are needed in some scripts and in emoji, where they change the shape of what they
+/// follow. After ASCII they change nothing, so two names would look alike. Control characters are not checked here.
 pub(crate) fn first_invisible(text: &str) -> Option<char> {
     let mut has_shape = false;
     for character in text.chars() {
@@ -15,7 +15,7 @@ pub(crate) fn first_invisible(text: &str) -> Option<char> {
     None
 }
 
-/// What is there to be seen through the characters around it.
+/// Returns whether a character changes the shape of the characters around it.
 fn is_joiner(character: char) -> bool {
     matches!(
         character,
@@ -27,8 +27,9 @@ fn is_joiner(character: char) -> bool {
     )
 }
 
-/// What Unicode counts as formatting, or ignores where it is shown: soft hyphens, marks, embeddings, overrides and isolates of
-/// direction, breaks of lines, empty letters, tags. Marks that stand before numbers are formatting too, and are seen.
+/// Returns whether Unicode counts a character as formatting or ignorable. These are soft hyphens, directional marks,
+/// embeddings, overrides and isolates, line breaks, empty letters and tags. Marks before numbers are formatting too,
+/// but are visible.
 fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -59,7 +60,7 @@ mod tests {
     use super::first_invisible;
 
     #[test]
-    fn what_turns_or_hides_is_found_and_what_joins_is_not() {
+    fn invisible_characters_are_found_and_joiners_in_words_are_not() {
         let turning = ('\u{202A}'..='\u{202E}').chain('\u{2066}'..='\u{2069}');
         for character in
             turning.chain(['\u{200E}', '\u{200F}', '\u{61C}', '\u{200B}', '\u{FEFF}', '\u{2028}'])

@@ -1,4 +1,4 @@
-//! The JSON of events, replies and lists, for everything that prints or sends them: one form, described in `docs/json.md`.
+//! The JSON of events, replies and lists, which every program prints and sends alike. `docs/json.md` describes it.
 
 use std::str::FromStr;
 
@@ -9,26 +9,26 @@ use serde_json::{Map, Value};
 use crate::Error;
 use crate::chat_model::Reply;
 use crate::message::{Malformed, Message, ToolCall, ToolResult};
-use crate::processor::{ArgumentsDelta, Delta};
-use crate::query::Cursor;
-use crate::report::{CacheReport, Degradation, FinishReason, Usage};
-use crate::sampling::SampledLogprobs;
+use crate::processor::{Delta, ToolCallDelta};
+use crate::query::PageCursor;
+use crate::report::{CacheReport, FinishReason, Usage, Warning};
+use crate::sampling::TokenLogprobs;
 use crate::store::{ConversationSummary, HeadMove, milliseconds};
-use crate::tree::{Address, Node, NodeId, Position};
-use crate::turn::{Added, TurnEnd, TurnEvent, TurnReply};
+use crate::tree::{Address, Node, NodeId, NodePath};
+use crate::turn::{AddOutcome, TurnEnd, TurnEvent, TurnReply};
 
-/// The version of the JSON that events, replies and lists are serialised to. Within a version fields are added, and none is
-/// renamed, removed or given another meaning.
+/// The version of the JSON of events, replies and lists. Within a version fields may be added; none is renamed, removed
+/// or given another meaning.
 pub const JSON_VERSION: u32 = 1;
 
-/// An event as an object whose `event` says which it is.
+/// An event as an object whose field `event` names its kind.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Event<'a> {
     Text { text: &'a str },
     Thinking { text: &'a str },
     Channel { name: &'a str, text: &'a str },
-    Arguments(&'a ArgumentsDelta),
+    Arguments(&'a ToolCallDelta),
     ToolCall { call: &'a ToolCall },
     Malformed { malformed: &'a Malformed },
     ToolResult { result: &'a ToolResult },
@@ -82,11 +82,11 @@ struct ReplyFields<'a> {
     usage: Usage,
     cache: Option<CacheReport>,
     seed: Option<u64>,
-    warnings: &'a [Degradation],
+    warnings: &'a [Warning],
     #[serde(skip_serializing_if = "Map::is_empty")]
     facts: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    logprobs: &'a [SampledLogprobs],
+    logprobs: &'a [TokenLogprobs],
 }
 
 impl<'a> From<&'a Reply> for ReplyFields<'a> {
@@ -99,7 +99,7 @@ impl<'a> From<&'a Reply> for ReplyFields<'a> {
             usage: reply.usage,
             cache: reply.cache,
             seed: reply.seed,
-            warnings: &reply.degradations,
+            warnings: &reply.warnings,
             facts: &reply.facts,
             logprobs: &reply.logprobs,
         }
@@ -107,8 +107,7 @@ impl<'a> From<&'a Reply> for ReplyFields<'a> {
 }
 
 impl Serialize for Reply {
-    /// Writes what a caller wants to see of it, without ids of tokens and without times: the same reply takes another time
-    /// elsewhere.
+    /// Writes the reply without token ids and without times, so that equal replies have equal JSON.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Form<'a> {
@@ -121,7 +120,7 @@ impl Serialize for Reply {
 }
 
 impl Serialize for TurnReply {
-    /// Writes the last reply without its message, which the event of its node has, and what the turn came to.
+    /// Writes the last reply without its message, which the event of its node contains, and how the turn ended.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Form<'a> {
@@ -179,7 +178,7 @@ impl Serialize for HeadMove {
     }
 }
 
-impl Serialize for Added {
+impl Serialize for AddOutcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let head = HeadForm::of(self.head, self.node);
         let mut form = serializer.serialize_struct("Added", 3)?;
@@ -196,13 +195,13 @@ fn parsed<'de, T: FromStr<Err = Error>, D: Deserializer<'de>>(deserializer: D) -
     text.parse().map_err(serde::de::Error::custom)
 }
 
-impl<'de> Deserialize<'de> for Position {
+impl<'de> Deserialize<'de> for NodePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         parsed(deserializer)
     }
 }
 
-impl Serialize for Position {
+impl Serialize for NodePath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -220,20 +219,20 @@ impl Serialize for Address {
     }
 }
 
-impl<'de> Deserialize<'de> for Cursor {
+impl<'de> Deserialize<'de> for PageCursor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         parsed(deserializer)
     }
 }
 
-impl Serialize for Cursor {
+impl Serialize for PageCursor {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
 impl Serialize for ConversationSummary {
-    /// Writes what a list shows; the preface may be long, and is left out.
+    /// Writes the fields of a list; the preface may be long and is left out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut form = serializer.serialize_struct("ConversationSummary", 6)?;
         form.serialize_field("id", &self.record.id)?;

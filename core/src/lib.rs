@@ -1,35 +1,112 @@
-//! Conversations with language models: the types, the traits, and the turn.
+//! Conversations with language models: messages, the conversation tree, the manager, and the turn.
 //!
-//! This crate does no I/O, knows no async runtime and no other crate of Alloquy. Everything else plugs into it, the language
-//! model of `alloquy-inference` among it:
+//! This crate has the types and traits that the other crates of Alloquy implement. It loads no model: a program combines it with
+//! the model of the crate `alloquy`, or with its own implementation of [`ChatModel`].
 //!
-//! ```text
-//! Message ─▶ node ─▶ TemplateInput ─▶ rendered ─▶ parts ─▶ units ─▶ tokens ─▶ text ─▶ deltas ─▶ Message ─▶ node
-//!  turn      tree     processor        template    processor prompt   session   detok    parser    parser     tree
-//!            └─────────────────────── language model: one model call ─────────────────────────┘
-//! ```
-//!
-//! What most programs name is at the root; the rest is in modules by topic, here in the order in which a message meets them:
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`message`], [`media`], [`preface`] | what is said: messages and their parts; images, audio and video; instructions and tools |
-//! | [`conversation`], [`manager`], [`turn`], [`stop`] | a conversation and its branches, who opens them, one turn, and how it is ended early |
-//! | [`tree`], [`annotations`], [`store`], [`query`], [`search`] | nodes and their places, what is noted on them, where they are kept, and how they are found |
-//! | [`chat_model`], [`middleware`], [`tool`] | anything that answers, what is between a turn and a model, and what a model may ask for |
-//! | [`arguments`], [`sampling`], [`grammar`], [`output`] | what a caller may ask of a reply |
-//! | [`model_info`], [`processor`], [`template`], [`tokenizer`], [`prompt`] | what a model's files say; from messages to a prompt of tokens, and from text back to messages |
-//! | [`report`], [`json`] | what a reply took and what was not done as asked, and the JSON of all this |
-//! | [`error`], [`stream`] | the one error, and work that emits events |
+//! # Example
 //!
 //! ```
-//! use alloquy_core::Conversation;
-//! use alloquy_testing::EchoModel;
+//! use alloquy_core::store::MemoryStore;
+//! use alloquy_core::tree::NodeStatus;
+//! use alloquy_core::{ConversationManager, Delta, ErrorKind, Manager, Message, Preface, Role, TurnEvent};
+//! use alloquy_testing::EchoModel; // repeats the last message
+//! use futures::StreamExt;
+//! use std::sync::Arc;
 //!
-//! let conversation = Conversation::new(EchoModel);
-//! assert_eq!(conversation.ask("Hello")?.text(), "Hello");
+//! # pollster::block_on(async {
+//! // The manager creates and opens the conversations in a store.
+//! let manager = Manager::builder(EchoModel).store(Arc::new(MemoryStore::default())).build()?;
+//! let conversation = manager.create(Preface::system("Be brief.")).await?;
+//!
+//! // A turn sends a message and generates the reply. It is a stream of events.
+//! let mut turn = conversation.send("Good morning");
+//! let mut text = String::new();
+//! while let Some(event) = turn.next().await {
+//!     if let TurnEvent::Delta(Delta::Text(piece)) = event? {
+//!         text.push_str(&piece);
+//!     }
+//! }
+//! assert_eq!(text, "Good morning");
+//!
+//! // It is also a future of the whole reply.
+//! let evening = conversation.send(Message::user("Good evening")).await?;
+//! assert_eq!(evening.text(), "Good evening");
+//!
+//! // An edited message begins a branch. The old branch stays, and `goto` returns to it.
+//! let question = conversation.history().await?[2].id;
+//! conversation.edit(question, "Good night").await?;
+//! assert_eq!(conversation.branches().await?.len(), 2);
+//! conversation.goto(evening.node).await?;
+//!
+//! // Every message is a node of the tree, with its parent and its status.
+//! let history = conversation.history().await?;
+//! assert_eq!((history.len(), history[3].message.role), (4, Role::Assistant));
+//! assert_eq!((history[3].parent, history[3].status), (Some(question), NodeStatus::Complete));
+//!
+//! // An error has a kind, for programs, and a sentence, for people.
+//! let error = manager.open(&"unknown".parse()?).await.unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::NotFound);
+//! # Ok::<(), alloquy_core::Error>(())
+//! # })?;
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
+//!
+//! # Messages
+//!
+//! A [`Message`] has a [`Role`] and parts: text, thinking, images, audio, video, tool calls and tool results ([`Content`]). A
+//! [`Preface`] has the instructions, the tools and the first messages of a conversation.
+//!
+//! # The conversation tree
+//!
+//! A [`Conversation`] is a tree of [nodes](Node). A node has one message and never changes, and the head is the node where the
+//! next turn continues. [`regenerate`](Conversation::regenerate) adds a second reply to a message,
+//! [`edit`](Conversation::edit) adds another version of a message, and [`goto`](Conversation::goto) moves the head. Only
+//! [`prune`](Conversation::prune) hides nodes. Labels, bookmarks and metadata are [annotations] beside the nodes.
+//!
+//! # The manager
+//!
+//! A [`Manager`] combines a model, a [store](store::ConversationStore), [tools](Tool) and [middleware]. It creates, opens,
+//! lists, searches and deletes the conversations of one [`Owner`]. A [`Query`] selects conversations. The crate
+//! `alloquy-storage` has stores in files and databases; [`MemoryStore`](store::MemoryStore) is in this crate.
+//!
+//! # The turn
+//!
+//! A [`Turn`] stores the messages of a [`TurnRequest`], calls the model, runs the tools that the reply calls, and calls the model
+//! again until it answers. The steps of one model call are:
+//!
+//! ```text
+//! messages ─▶ TemplateInput ─▶ rendered prompt ─▶ parts ─▶ units ─▶ tokens ─▶ text ─▶ deltas ─▶ message
+//!    processor           template       processor  tokenizer  session  detokenizer parser  parser
+//! ```
+//!
+//! A turn runs only while it is polled. [`Turn::cancel`] ends it and keeps the text so far. Dropping it stores the text so far as
+//! an interrupted reply, unless the manager [discards](turn::PartialReplyPolicy) partial replies. The method
+//! [`ask`](Conversation::ask) runs a turn and blocks the thread.
+//!
+//! # Errors
+//!
+//! Every fallible function returns an [`Error`]. A program acts on its [`ErrorKind`]: it tries again after
+//! [`Conflict`](ErrorKind::Conflict) and [`Busy`](ErrorKind::Busy), and shortens the prompt after
+//! [`ContextOverflow`](ErrorKind::ContextOverflow). A setting that has no effect is not an error: the reply has a
+//! [warning](report::Warning).
+//!
+//! # Modules
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`message`], [`media`], [`preface`] | messages and their parts, media, instructions and tools |
+//! | [`conversation`], [`manager`], [`turn`], [`stop`] | conversations, the manager, turns, and their cancellation |
+//! | [`tree`], [`annotations`], [`store`], [`query`], [`search`] | nodes, annotations, stores, and finding conversations |
+//! | [`chat_model`], [`middleware`], [`tool`] | traits of models, middleware and tools |
+//! | [`arguments`], [`sampling`], [`grammar`], [`output`] | options of a request |
+//! | [`model_info`], [`processor`], [`template`], [`tokenizer`], [`prompt`] | descriptions of models, and prompts |
+//! | [`report`], [`json`] | facts about replies, and JSON |
+//! | [`error`], [`stream`] | errors, and streams of events |
+//!
+//! # Limits
+//!
+//! The crate does no network or file I/O, starts no thread, and needs no async runtime. Tokens, weights and caches belong to
+//! `alloquy-engine` and `alloquy-inference`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod annotations;

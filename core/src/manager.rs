@@ -1,4 +1,4 @@
-//! The host's door: a manager makes and finds conversations.
+//! The manager, with which a host creates, opens, finds and deletes conversations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::store::{
     Guarded, MemoryStore, Owner,
 };
 use crate::tool::{Tool, Toolbox};
-use crate::turn::{PartialReplies, Parts, Spawner, TOOL_ROUNDS, Unfinished};
+use crate::turn::{PartialReplyPolicy, Parts, Spawner, TOOL_ROUNDS, Unfinished};
 
-/// Makes and finds conversations.
+/// Creates, opens, finds and deletes the conversations of one owner.
 ///
 /// ```
 /// use alloquy_testing::ScriptedModel;
@@ -43,7 +43,7 @@ pub struct Manager {
     parts: Arc<Parts>,
 }
 
-/// A conversation to be made.
+/// The settings of a new conversation.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct NewConversation {
@@ -54,19 +54,19 @@ pub struct NewConversation {
 }
 
 impl NewConversation {
-    /// Sets the name; a new one is made otherwise.
+    /// Sets the name; a unique one is generated otherwise.
     pub fn id(mut self, id: ConversationId) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// Sets how replies of this conversation are sampled unless a call says otherwise; it is stored with it.
+    /// Sets the sampling of this conversation, which is stored with it. A call may override it.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
         self
     }
 
-    /// Remembers something with the conversation, such as a title.
+    /// Stores a value with the conversation, such as a title.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self
@@ -79,8 +79,9 @@ impl From<Preface> for NewConversation {
     }
 }
 
-/// Creates, opens, lists, searches, copies and deletes conversations: what a host knows that may be given another manager than [`Manager`],
-/// such as one around it that counts or refuses. What is done with a conversation is the [`Conversation`]'s.
+/// Creates, opens, lists, searches, copies and deletes conversations. A host that uses this trait accepts any manager,
+/// such as one around [`Manager`] that counts or refuses calls. The methods for one conversation are those of
+/// [`Conversation`].
 ///
 /// # Contract
 /// Creating never overwrites, and opening never creates: a transient error of the store is an error, not a new
@@ -90,67 +91,68 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// Creates a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind) when its id is taken, [`ErrorKind::Invalid`](crate::ErrorKind) for bad
-    /// sampling options and for metadata of the name [`ANNOTATIONS`](crate::annotations::ANNOTATIONS).
+    /// [`ErrorKind::Conflict`](crate::ErrorKind) if its id exists, [`ErrorKind::Invalid`](crate::ErrorKind) for invalid
+    /// sampling options and for metadata of the name [`ANNOTATIONS_KEY`](crate::annotations::ANNOTATIONS_KEY).
     async fn create(&self, new: NewConversation) -> Result<Conversation>;
 
-    /// Opens a conversation; others call this to resume one.
+    /// Opens an existing conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind) if there is none.
     async fn open(&self, id: &ConversationId) -> Result<Conversation>;
 
-    /// Opens a conversation, or creates it when there is none; only then is the preface used.
+    /// Opens a conversation, or creates it with `preface` if there is none.
     ///
     /// # Errors
     /// Those of the store.
     async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Conversation>;
 
-    /// Lists the conversations that a query means, the last updated first unless it says otherwise.
+    /// Lists the conversations that match a query, the last updated first unless the query has another order.
     ///
     /// # Errors
     /// Those of the store.
     async fn list(&self, query: &Query) -> Result<ConversationPage>;
 
-    /// Returns how many conversations a query means; its limit and its cursor do not count.
+    /// Returns how many conversations match a query; its limit and its cursor have no effect.
     ///
     /// # Errors
     /// Those of the store.
     async fn count(&self, query: &Query) -> Result<usize>;
 
-    /// Finds the messages, on any branch, with the text of a query, in the conversations that it means.
+    /// Finds the messages that match the text of a query, on any branch of the conversations that match its other
+    /// conditions.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind) for a query without text, and those of the store.
     async fn search(&self, query: &Query) -> Result<SearchPage>;
 
-    /// Returns a copy of a whole conversation, with every branch and the bytes of its media, for a document or another store.
+    /// Returns a copy of a whole conversation with every branch and the bytes of its media.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none, and those of the store.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind) if there is none, and those of the store.
     async fn export(&self, id: &ConversationId) -> Result<Archive>;
 
-    /// Stores a whole conversation from elsewhere under its name and opens it. A failure leaves nothing behind.
+    /// Stores an exported conversation under its name and opens it. A failure stores nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind) when its id is taken, [`ErrorKind::Invalid`](crate::ErrorKind) for media
+    /// [`ErrorKind::Conflict`](crate::ErrorKind) if its id exists, [`ErrorKind::Invalid`](crate::ErrorKind) for media
     /// without bytes, and those of the store.
     async fn import(&self, archive: &Archive) -> Result<Conversation>;
 
     /// Deletes a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind) if there is none.
     async fn delete(&self, id: &ConversationId) -> Result<()>;
 }
 
 impl Manager {
-    /// Makes a manager of conversations in memory, of [`Owner::local`], without tools.
+    /// Creates a manager of conversations in memory, for [`Owner::local`] and without tools.
     pub fn new(model: impl ChatModel + 'static) -> Self {
         Self::builder(model).made()
     }
 
-    /// Starts building a manager over a model: one in this process, a server, or one that is shared, as an [`Arc`].
+    /// Starts building a manager for a model: a local one, a server, or a shared one in an [`Arc`].
     pub fn builder(model: impl ChatModel + 'static) -> ManagerBuilder {
         ManagerBuilder::new(Arc::new(model))
     }
@@ -173,13 +175,13 @@ impl Manager {
         &*self.parts.store
     }
 
-    /// Returns whose conversations these are.
+    /// Returns the owner of the conversations.
     pub fn owner(&self) -> &Owner {
         &self.parts.owner
     }
 
-    /// Returns a manager of the conversations of another owner, with the model, the tools and the store of this one: what a
-    /// host makes for each request, at no cost worth counting. What dropped turns have left is waited for by both.
+    /// Returns a manager for another owner with the model, the tools and the store of this one. It is cheap enough to
+    /// be created for each request. Both managers wait until the replies of dropped turns are stored.
     ///
     /// ```
     /// use alloquy_testing::EchoModel;
@@ -199,12 +201,12 @@ impl Manager {
         Self { parts: Arc::new(Parts { owner, ..(*self.parts).clone() }) }
     }
 
-    /// Waits until what dropped turns have left is stored. Every call of a [`Conversation`] does so first; a host that drops a
-    /// turn last of all, over a store that takes its time, calls this before it ends.
+    /// Waits until the partial replies of dropped turns are stored. Every method of [`Conversation`] does so first. A
+    /// host calls this before it exits, if it may have dropped a turn.
     ///
     /// # Errors
-    /// The first failure of the store to keep a dropped reply.
-    pub async fn settle(&self) -> Result<()> {
+    /// The first error of the store for such a reply.
+    pub async fn flush(&self) -> Result<()> {
         self.parts.unfinished.outcome().await
     }
 
@@ -218,7 +220,9 @@ impl ConversationManager for Manager {
     async fn create(&self, new: NewConversation) -> Result<Conversation> {
         let id = new.id.unwrap_or_else(ConversationId::new);
         new.sampling.validate()?;
-        new.metadata.keys().try_for_each(|name| must_be_free(name))?;
+        for name in new.metadata.keys() {
+            must_be_free(name)?;
+        }
         let NewConversation { preface, sampling, metadata, .. } = new;
         let record = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
         self.parts.store.create(&self.parts.owner, &record).await?;
@@ -234,7 +238,7 @@ impl ConversationManager for Manager {
             Err(error) if error.is_not_found() => {
                 let created = self.create(NewConversation::from(preface).id(id.clone())).await;
                 match created {
-                    // Another writer created it in between: that one it is.
+                    // Another writer has created it meanwhile: open that one.
                     Err(error) if error.is_conflict() => ConversationManager::open(self, id).await,
                     created => created,
                 }
@@ -269,7 +273,7 @@ impl ConversationManager for Manager {
     }
 }
 
-/// What a [`Manager`] is made of.
+/// Builds a [`Manager`].
 #[must_use]
 pub struct ManagerBuilder {
     model: Arc<dyn ChatModel>,
@@ -279,7 +283,7 @@ pub struct ManagerBuilder {
     owner: Owner,
     sampling: SamplingOptions,
     tool_rounds: usize,
-    partial_replies: PartialReplies,
+    partial_replies: PartialReplyPolicy,
     spawner: Option<Spawner>,
 }
 
@@ -300,72 +304,74 @@ impl ManagerBuilder {
             owner: Owner::local(),
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
-            partial_replies: PartialReplies::default(),
+            partial_replies: PartialReplyPolicy::default(),
             spawner: None,
         }
     }
 
-    /// Keeps conversations in `store`; in memory unless set.
+    /// Sets the store; by default, conversations are kept in memory.
     pub fn store(mut self, store: Arc<dyn ConversationStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Sets whose conversations these are; [`Owner::local`] unless set. A manager sees those of one owner alone.
+    /// Sets the owner of the conversations, by default [`Owner::local`]. A manager sees only the conversations of its
+    /// owner.
     pub fn owner(mut self, owner: Owner) -> Self {
         self.owner = owner;
         self
     }
 
-    /// Offers a tool, and runs it when the model asks.
+    /// Offers a tool to the model and runs its calls.
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.toolbox = self.toolbox.tool(tool);
         self
     }
 
-    /// Offers the tools of `toolbox` under its rules; it takes the place of tools that were offered before.
+    /// Offers the tools of `toolbox` under its rules. They replace tools that were offered before.
     pub fn toolbox(mut self, toolbox: Toolbox) -> Self {
         self.toolbox = toolbox;
         self
     }
 
-    /// Puts a middleware around every model call, inside those added before.
+    /// Adds a middleware around every model call, inside those added before.
     pub fn middleware(mut self, middleware: impl Middleware + 'static) -> Self {
         self.middleware.push(Arc::new(middleware));
         self
     }
 
-    /// Sets how replies are sampled unless a conversation or a call says otherwise.
+    /// Sets the sampling; a conversation or a call may override it.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
         self
     }
 
-    /// Lets the model ask for tools this often in one turn, which then ends as [`TurnEnd::ToolRounds`]; 8 unless set.
+    /// Limits how often the model may call tools in one turn, by default 8 times. At the limit the turn ends as
+    /// [`TurnEnd::ToolLimit`].
     ///
-    /// [`TurnEnd::ToolRounds`]: crate::turn::TurnEnd::ToolRounds
+    /// [`TurnEnd::ToolLimit`]: crate::turn::TurnEnd::ToolLimit
     pub fn tool_rounds(mut self, rounds: usize) -> Self {
         self.tool_rounds = rounds;
         self
     }
 
-    /// Sets what becomes of replies that are dropped or fail while they are written; they are kept unless set.
-    pub fn partial_replies(mut self, policy: PartialReplies) -> Self {
+    /// Sets what happens to replies that are dropped or fail while they are generated; by default, they are kept.
+    pub fn partial_replies(mut self, policy: PartialReplyPolicy) -> Self {
         self.partial_replies = policy;
         self
     }
 
-    /// Stores what dropped turns have left in tasks of the host's runtime, which `spawn` starts.
+    /// Stores the partial replies of dropped turns in tasks of the host's runtime, which `spawn` starts.
     ///
-    /// Unless set, a store with a thread of its own, as every store of `alloquy-storage` has, does so by itself, and another
-    /// store with the manager's next call or with [`Manager::settle`].
+    /// Without a spawner, every store of `alloquy-storage` stores them in its own thread. Other stores do so in the
+    /// manager's next call or in [`Manager::flush`].
     ///
     /// ```
     /// use alloquy_core::Manager;
     /// use alloquy_testing::EchoModel;
     ///
-    /// // With a `handle` of tokio's runtime: `.spawner(move |work| drop(handle.spawn(work)))`.
-    /// let manager = Manager::builder(EchoModel)
+    /// // With a `handle` to a tokio runtime: `.spawner(move |work| drop(handle.spawn(work)))`. let manager =
+    /// Manager::builder(EchoModel)
     ///     .spawner(|work| drop(std::thread::spawn(|| pollster::block_on(work))))
     ///     .build()?;
     /// # Ok::<(), alloquy_core::Error>(())
@@ -378,8 +384,8 @@ impl ManagerBuilder {
     /// Builds the manager.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind) for bad sampling options, [`ErrorKind::Tool`](crate::ErrorKind) for tools
-    /// whose names clash.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind) for invalid sampling options, [`ErrorKind::Tool`](crate::ErrorKind) for
+    /// two tools of one name.
     pub fn build(self) -> Result<Manager> {
         self.sampling.validate()?;
         self.toolbox.now()?;

@@ -1,4 +1,4 @@
-//! A picture or a sound: shared bytes whose identity is their digest.
+//! An image or an audio clip: shared bytes whose identity is their digest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest that [`Digest::as_bytes`] returned once.
+    /// Creates a digest from the bytes that [`Digest::as_bytes`] returned.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -46,7 +46,10 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        for byte in &self.0 {
+            write!(formatter, "{byte:02x}")?;
+        }
+        Ok(())
     }
 }
 
@@ -60,19 +63,21 @@ impl FromStr for Digest {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = || {
-            Error::new(ErrorKind::Invalid, format!("digest {text:?} is not 64 lower-case hexadecimal digits"))
-        };
         if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(invalid());
+            return Err(invalid_digest(text));
         }
         let mut digest = [0; 32];
         for (index, byte) in digest.iter_mut().enumerate() {
-            let pair = text.get(2 * index..2 * index + 2).ok_or_else(invalid)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|source| invalid().with_source(source))?;
+            let pair = text.get(2 * index..2 * index + 2).ok_or_else(|| invalid_digest(text))?;
+            *byte =
+                u8::from_str_radix(pair, 16).map_err(|source| invalid_digest(text).with_source(source))?;
         }
         Ok(Self(digest))
     }
+}
+
+fn invalid_digest(text: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("digest {text:?} is not 64 lower-case hexadecimal digits"))
 }
 
 impl Serialize for Digest {
@@ -87,20 +92,20 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A picture or a sound.
+/// An image or an audio clip.
 ///
-/// Two media are equal when their digests are. The bytes are shared, never printed, and not part of the
-/// serialised form: a store keeps them once under their digest, and [`Media::with_bytes`] puts them back.
+/// Two media are equal if their digests are equal. The bytes are shared, never printed, and not part of the serialised
+/// form. A store keeps them once under their digest, and [`Media::with_bytes`] adds them again.
 ///
 /// ```
 /// use alloquy_core::Media;
 ///
-/// let media = Media::new("image/png", b"not really a picture".to_vec());
+/// let media = Media::new("image/png", b"not really an image".to_vec());
 /// let stored = serde_json::to_string(&media)?;
 /// let loaded: Media = serde_json::from_str(&stored)?;
 /// assert_eq!(loaded, media);
 /// assert!(loaded.bytes().is_none());
-/// let restored = loaded.with_bytes(b"not really a picture".to_vec())?;
+/// let restored = loaded.with_bytes(b"not really an image".to_vec())?;
 /// assert_eq!(restored.bytes(), media.bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -130,17 +135,17 @@ impl Media {
         }
     }
 
-    /// The pictures of a film, in their order, as one piece of media.
+    /// The images of a video, in their order, as one piece of media.
     ///
     /// ```
     /// use alloquy_core::Media;
     ///
     /// let frame = |byte| Media::new("image/png", vec![byte]);
-    /// let film = Media::film(vec![frame(1), frame(2)]);
-    /// assert_eq!(film.frames().map(<[Media]>::len), Some(2));
-    /// assert_ne!(film, Media::film(vec![frame(2), frame(1)]));
+    /// let video = Media::video(vec![frame(1), frame(2)]);
+    /// assert_eq!(video.frames().map(<[Media]>::len), Some(2));
+    /// assert_ne!(video, Media::video(vec![frame(2), frame(1)]));
     /// ```
-    pub fn film(frames: impl Into<Arc<[Media]>>) -> Self {
+    pub fn video(frames: impl Into<Arc<[Media]>>) -> Self {
         let frames = frames.into();
         let mut hasher = Sha256::new_with_prefix("frames");
         for frame in frames.iter() {
@@ -154,17 +159,17 @@ impl Media {
         Self { digest, media_type: "video/frames".to_owned(), bytes: None, frames: Some(frames), time: None }
     }
 
-    /// The same picture as a frame that is shown at this time of its [`film`](Media::film).
+    /// The same image as a frame that is shown at this time of its [`film`](Media::video).
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// use alloquy_core::Media;
     ///
-    /// let picture = Media::new("image/png", vec![1]);
-    /// let frame = picture.clone().at(Duration::from_millis(500));
-    /// assert_eq!((frame.time(), &frame), (Some(Duration::from_millis(500)), &picture));
-    /// assert_ne!(Media::film(vec![frame]), Media::film(vec![picture]));
+    /// let image = Media::new("image/png", vec![1]);
+    /// let frame = image.clone().at(Duration::from_millis(500));
+    /// assert_eq!((frame.time(), &frame), (Some(Duration::from_millis(500)), &image));
+    /// assert_ne!(Media::video(vec![frame]), Media::video(vec![image]));
     /// ```
     #[must_use]
     pub fn at(mut self, time: Duration) -> Self {
@@ -172,18 +177,18 @@ impl Media {
         self
     }
 
-    /// Returns the same media without its bytes, for whoever remembers what it was.
+    /// Returns the same media without its bytes.
     #[must_use]
     pub fn without_bytes(self) -> Self {
         Self { bytes: None, frames: None, ..self }
     }
 
-    /// Creates media of which nothing but the identity is known.
+    /// Creates media of which only the digest is known.
     pub fn known_as(digest: Digest) -> Self {
         Self { digest, media_type: String::new(), bytes: None, frames: None, time: None }
     }
 
-    /// Returns the digest of the bytes: the identity.
+    /// Returns the digest of the bytes, which identifies the media.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -198,20 +203,20 @@ impl Media {
         self.bytes.as_ref()
     }
 
-    /// Returns the pictures of a [`film`](Media::film); `None` for everything else.
+    /// Returns the images of a [`film`](Media::video); `None` for everything else.
     pub fn frames(&self) -> Option<&[Media]> {
         self.frames.as_deref()
     }
 
-    /// Returns when a frame is shown in its film, where that is known.
+    /// Returns when a frame is shown in its video, where that is known.
     pub fn time(&self) -> Option<Duration> {
         self.time
     }
 
-    /// Puts back the bytes that were loaded from a store.
+    /// Adds the bytes that were loaded from a store.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when `bytes` do not have this digest.
+    /// [`ErrorKind::Corrupt`] if `bytes` have another digest.
     pub fn with_bytes(mut self, bytes: impl Into<Arc<[u8]>>) -> Result<Self> {
         let bytes = bytes.into();
         let found = Digest::of(&bytes);

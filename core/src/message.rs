@@ -1,4 +1,4 @@
-//! A message: who says it, the parts it is made of, and whatever else came with it.
+//! A message: its role, its parts, and the unknown fields that it came with.
 
 mod content;
 mod part;
@@ -20,7 +20,7 @@ pub use part::Part;
 pub use path::{MessagePath, MessagesMut, PathOutline};
 pub use source::Source;
 
-/// Who says a message.
+/// The role of a message's author.
 ///
 /// ```
 /// use alloquy_core::Role;
@@ -32,13 +32,13 @@ pub use source::Source;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The host's standing instructions.
+    /// The instructions of the host.
     System,
-    /// The person, or the program, that asks.
+    /// The person or the program that asks.
     User,
     /// The model.
     Assistant,
-    /// What tools answered.
+    /// Results of tools.
     Tool,
 }
 
@@ -79,8 +79,8 @@ impl FromStr for Role {
 
 /// One message of a conversation.
 ///
-/// Content is data: a message's text is never run as a template. `extra` keeps every field that Alloquy does
-/// not know, in order, and hands it to the chat template.
+/// Content is data: a message's text is never run as a template. `extra` keeps every field that Alloquy does not know,
+/// in order, and the chat template sees it.
 ///
 /// ```
 /// use alloquy_core::{Message, Role};
@@ -94,9 +94,9 @@ impl FromStr for Role {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who says it.
+    /// The role of the author.
     pub role: Role,
-    /// What it is made of, in order; may be empty.
+    /// Its parts, in order; may be empty.
     pub parts: Vec<Part>,
     /// The speaker's name, where a template prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Creates a message of `parts`, with or without further fields.
+    /// Creates a message of `parts`.
     pub fn new(role: Role, parts: Vec<impl Into<Part>>) -> Self {
         Self { role, parts: parts.into_iter().map(Into::into).collect(), name: None, extra: Map::new() }
     }
@@ -127,7 +127,7 @@ impl Message {
         Self::new(Role::Assistant, vec![Content::Text(text.into())])
     }
 
-    /// Creates the message that carries tools' answers.
+    /// Creates the message with the results of tools.
     pub fn tool(results: Vec<ToolResult>) -> Self {
         Self::new(Role::Tool, results.into_iter().map(Content::ToolResult).collect())
     }
@@ -139,38 +139,43 @@ impl Message {
         self
     }
 
-    /// Returns the text parts, joined with nothing between them.
+    /// Returns the text parts, joined without a separator.
     pub fn text(&self) -> String {
         self.parts.iter().filter_map(Part::as_text).collect()
     }
 
-    /// Says whether nothing is said: no parts, or only empty texts.
+    /// Returns whether it has no parts, or only empty texts.
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| part.as_text() == Some(""))
     }
 
-    /// Returns the thinking parts, joined; `None` when there are none.
+    /// Returns the thinking parts, joined; `None` if there are none.
     pub fn thinking(&self) -> Option<String> {
-        let thoughts = self.parts.iter().filter_map(|part| match &part.content {
-            Content::Thinking(text) => Some(text.as_str()),
-            _ => None,
-        });
-        thoughts.map(str::to_owned).reduce(|all, next| all + &next)
+        let mut thinking: Option<String> = None;
+        for part in &self.parts {
+            if let Content::Thinking(text) = &part.content {
+                thinking.get_or_insert_default().push_str(text);
+            }
+        }
+        thinking
     }
 
-    /// Returns what was said in channels other than thinking, in order.
+    /// Returns the texts of channels other than thinking, in order.
     pub fn channels(&self) -> impl Iterator<Item = &ChannelText> {
         self.parts.iter().filter_map(|part| match &part.content {
-            Content::Channel(said) => Some(said),
+            Content::Channel(channel) => Some(channel),
             _ => None,
         })
     }
 
-    /// Returns what was said in the channel of this name, joined; `None` when nothing was. What the model thought is
-    /// [`Message::thinking`].
+    /// Returns the texts of the channel of this name, joined; `None` if there are none. The text of thinking is returned
+    /// by [`Message::thinking`].
     pub fn channel(&self, name: &str) -> Option<String> {
-        let said = self.channels().filter(|said| said.name == name);
-        said.map(|said| said.text.clone()).reduce(|all, next| all + &next)
+        let mut text: Option<String> = None;
+        for channel in self.channels().filter(|channel| channel.name == name) {
+            text.get_or_insert_default().push_str(&channel.text);
+        }
+        text
     }
 
     /// Returns the tool calls, in order.
@@ -181,7 +186,7 @@ impl Message {
         })
     }
 
-    /// Returns what could not be read of a reply, in order.
+    /// Returns the unreadable parts of a reply, in order.
     pub fn malformed(&self) -> impl Iterator<Item = &Malformed> {
         self.parts.iter().filter_map(|part| match &part.content {
             Content::Malformed(malformed) => Some(malformed),
@@ -189,10 +194,10 @@ impl Message {
         })
     }
 
-    /// Returns the message if all of it could be read, for a caller to whom an unreadable call is an error.
+    /// Returns the message, or an error if a part of it is unreadable.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] with the reason and the text of the first part that could not be read.
+    /// [`ErrorKind::Invalid`] with the reason and the text of the first unreadable part.
     ///
     /// ```
     /// use alloquy_core::{Content, Message, Role};
@@ -204,8 +209,10 @@ impl Message {
     /// assert_eq!(error.to_string(), "the reply ended inside a call: \"<tool_call>{\"");
     /// ```
     pub fn readable(self) -> Result<Self> {
-        let error = self.malformed().next().map(|part| format!("{}: {:?}", part.reason, part.raw));
-        error.map_or(Ok(self), |message| Err(Error::new(ErrorKind::Invalid, message)))
+        if let Some(part) = self.malformed().next() {
+            return Err(Error::new(ErrorKind::Invalid, format!("{}: {:?}", part.reason, part.raw)));
+        }
+        Ok(self)
     }
 
     /// Returns the tool results, in order.
@@ -216,7 +223,7 @@ impl Message {
         })
     }
 
-    /// Returns every picture, sound and film frame, in order.
+    /// Returns every image, audio clip and video frame, in order.
     pub fn media(&self) -> impl Iterator<Item = &Media> {
         self.parts.iter().flat_map(|part| match &part.content {
             Content::Image(media) | Content::Audio(media) => std::slice::from_ref(media),
@@ -227,7 +234,7 @@ impl Message {
 }
 
 impl From<&str> for Message {
-    /// A bare string is what the user says.
+    /// A string is a message of the user.
     fn from(text: &str) -> Self {
         Message::user(text)
     }

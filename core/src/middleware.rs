@@ -1,4 +1,4 @@
-//! Middleware: whatever is between a turn and its model.
+//! Middleware: code between a turn and its model.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::panics::caught;
 use crate::prompt::PreparedPrompt;
-use crate::report::{CacheReport, Score};
+use crate::report::{CacheReport, TextScore};
 use crate::{ErrorKind, Result};
 
-/// Sees every model call of a turn, those after tools included.
+/// Sees every model call of a turn, including those after tools.
 ///
-/// One scope holds the way in and the way out, so state of a call is a local variable: change the request,
-/// answer without the model, try again, or return a stream that changes the deltas.
+/// One function sees both the request and the reply, so the state of a call is a local variable. It may change the
+/// request, answer without the model, try again, or return a stream that changes the deltas.
 ///
 /// ```
 /// use alloquy_core::{Message, ReplyStream, Request, Result};
@@ -40,8 +40,8 @@ pub trait Middleware: Send + Sync + Debug {
     /// Its own, and those of `next`.
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream>;
 
-    /// Returns a request as `handle` passes it on, where no answer is asked for: its prompt is computed ahead, or texts
-    /// are scored behind it. A middleware that changes what the model sees of a conversation changes it here too.
+    /// Changes a request for which no reply is generated: its prompt is computed ahead, or texts are scored after it. A
+    /// middleware whose `handle` changes what the model sees of a conversation makes the same change here.
     ///
     /// # Errors
     /// Its own.
@@ -50,13 +50,13 @@ pub trait Middleware: Send + Sync + Debug {
     }
 }
 
-/// What the panic of a middleware or a model is.
+/// The kind of error for the panic of a middleware or a model.
 const PANICKED: ErrorKind = ErrorKind::Backend;
 
-/// Who panicked, where no answer is asked for.
+/// The subject of the error for a panic while no reply is generated.
 const AHEAD: &str = "the model, or a middleware before it,";
 
-/// The rest of the stack, down to the model. `Copy`, so that a middleware may call it more than once.
+/// The rest of the stack, down to the model. It is `Copy`, so a middleware may call it more than once.
 #[derive(Clone, Copy, Debug)]
 pub struct Next<'a> {
     rest: &'a [Arc<dyn Middleware>],
@@ -64,7 +64,7 @@ pub struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// Stacks `middleware` over `model`, the first outermost.
+    /// Creates a stack of `middleware` over `model`; the first one is outermost.
     pub fn new(middleware: &'a [Arc<dyn Middleware>], model: &'a dyn ChatModel) -> Self {
         Self { rest: middleware, model }
     }
@@ -72,7 +72,7 @@ impl<'a> Next<'a> {
     /// Passes the request on.
     ///
     /// # Errors
-    /// Those of the rest of the stack, and [`ErrorKind::Backend`] with the text of its panic where that panics.
+    /// Those of the rest of the stack, and [`ErrorKind::Backend`] with the text of its panic if it panics.
     pub async fn call(self, request: Request) -> Result<ReplyStream> {
         match self.rest.split_first() {
             Some((first, rest)) => {
@@ -86,18 +86,18 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Computes the prompt of a request ahead, as the rest of the stack would pass it on.
+    /// Computes the prompt of a request ahead, after the rest of the stack has changed it.
     pub(crate) async fn warm(self, request: Request) -> Result<Option<CacheReport>> {
         caught(PANICKED, AHEAD, async { self.model.warm(self.prepared(request).await?).await }).await
     }
 
-    /// Returns the prompt of a request, as the rest of the stack would pass it on.
+    /// Returns the prompt of a request, after the rest of the stack has changed it.
     pub(crate) async fn prompt(self, request: Request) -> Result<Option<PreparedPrompt>> {
         caught(PANICKED, AHEAD, async { self.model.prompt(&self.prepared(request).await?) }).await
     }
 
-    /// Scores texts behind a request, as the rest of the stack would pass it on.
-    pub(crate) async fn score(self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    /// Scores texts after a request, after the rest of the stack has changed it.
+    pub(crate) async fn score(self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         caught(PANICKED, AHEAD, async { self.model.score(self.prepared(request).await?, targets).await })
             .await
     }

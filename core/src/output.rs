@@ -1,30 +1,31 @@
-//! What a caller demands of a reply's form: a grammar, tool calls, an end to thinking. Knows no model.
+//! The output constraints of a reply: a grammar, tool calls, a thinking budget.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::Grammar;
 
-/// What the form of one reply must be; by default nothing is demanded.
+/// The output constraints of one reply; by default there are none.
 ///
 /// ```
 /// use alloquy_core::grammar::Grammar;
-/// use alloquy_core::output::{Guidance, ToolChoice};
+/// use alloquy_core::output::{OutputConstraints, ToolChoice};
 ///
-/// let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"])).thinking_budget(256);
-/// assert_eq!(guidance.thinking_budget, Some(256));
+/// let constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"])).thinking_budget(256);
+/// assert_eq!(constraints.thinking_budget, Some(256));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Guidance {
-    /// The form of the answer: what follows the thoughts, if the model thinks.
+pub struct OutputConstraints {
+    /// The grammar of the answer: of what follows the thinking, if the model thinks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grammar: Option<Grammar>,
-    /// Whether the model must, may or must not call tools; `None` leaves it, and how it writes them, to the model. With
-    /// a grammar, `None` means no calls, and a reply with tools on offer says so: [`Degradation::ToolsShutOut`](crate::report::Degradation::ToolsShutOut).
+    /// Whether the model must, may or must not call tools; `None` leaves the calls and their notation to the model.
+    /// With a grammar, `None` means no calls, and a reply with tools on offer reports it:
+    /// [`Warning::ToolsExcluded`](crate::report::Warning::ToolsExcluded).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Whether one reply may call several tools; heeded where `tool_choice` is set.
+    /// Whether one reply may call several tools; it has an effect only with `tool_choice`.
     pub parallel_calls: ParallelCalls,
     /// How many tokens the model may think before it has to answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,9 +42,9 @@ pub enum ToolChoice {
     Auto,
     /// It must not.
     None,
-    /// It must call at least one, and says nothing else.
+    /// It must call at least one, and writes no other text.
     Required,
-    /// It must call this one.
+    /// It must call this tool.
     Named(String),
 }
 
@@ -58,8 +59,8 @@ pub enum ParallelCalls {
     Forbidden,
 }
 
-impl Guidance {
-    /// Sets the form of the answer.
+impl OutputConstraints {
+    /// Sets the grammar of the answer.
     #[must_use]
     pub fn grammar(mut self, grammar: Grammar) -> Self {
         self.grammar = Some(grammar);
@@ -87,7 +88,7 @@ impl Guidance {
         self
     }
 
-    /// Forgets that tools must be called: one call of a turn was demanded, not one in each of its replies.
+    /// Lifts the demand for a tool call after the first calls: it is for one call per turn, not for one in each reply.
     pub(crate) fn after_calls(&mut self) {
         if let Some(ToolChoice::Required | ToolChoice::Named(_)) = self.tool_choice {
             self.tool_choice = Some(ToolChoice::Auto);

@@ -1,8 +1,8 @@
-//! Panics of what others wrote, as errors of the call that met them.
+//! Turns panics in code of the host into errors of the call that ran it.
 //!
-//! What is caught here is sound to go on after, because nothing that panicked is used again by this crate as if it had not:
-//! the future is dropped where it panicked, and what it shared with others it shared behind locks of its own. This crate's own
-//! locks guard values that are whole at every moment, so a poisoned one is taken as it is.
+//! The crate may continue after such a panic. The future that panicked is dropped and never polled again, and its
+//! shared state has locks of its own. The locks of this crate guard values that are valid at every moment, so the
+//! value of a poisoned lock is used as it is.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use futures::FutureExt;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Waits for what others wrote. Its panic is an error that says who panicked, and with which words.
+/// Awaits a future of the host. Its panic becomes an error that names `who` panicked and quotes the panic message.
 pub(crate) async fn caught<T>(
     kind: ErrorKind,
     who: &str,
@@ -21,7 +21,7 @@ pub(crate) async fn caught<T>(
     outcome.unwrap_or_else(|payload| Err(panicked(kind, who, payload.as_ref())))
 }
 
-/// Calls what others wrote, as [`caught`] does where nothing is waited for.
+/// Calls a function of the host like [`caught`], without waiting.
 pub(crate) fn caught_now<T>(kind: ErrorKind, who: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let outcome = catch_unwind(AssertUnwindSafe(work));
     outcome.unwrap_or_else(|payload| Err(panicked(kind, who, payload.as_ref())))

@@ -1,4 +1,4 @@
-//! What stands before the first message: instructions, tools, and variables for the template.
+//! The preface of a conversation: instructions, tools, and template variables.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::arguments::ProcessorArguments;
 use crate::message::Message;
 
-/// What stands before the first message of a conversation. It does not change afterwards.
+/// What precedes the first message of a conversation. It does not change afterwards.
 ///
 /// ```
 /// use alloquy_core::{Preface, ToolSpec};
@@ -23,11 +23,11 @@ pub struct Preface {
     /// System message and examples, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// The tools that the model may ask for.
+    /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// What the processor is told unless the conversation or a call says otherwise: template variables (`extra`),
-    /// thinking, injection policy.
+    /// The arguments for the processor: template variables (`extra`), thinking, injection policy. The conversation or a
+    /// call may override them.
     #[serde(flatten)]
     pub arguments: ProcessorArguments,
 }
@@ -45,7 +45,7 @@ impl Preface {
         self
     }
 
-    /// Offers a tool. Tools in a [`Toolbox`](crate::tool::Toolbox) offer themselves.
+    /// Offers a tool that the host runs. The tools of a [`Toolbox`](crate::tool::Toolbox) need not be added here.
     #[must_use]
     pub fn tool(mut self, tool: ToolSpec) -> Self {
         self.tools.push(tool);
@@ -59,7 +59,7 @@ impl Preface {
         self
     }
 
-    /// Sets what the processor is told unless the conversation or a call says otherwise, over what was set before.
+    /// Sets arguments for the processor. They replace arguments that were set before.
     #[must_use]
     pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
         self.arguments = arguments.or(&self.arguments);
@@ -67,7 +67,7 @@ impl Preface {
     }
 }
 
-/// A tool as the model is told of it.
+/// The description of a tool for the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name that calls use.

@@ -1,4 +1,4 @@
-//! A model family: what goes into its template, and how its replies are read.
+//! A model family: how its template is filled, and how its replies are parsed.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,70 +12,72 @@ use crate::media::Media;
 use crate::message::{ChannelText, Content, Malformed, Message, ToolCall};
 use crate::output::{ParallelCalls, ToolChoice};
 use crate::preface::Preface;
-use crate::report::Degradation;
-use crate::template::{Ending, TemplateInput};
+use crate::report::Warning;
+use crate::template::{PromptEnd, TemplateInput};
 use crate::tokenizer::TokenId;
 
-/// A piece of a prompt, before tokens.
+/// A piece of a prompt before it is encoded.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PromptPart {
-    /// Text in which control tokens count as such.
+    /// Text in which control tokens are encoded as such.
     Text(String),
-    /// Text of a person or a tool that looks like control tokens and must stay text.
+    /// Text of a user or a tool that looks like control tokens and must stay text.
     Literal(String),
     /// Tokens as they were sampled.
     Tokens(Vec<TokenId>),
-    /// A picture, a sound or a frame; the session knows how many positions it takes.
+    /// An image, an audio clip or a frame; the session knows how many positions it takes.
     Media(Media),
 }
 
 /// What a prompt is made from: the preface and the path of messages to answer.
 #[derive(Clone, Copy, Debug)]
-pub struct PromptSource<'a> {
+pub struct ProcessorInput<'a> {
     /// Instructions and tools.
     pub preface: &'a Preface,
     /// The messages from the root to the one to answer.
     pub path: &'a [Message],
     /// How the prompt ends.
-    pub ending: Ending,
-    /// What the call, the conversation and the preface tell, joined; those of the preface are not read again.
+    pub ending: PromptEnd,
+    /// The joined arguments of the call, the conversation and the preface; those in `preface` are not read again.
     pub arguments: &'a ProcessorArguments,
 }
 
-impl<'a> PromptSource<'a> {
-    /// Takes a prompt's source from a preface and a path; the processor is told what the preface tells.
-    pub fn new(preface: &'a Preface, path: &'a [Message], ending: Ending) -> Self {
+impl<'a> ProcessorInput<'a> {
+    /// Creates a source from a preface and a path, with the arguments of the preface.
+    pub fn new(preface: &'a Preface, path: &'a [Message], ending: PromptEnd) -> Self {
         Self { preface, path, ending, arguments: &preface.arguments }
     }
 }
 
-/// Knows one model family.
+/// Handles one model family: its template input and its replies.
 ///
 /// # Contract
-/// A processor is pure: no clock, no I/O, no state between calls. `prompt_parts` undoes whatever marks
-/// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
-/// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`], unless the source's
-/// [injection policy](crate::arguments::InjectionPolicy) lets it through, which `degradations` then tells.
-/// `laws::processor` checks all of it. An `Arc` of a processor is a processor.
+/// * A processor is pure: no clock, no I/O, no state between calls.
+/// * `prompt_parts` removes the marks that `template_input` inserted into texts. The joined texts of the parts are the
+///   prompt without marks.
+/// * A control token in a text of a user, system, tool or document becomes a [`PromptPart::Literal`], unless the
+///   [injection policy](crate::arguments::InjectionPolicy) allows it. `warnings` reports each allowed one.
+///
+/// `laws::processor` checks this contract. An `Arc` of a processor is a processor.
 pub trait DataProcessor: Send + Sync + Debug {
     /// Returns the family's name, such as `qwen3`.
     fn name(&self) -> &str;
 
     /// Puts messages and tools into the shape that the family's templates expect.
-    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput>;
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput>;
 
-    /// Cuts the rendered prompt into parts.
-    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>>;
+    /// Splits the rendered prompt into parts.
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>>;
 
-    /// Starts reading a reply to `rendered`, which may have opened a thought already.
-    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser>;
+    /// Creates the parser of a reply to `rendered`, which may already begin a thinking block.
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser>;
 
-    /// Returns texts that end a reply and are not part of it, for models without a token for that.
+    /// Returns texts that end a reply and are not part of it, for models without an end token.
     fn stop_strings(&self) -> Vec<String>;
 
-    /// Returns the grammar of a reply behind its thoughts in which tools are called as `choice` demands, or `None`
-    /// when it is not known how the family's models write calls.
+    /// Returns the grammar of a reply, after its thinking, with the tool calls that `choice` demands. It is `None` if
+    /// it is unknown how the family's models write calls.
     ///
     /// The tools are those of the source's preface. With [`ToolChoice::Auto`] text is free up to the first call.
     ///
@@ -83,7 +85,7 @@ pub trait DataProcessor: Send + Sync + Debug {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a tool whose call cannot be written.
     fn tool_grammar(
         &self,
-        source: PromptSource<'_>,
+        source: ProcessorInput<'_>,
         choice: &ToolChoice,
         parallel: ParallelCalls,
     ) -> Result<Option<Grammar>> {
@@ -91,40 +93,40 @@ pub trait DataProcessor: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// Puts what announces an answer before the grammar of one, for families whose replies are messages with heads.
+    /// Adds the header of an answer to its grammar, for families whose replies consist of messages with headers.
     fn answer_grammar(&self, grammar: Grammar) -> Grammar {
         grammar
     }
 
-    /// Returns the stretches of a reply that are not its text and have a name; none unless a family says so.
+    /// Returns the channels of a reply; by default there are none.
     fn channels(&self) -> &[Channel] {
         &[]
     }
 
-    /// Returns what of the arguments `rendered` does not do as asked, and the control tokens that their injection
-    /// policy let through. A processor that lets nothing through and leaves thoughts to the template has nothing to say.
-    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+    /// Returns which of the arguments have no effect on `rendered`, and the control tokens that the injection policy
+    /// allowed.
+    fn warnings(&self, rendered: &str, source: ProcessorInput<'_>) -> Vec<Warning> {
         let _ = (rendered, source);
         Vec::new()
     }
 }
 
-// A method that is provided later is passed on too.
+// Every method is computed, also one that the trait gets later.
 #[deny(clippy::missing_trait_methods)]
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
     fn name(&self) -> &str {
         (**self).name()
     }
 
-    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
         (**self).template_input(source)
     }
 
-    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
         (**self).prompt_parts(rendered, source)
     }
 
-    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
         (**self).reply_parser(rendered, source)
     }
 
@@ -134,7 +136,7 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn tool_grammar(
         &self,
-        source: PromptSource<'_>,
+        source: ProcessorInput<'_>,
         choice: &ToolChoice,
         parallel: ParallelCalls,
     ) -> Result<Option<Grammar>> {
@@ -149,15 +151,15 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
         (**self).channels()
     }
 
-    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
-        (**self).degradations(rendered, source)
+    fn warnings(&self, rendered: &str, source: ProcessorInput<'_>) -> Vec<Warning> {
+        (**self).warnings(rendered, source)
     }
 }
 
-/// A named stretch of a reply between two markers, such as what the model thinks.
+/// A named section of a reply between two markers, such as what the model thinks.
 ///
-/// The markers are the texts as the model is trained to write them. A template may have printed `start` already:
-/// then a reply begins inside the channel.
+/// The markers are the texts that the model is trained to write. A template may print `start` itself; then the reply
+/// begins inside the channel.
 ///
 /// ```
 /// use alloquy_core::processor::Channel;
@@ -168,8 +170,8 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has. What is said in
-    /// another becomes [`Content::Channel`].
+    /// Its name; every family that thinks has [`Channel::THINKING`]. Text in another channel becomes
+    /// [`Content::Channel`].
     pub name: String,
     /// The text that begins it.
     pub start: String,
@@ -195,19 +197,19 @@ pub enum Delta {
     Text(String),
     /// More thinking.
     Thinking(String),
-    /// More of what is said in another channel.
+    /// More text of another channel.
     Channel(ChannelText),
-    /// More of the arguments of a call that is not whole yet. [`Delta::ToolCall`] with the same id brings it whole;
-    /// when it cannot be read in the end, [`Delta::Malformed`] brings its text.
-    Arguments(ArgumentsDelta),
+    /// More of the arguments of an unfinished call. [`Delta::ToolCall`] with the same id brings the whole call; if it
+    /// turns out to be unreadable, [`Delta::Malformed`] brings its text.
+    Arguments(ToolCallDelta),
     /// A whole tool call.
     ToolCall(ToolCall),
-    /// Something that could not be read.
+    /// Unreadable text.
     Malformed(Malformed),
 }
 
 impl Delta {
-    /// Adds this piece to the parts that the pieces before it made; one of arguments makes none.
+    /// Adds this piece to the parts of the pieces before it; a piece of arguments adds nothing.
     pub fn join_to(&self, parts: &mut Vec<Content>) {
         match (parts.last_mut(), self) {
             (_, Self::Arguments(_)) => {}
@@ -227,31 +229,30 @@ impl Delta {
     }
 }
 
-/// A piece of a call's arguments, for whoever shows a call while the model writes it.
+/// A piece of a call's arguments, for programs that show a call while the model writes it.
 ///
 /// The text is in the model's own notation, which is JSON in most families and may be tags or Python in others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ArgumentsDelta {
+pub struct ToolCallDelta {
     /// The id of the call; no other call of the conversation has it.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// What has come since the last piece.
+    /// The text since the last piece.
     pub text: String,
 }
 
-/// Reads one reply, piece by piece.
+/// Parses one reply, piece by piece.
 ///
 /// # Contract
-/// Total and incremental: reading never fails, what cannot be read becomes [`Delta::Malformed`], and any
-/// chunking of a reply gives the same deltas once joined, and the same message. Nothing is dropped: text that
-/// was held back because it might become a marker comes out at the latest in `finish`. Pieces of arguments are
-/// besides: the message is what the other deltas make, and the pieces of one call join to the same text in any
-/// chunking too.
+/// Parsing never fails: unreadable text becomes [`Delta::Malformed`]. However a reply is split into chunks, its joined
+/// deltas and its message are the same. Nothing is dropped: text that was held back because it might become a marker is
+/// returned by `finish` at the latest. The message consists of the other deltas; pieces of arguments are extra, and
+/// those of one call join to the same text for any chunks too.
 pub trait ReplyParser: Send {
-    /// Takes more text and returns what it settles.
+    /// Receives more text and returns the deltas that are certain now.
     fn push(&mut self, text: &str) -> Vec<Delta>;
 
-    /// Ends the reply: the last deltas, and the message that all deltas make.
+    /// Ends the reply. Returns the last deltas, and the message of all deltas.
     fn finish(self: Box<Self>) -> (Vec<Delta>, Message);
 }

@@ -1,4 +1,4 @@
-//! A prompt as a model takes it: tokens and media, in order.
+//! A prompt as tokens and media, in order.
 
 mod length;
 mod prepared;
@@ -6,19 +6,19 @@ mod prepared;
 use crate::Result;
 use crate::media::Media;
 use crate::processor::PromptPart;
-use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
+use crate::tokenizer::{SpecialToken, TokenId, Tokenizer, TokenizerInput};
 
-pub use length::PromptLength;
+pub use length::PromptCounter;
 pub use prepared::{PlacedMedia, PreparedPrompt};
 
 /// One unit of a prompt.
 ///
-/// A whole picture is one unit, equal by digest: how many positions it takes is the session's business.
+/// A whole image is one unit, and two are equal if their digests are. The session knows how many positions it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum PromptUnit {
     /// A token.
     Token(TokenId),
-    /// A picture, a sound or a frame.
+    /// An image, an audio clip or a frame.
     Media(Media),
 }
 
@@ -26,11 +26,11 @@ pub enum Unit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// The units, in order.
-    pub units: Vec<Unit>,
+    pub units: Vec<PromptUnit>,
 }
 
 impl Prompt {
-    /// Lowers parts to units: consecutive texts are encoded together, tokens and media stand as they are.
+    /// Encodes parts as units. Consecutive texts are encoded together; tokens and media stay as they are.
     ///
     /// # Errors
     /// [`ErrorKind::Tokenize`](crate::ErrorKind::Tokenize).
@@ -50,8 +50,9 @@ impl Prompt {
         Self::lower_among(parts, tokenizer, &|_| None)
     }
 
-    /// As [`Prompt::lower`], where texts beside media are encoded as beside the control token that stands for these, which
-    /// `token` returns: a tokenizer may begin a text otherwise than it continues one after a token.
+    /// Encodes parts like [`Prompt::lower`], but texts next to media as if they were next to the control token of the
+    /// media, which `token` returns. Some tokenizers encode the start of a text differently from a text that follows a
+    /// token.
     ///
     /// # Errors
     /// As [`Prompt::lower`].
@@ -60,21 +61,21 @@ impl Prompt {
         tokenizer: &dyn Tokenizer,
         token: &dyn Fn(&Media) -> Option<SpecialToken>,
     ) -> Result<Self> {
-        let mut stretch = Stretch { pieces: Vec::new(), behind: None };
+        let mut stretch = Stretch { pieces: Vec::new(), left: None };
         let mut units = Vec::new();
         for part in parts {
             match part {
-                PromptPart::Text(text) => stretch.pieces.push(Piece::Text(text)),
-                PromptPart::Literal(text) => stretch.pieces.push(Piece::Literal(text)),
+                PromptPart::Text(text) => stretch.pieces.push(TokenizerInput::Text(text)),
+                PromptPart::Literal(text) => stretch.pieces.push(TokenizerInput::Literal(text)),
                 PromptPart::Tokens(tokens) => {
                     stretch.encode_into(&mut units, tokenizer, None)?;
-                    units.extend(tokens.iter().copied().map(Unit::Token));
+                    units.extend(tokens.iter().copied().map(PromptUnit::Token));
                 }
                 PromptPart::Media(media) => {
                     let token = token(media);
                     stretch.encode_into(&mut units, tokenizer, token.as_ref())?;
-                    units.push(Unit::Media(media.clone()));
-                    stretch.behind = token;
+                    units.push(PromptUnit::Media(media.clone()));
+                    stretch.left = token;
                 }
             }
         }
@@ -82,47 +83,56 @@ impl Prompt {
         Ok(Self { units })
     }
 
-    /// Returns the token ids; media stand as `None`.
+    /// Returns the token ids; media are `None`.
     pub fn tokens(&self) -> impl Iterator<Item = Option<TokenId>> {
         self.units.iter().map(|unit| match unit {
-            Unit::Token(token) => Some(*token),
-            Unit::Media(_) => None,
+            PromptUnit::Token(token) => Some(*token),
+            PromptUnit::Media(_) => None,
         })
     }
 }
 
 /// Texts that are encoded together.
 struct Stretch<'a> {
-    pieces: Vec<Piece<'a>>,
-    /// The token of the media that they stand behind.
-    behind: Option<SpecialToken>,
+    pieces: Vec<TokenizerInput<'a>>,
+    /// The token of the media before them.
+    left: Option<SpecialToken>,
 }
 
 impl Stretch<'_> {
-    /// Encodes the texts, which stand before the token of media or at an end.
+    /// Encodes the texts. `right` is the token of the media after them, if there are any.
     fn encode_into(
         &mut self,
-        units: &mut Vec<Unit>,
+        units: &mut Vec<PromptUnit>,
         tokenizer: &dyn Tokenizer,
-        before: Option<&SpecialToken>,
+        right: Option<&SpecialToken>,
     ) -> Result<()> {
-        let (pieces, behind) = (std::mem::take(&mut self.pieces), self.behind.take());
+        let pieces = std::mem::take(&mut self.pieces);
+        let left = self.left.take();
         if pieces.is_empty() {
             return Ok(());
         }
-        let beside = |token| Option::map(token, |token: &SpecialToken| Piece::Text(&token.text));
-        let texts = pieces.iter().copied();
-        let around: Vec<_> = beside(behind.as_ref()).into_iter().chain(texts).chain(beside(before)).collect();
+        // The texts with the tokens of the media around them, such as `<image>`, " What is this?".
+        let mut around = Vec::with_capacity(pieces.len() + 2);
+        if let Some(token) = &left {
+            around.push(TokenizerInput::Text(&token.text));
+        }
+        around.extend(&pieces);
+        if let Some(token) = right {
+            around.push(TokenizerInput::Text(&token.text));
+        }
         let mut ids = tokenizer.encode(&around)?;
-        let is_left = behind.as_ref().is_none_or(|token| ids.first() == Some(&token.id));
-        let is_right = before.is_none_or(|token| ids.last() == Some(&token.id));
+        // The tokens of media are not part of the result. Where a tokenizer has merged one with a text, or has added
+        // tokens around all of it, the texts are encoded alone.
+        let is_left = left.as_ref().is_none_or(|token| ids.first() == Some(&token.id));
+        let is_right = right.is_none_or(|token| ids.last() == Some(&token.id));
         if is_left && is_right && ids.len() >= around.len() - pieces.len() {
-            ids.truncate(ids.len() - usize::from(before.is_some()));
-            ids.drain(..usize::from(behind.is_some()));
+            ids.truncate(ids.len() - usize::from(right.is_some()));
+            ids.drain(..usize::from(left.is_some()));
         } else {
             ids = tokenizer.encode(&pieces)?;
         }
-        units.extend(ids.into_iter().map(Unit::Token));
+        units.extend(ids.into_iter().map(PromptUnit::Token));
         Ok(())
     }
 }
@@ -130,11 +140,11 @@ impl Stretch<'_> {
 /// Returns how many leading units `left` and `right` share.
 ///
 /// ```
-/// use alloquy_core::prompt::Unit::Token;
+/// use alloquy_core::prompt::PromptUnit::Token;
 /// use alloquy_core::prompt::common_prefix;
 ///
 /// assert_eq!(common_prefix(&[Token(1), Token(2)], &[Token(1), Token(3)]), 1);
 /// ```
-pub fn common_prefix(left: &[Unit], right: &[Unit]) -> usize {
+pub fn common_prefix(left: &[PromptUnit], right: &[PromptUnit]) -> usize {
     left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }

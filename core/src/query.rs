@@ -1,5 +1,5 @@
-//! Which conversations or nodes are meant, in which order, and which page of them. Knows no store: those that scan
-//! ask it, those with an index translate it.
+//! Queries for conversations and nodes: conditions, order and page. A store that scans evaluates a query; a store with
+//! an index translates it.
 
 mod cursor;
 mod filter;
@@ -9,9 +9,9 @@ use std::ops::{Bound, RangeBounds};
 use std::time::{Duration, SystemTime};
 
 pub(crate) use cursor::Rank;
-pub use cursor::{Cursor, Direction, Sort, SortKey};
-pub use filter::{Filter, MetadataKey, Test};
-pub use scalar::Scalar;
+pub use cursor::{PageCursor, Sort, SortDirection, SortKey};
+pub use filter::{Filter, FilterTest, MetadataKey};
+pub use scalar::MetadataValue;
 
 use cursor::Place;
 
@@ -19,10 +19,10 @@ use crate::search::SearchText;
 use crate::store::{ConversationId, ConversationPage, ConversationSummary, milliseconds};
 use crate::{Error, ErrorKind, Result};
 
-/// Which conversations are meant; every condition must hold.
+/// Selects conversations; every condition must hold.
 ///
-/// The same query lists, counts, searches and deletes. Without conditions it means all conversations of the owner
-/// that is asked about.
+/// The same query lists, counts, searches or deletes conversations. Without conditions it selects all conversations of
+/// the owner.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -43,45 +43,40 @@ use crate::{Error, ErrorKind, Result};
 #[must_use]
 pub struct Query {
     filters: Vec<Filter>,
-    created: Period,
-    updated: Period,
+    created: TimeRange,
+    updated: TimeRange,
     text: Option<SearchText>,
     sort: Option<Sort>,
     limit: Option<usize>,
-    after: Option<Cursor>,
+    after: Option<PageCursor>,
 }
 
-/// A stretch of time, from a moment on and up to another that is no longer part of it, both to the millisecond.
+/// A range of time from a first moment to a last one, which is not part of it, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Period {
+pub struct TimeRange {
     /// The first moment; `None` is the beginning of time.
     pub from: Option<SystemTime>,
     /// The first moment that is later; `None` is the end of time.
     pub until: Option<SystemTime>,
 }
 
-impl Period {
+impl TimeRange {
     fn of(range: &impl RangeBounds<SystemTime>) -> Self {
-        let next = |time: SystemTime| milliseconds::whole(time) + Duration::from_millis(1);
-        // What is stored is whole: the first whole moment of the range, and the first one beyond it.
-        let ceiling = |time: SystemTime| match milliseconds::whole(time) {
-            whole if whole < time => next(time),
-            whole => whole,
-        };
+        // Stored times are whole milliseconds, so a range from 1.5 ms to 3.5 ms is the one from 2 ms to 4 ms.
         let from = match range.start_bound() {
             Bound::Included(&time) => Some(ceiling(time)),
-            Bound::Excluded(&time) => Some(next(time)),
+            Bound::Excluded(&time) => Some(next_whole(time)),
             Bound::Unbounded => None,
         };
         let until = match range.end_bound() {
-            Bound::Included(&time) => Some(next(time)),
+            Bound::Included(&time) => Some(next_whole(time)),
             Bound::Excluded(&time) => Some(ceiling(time)),
             Bound::Unbounded => None,
         };
         Self { from, until }
     }
 
-    /// Says whether a moment is part of it.
+    /// Returns whether a moment is part of it.
     pub fn contains(&self, time: SystemTime) -> bool {
         self.from.is_none_or(|from| from <= time) && self.until.is_none_or(|until| time < until)
     }
@@ -92,58 +87,59 @@ impl Period {
 }
 
 impl Query {
-    /// Means only conversations of whose metadata this holds.
+    /// Selects only conversations whose metadata matches the filter.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filters.push(filter);
         self
     }
 
-    /// Means only conversations that were created in this time.
+    /// Selects only conversations that were created in this range of time.
     pub fn created(mut self, range: impl RangeBounds<SystemTime>) -> Self {
-        self.created = Period::of(&range);
+        self.created = TimeRange::of(&range);
         self
     }
 
-    /// Means only conversations that were updated last in this time.
+    /// Selects only conversations that were last updated in this range of time.
     pub fn updated(mut self, range: impl RangeBounds<SystemTime>) -> Self {
-        self.updated = Period::of(&range);
+        self.updated = TimeRange::of(&range);
         self
     }
 
-    /// Means only conversations with a node, on any branch, of which this holds; see [`SearchText`].
+    /// Selects only conversations with a node, on any branch, that matches this text; see [`SearchText`].
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for text without a word.
+    /// [`ErrorKind::Invalid`] for a text without a word.
     pub fn text(mut self, text: &str) -> Result<Self> {
         self.text = Some(text.parse()?);
         Ok(self)
     }
 
-    /// Orders the answer; unless set, lists stand last updated first, and searches by relevance.
+    /// Sets the order. By default, lists begin with the last updated conversation, and searches with the most relevant
+    /// node.
     pub fn sort(mut self, sort: Sort) -> Self {
         self.sort = Some(sort);
         self
     }
 
-    /// Means at most the first `limit`.
+    /// Returns at most the first `limit` results.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Goes on where an earlier page of the same query ended.
-    pub fn after(mut self, cursor: Cursor) -> Self {
+    /// Continues where an earlier page of the same query ended.
+    pub fn after(mut self, cursor: PageCursor) -> Self {
         self.after = Some(cursor);
         self
     }
 
-    /// Says whether there is a condition at all: a filter, a time or a text. Order and limit are none.
+    /// Returns whether there is a condition: a filter, a time or a text. Order and limit are not conditions.
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty() || !self.created.is_all() || !self.updated.is_all() || self.text.is_some()
     }
 }
 
-/// What a query asks for, for those who write a store.
+/// What a query selects, for implementations of stores.
 impl Query {
     /// Returns the conditions on metadata.
     pub fn filters(&self) -> &[Filter] {
@@ -151,21 +147,21 @@ impl Query {
     }
 
     /// Returns when the conversations were created.
-    pub fn created_in(&self) -> Period {
+    pub fn created_in(&self) -> TimeRange {
         self.created
     }
 
     /// Returns when the conversations were updated last.
-    pub fn updated_in(&self) -> Period {
+    pub fn updated_in(&self) -> TimeRange {
         self.updated
     }
 
-    /// Returns what a node must hold.
+    /// Returns the text that a node must match.
     pub fn search_text(&self) -> Option<&SearchText> {
         self.text.as_ref()
     }
 
-    /// Returns how many are meant at most.
+    /// Returns the largest number of results.
     pub fn at_most(&self) -> usize {
         self.limit.unwrap_or(usize::MAX)
     }
@@ -173,7 +169,7 @@ impl Query {
     /// Returns the order of a list.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for relevance: a conversation has none, only its nodes do.
+    /// [`ErrorKind::Invalid`] for relevance, which only nodes have.
     pub fn list_order(&self) -> Result<Sort> {
         let sort = self.sort.clone().unwrap_or_else(|| Sort::descending(SortKey::Updated));
         match sort.by {
@@ -185,21 +181,19 @@ impl Query {
         }
     }
 
-    /// Refuses to mean everything, for calls that destroy.
+    /// Checks that there is a condition, for calls that delete.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a query without conditions.
     pub fn must_be_filtered(&self) -> Result<()> {
-        match self.is_filtered() {
-            true => Ok(()),
-            false => {
-                let message = "a query without a filter, a time or a text would delete every conversation";
-                Err(Error::new(ErrorKind::Invalid, message))
-            }
+        if !self.is_filtered() {
+            let message = "a query without a filter, a time or a text would delete every conversation";
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
+        Ok(())
     }
 
-    /// Says whether filters and times hold; the text is a matter of nodes.
+    /// Returns whether the filters and times match; the text is compared with nodes only.
     pub fn matches(&self, summary: &ConversationSummary) -> bool {
         self.created.contains(summary.record.created)
             && self.updated.contains(summary.updated)
@@ -208,16 +202,15 @@ impl Query {
 
     /// Returns the bytes by which `sort` orders a conversation; names decide between equal ones.
     pub fn sort_key(sort: &Sort, summary: &ConversationSummary) -> Vec<u8> {
-        let moment = |time| milliseconds::since_epoch(time).to_be_bytes().to_vec();
         match &sort.by {
-            SortKey::Updated => moment(summary.updated),
-            SortKey::Created => moment(summary.record.created),
+            SortKey::Updated => time_key(summary.updated),
+            SortKey::Created => time_key(summary.record.created),
             SortKey::Metadata(key) => key.value_key(&summary.record.metadata),
             SortKey::Id | SortKey::Relevance => Vec::new(),
         }
     }
 
-    /// Returns the sort key and the name behind which this page of a list begins.
+    /// Returns the sort key and the name after which this page of a list begins.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a cursor of another order.
@@ -233,23 +226,26 @@ impl Query {
         }
     }
 
-    /// Returns the cursor of the page that begins behind the conversation with this sort key and name.
+    /// Returns the cursor of the page that begins after the conversation with this sort key and name.
     ///
     /// # Errors
     /// As [`Query::list_order`].
-    pub fn cursor_behind(&self, key: Vec<u8>, id: ConversationId) -> Result<Cursor> {
-        Ok(Cursor { sort: self.list_order()?, place: Place::Conversation { key, id } })
+    pub fn cursor_after(&self, key: Vec<u8>, id: ConversationId) -> Result<PageCursor> {
+        Ok(PageCursor { sort: self.list_order()?, place: Place::Conversation { key, id } })
     }
 
-    /// Orders and cuts what [`Query::matches`], for a store that has all of it at hand.
+    /// Sorts the conversations that [`Query::matches`] and returns the page, for a store that has read all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for an order that lists do not have and for a cursor of another one.
+    /// [`ErrorKind::Invalid`] for an order that lists do not have, and for a cursor of another order.
     pub fn page(&self, matching: Vec<ConversationSummary>) -> Result<ConversationPage> {
-        let (sort, start) = (self.list_order()?, self.list_start()?);
-        let place =
-            |summary: &ConversationSummary| (Self::sort_key(&sort, summary), summary.record.id.clone());
-        let mut found: Vec<_> = matching.into_iter().map(|summary| (place(&summary), summary)).collect();
+        let sort = self.list_order()?;
+        let start = self.list_start()?;
+        let mut found = Vec::with_capacity(matching.len());
+        for summary in matching {
+            let place = (Self::sort_key(&sort, &summary), summary.record.id.clone());
+            found.push((place, summary));
+        }
         found.sort_by(|left, right| in_direction(&sort, left.0.cmp(&right.0)));
         if let Some(start) = start {
             found.retain(|(place, _)| in_direction(&sort, place.cmp(&start)).is_gt());
@@ -257,36 +253,39 @@ impl Query {
         let is_more = found.len() > self.at_most();
         found.truncate(self.at_most());
         let last = found.last().filter(|_| is_more).map(|((key, id), _)| (key.clone(), id.clone()));
-        let next = last.map(|(key, id)| self.cursor_behind(key, id)).transpose()?;
+        let next = last.map(|(key, id)| self.cursor_after(key, id)).transpose()?;
         let conversations = found.into_iter().map(|(_, summary)| summary).collect();
         Ok(ConversationPage { conversations, next, damaged: Vec::new() })
     }
 
-    /// Returns what a store is to find for this page of a search.
+    /// Returns what a store must find for this page of a search.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a query without text, an order that searches do not have, and a cursor of another
-    /// one.
+    /// order.
     pub fn search_scope(&self) -> Result<SearchScope<'_>> {
-        let missing = || Error::new(ErrorKind::Invalid, "a search needs a text");
-        let text = self.text.as_ref().ok_or_else(missing)?;
+        let Some(text) = &self.text else {
+            return Err(Error::new(ErrorKind::Invalid, "a search needs a text"));
+        };
         let sort = self.search_order()?;
         let (until, after) = match &self.after {
             None => (None, None),
-            Some(Cursor { sort: of, place: Place::Hit { until, after } }) if *of == sort => {
+            Some(PageCursor { sort: of, place: Place::Hit { until, after } }) if *of == sort => {
                 (Some(until.as_str()), after.as_ref())
             }
             Some(_) => return Err(other_order()),
         };
         let by_relevance = sort.by == SortKey::Relevance;
-        let needed = if by_relevance { RANKED } else { self.at_most() };
+        let needed = if by_relevance { MAX_RANKED } else { self.at_most() };
         Ok(SearchScope { text, until, at_most: needed.saturating_add(1), after, sort, limit: self.at_most() })
     }
 
     fn search_order(&self) -> Result<Sort> {
         let sort = self.sort.clone().unwrap_or_else(|| Sort::descending(SortKey::Relevance));
         match sort {
-            Sort { by: SortKey::Relevance | SortKey::Created, direction: Direction::Descending } => Ok(sort),
+            Sort { by: SortKey::Relevance | SortKey::Created, direction: SortDirection::Descending } => {
+                Ok(sort)
+            }
             other => {
                 let message = format!(
                     "a search is sorted by relevance or by creation, the highest first, not by {:?} {:?}",
@@ -298,20 +297,21 @@ impl Query {
     }
 }
 
-/// How many of the newest hits are compared by relevance; the answer says when there were more.
-pub const RANKED: usize = 500;
+/// How many of the newest hits are compared by relevance. The result says whether there were more.
+pub const MAX_RANKED: usize = 500;
 
-/// What a store is to find for one page of a search: nodes whose text matches, in conversations that match, the newest
-/// first, from `until` on, at most `at_most` of them. [`SearchScope::page`](crate::query::SearchScope::page) makes the answer
-/// of them.
+/// What a store must find for one page of a search.
+///
+/// The store finds at most `at_most` matching nodes in matching conversations, the newest first, beginning at `until`.
+/// [`SearchScope::page`](crate::query::SearchScope::page) turns them into the result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SearchScope<'a> {
-    /// What the text of a node must hold.
+    /// What the text of a node must match.
     pub text: &'a SearchText,
-    /// The mark of the first node that counts, as the store gave it; `None` for the newest of all.
+    /// The mark of the first node, as the store returned it; `None` begins at the newest one.
     pub until: Option<&'a str>,
-    /// How many are needed.
+    /// How many nodes are needed.
     pub at_most: usize,
     pub(crate) after: Option<&'a Rank>,
     pub(crate) sort: Sort,
@@ -323,15 +323,30 @@ impl SearchScope<'_> {
         self.sort.by == SortKey::Relevance
     }
 
-    pub(crate) fn cursor(&self, until: String, after: Option<Rank>) -> Cursor {
-        Cursor { sort: self.sort.clone(), place: Place::Hit { until, after } }
+    pub(crate) fn cursor(&self, until: String, after: Option<Rank>) -> PageCursor {
+        PageCursor { sort: self.sort.clone(), place: Place::Hit { until, after } }
     }
 }
 
+/// Returns the first whole millisecond after a time.
+fn next_whole(time: SystemTime) -> SystemTime {
+    milliseconds::whole(time) + Duration::from_millis(1)
+}
+
+/// Returns a time itself if it is a whole millisecond, else the next one.
+fn ceiling(time: SystemTime) -> SystemTime {
+    let whole = milliseconds::whole(time);
+    if whole < time { next_whole(time) } else { whole }
+}
+
+fn time_key(time: SystemTime) -> Vec<u8> {
+    milliseconds::since_epoch(time).to_be_bytes().to_vec()
+}
+
 fn in_direction(sort: &Sort, order: std::cmp::Ordering) -> std::cmp::Ordering {
-    match (&sort.by, sort.direction) {
-        (_, Direction::Ascending) => order,
-        (_, Direction::Descending) => order.reverse(),
+    match sort.direction {
+        SortDirection::Ascending => order,
+        SortDirection::Descending => order.reverse(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is reported of a reply: why it ended, what it took, what was cached, and what was not done as asked.
+//! Reports on a reply: why it ended, its usage and timing, what was cached, and what was not done as requested.
 
 mod cache_report;
 mod cut_history;
@@ -15,8 +15,8 @@ pub use cut_history::{CutHistory, CutSummary};
 pub use facts::ReplyFacts;
 pub(crate) use facts::take;
 pub use finish_reason::FinishReason;
-pub use score::Score;
+pub use score::TextScore;
 pub use speculation::Speculation;
 pub use timing::ReplyTiming;
 pub use usage::Usage;
-pub use warning::Degradation;
+pub use warning::Warning;

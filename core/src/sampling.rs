@@ -1,7 +1,7 @@
-//! How tokens are drawn, as data: the options, and how likely what was drawn was.
+//! Sampling as data: its options, and the log-probabilities of sampled tokens.
 
 mod logprobs;
 mod options;
 
-pub use logprobs::{Logprob, SampledLogprobs};
+pub use logprobs::{TokenLogprob, TokenLogprobs};
 pub use options::{PenaltyScope, SamplingOptions};

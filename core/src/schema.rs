@@ -5,8 +5,8 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::Value;
 
-/// Returns the schema of a type as a model reads it: types are written where they are used, unless they hold themselves, and
-/// names of Rust types are left out.
+/// Returns the schema of a type for a model to read. Inner types are inlined unless they are recursive, and names of
+/// Rust types are left out.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -17,7 +17,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Removes the type's name, and the width of numbers, which no standard defines.
+/// Removes the name of the type, and the width of numbers, which is not part of the standard.
 fn without_rust_names(schema: &mut schemars::Schema) {
     schema.remove("title");
     if schema.get("type").is_some_and(is_number) {

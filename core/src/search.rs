@@ -1,4 +1,4 @@
-//! What a search finds: nodes, how well each fits, and the page of them that is shown.
+//! The results of a search: nodes, their scores, and pages of them.
 
 mod snippet;
 mod text;
@@ -10,14 +10,14 @@ use self::text::text_of;
 use serde::Serialize;
 
 use crate::message::Role;
-use crate::query::{Cursor, RANKED, Rank, SearchScope};
+use crate::query::{MAX_RANKED, PageCursor, Rank, SearchScope};
 use crate::store::{ConversationId, DamagedConversation};
 use crate::tree::{Node, NodeId};
 
 pub use snippet::Snippet;
 pub use text::{SearchTerm, SearchText};
 
-/// A node in which a text was found.
+/// A node that matches a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SearchHit {
@@ -25,25 +25,25 @@ pub struct SearchHit {
     pub conversation: ConversationId,
     /// The node.
     pub node: NodeId,
-    /// Who says it.
+    /// The role of its message.
     pub role: Role,
-    /// The piece around what was found.
+    /// The text around the matches.
     pub snippet: Snippet,
-    /// How well it fits; it depends on nothing but the node and the query.
+    /// How well it matches; it depends only on the node and the query.
     pub score: f64,
 }
 
-/// One page of what a search found.
+/// One page of search results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SearchPage {
-    /// The hits in the order that was asked for.
+    /// The hits in the requested order.
     pub hits: Vec<SearchHit>,
     /// Where the next page begins; `None` after the last one.
-    pub next: Option<Cursor>,
-    /// Which hits were compared.
-    pub ranked: Ranked,
-    /// Conversations that could not be read and so were not searched.
+    pub next: Option<PageCursor>,
+    /// Which hits were compared by relevance.
+    pub ranked: Ranking,
+    /// Conversations that could not be read and were not searched.
     pub damaged: Vec<DamagedConversation>,
 }
 
@@ -51,38 +51,38 @@ pub struct SearchPage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Ranked {
+pub enum Ranking {
     /// Every one.
     All,
-    /// The newest ones, this many; there are more, which a search sorted by creation finds.
+    /// This many of the newest hits; there are more, which a search sorted by creation finds.
     Newest(usize),
 }
 
-/// A node that a store found for a search: what is shown of it, without its text, of which there may be much.
+/// A node that a store found for a search: its hit, without the whole text, which may be long.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct SearchCandidate {
     conversation: ConversationId,
     node: NodeId,
     mark: String,
     hit: Option<SearchHit>,
 }
 
-impl Candidate {
-    /// Says whether the node holds what is searched for.
+impl SearchCandidate {
+    /// Returns whether the node matches the search.
     pub fn is_hit(&self) -> bool {
         self.hit.is_some()
     }
 
-    /// Orders candidates as stores without an index find them: the newest node first.
+    /// Orders candidates by their nodes, the newest first, for stores without an index.
     pub fn newest_first(left: &Self, right: &Self) -> Ordering {
         right.node.cmp(&left.node).then_with(|| left.conversation.cmp(&right.conversation))
     }
 }
 
 impl SearchScope<'_> {
-    /// Looks into a node that a store found, or may have found. By its mark the store finds the same place again; see
+    /// Searches a node that a store found, or may have found. With the mark, the store finds the same place again; see
     /// [`SearchScope::until`].
-    pub fn candidate(&self, conversation: &ConversationId, node: &Node, mark: String) -> Candidate {
+    pub fn candidate(&self, conversation: &ConversationId, node: &Node, mark: String) -> SearchCandidate {
         let text = text_of(&node.message);
         let hit = self.text.find(&text).map(|found| SearchHit {
             conversation: conversation.clone(),
@@ -91,37 +91,35 @@ impl SearchScope<'_> {
             snippet: Snippet::of(&text, &found.places),
             score: found.score,
         });
-        Candidate { conversation: conversation.clone(), node: node.id, mark, hit }
+        SearchCandidate { conversation: conversation.clone(), node: node.id, mark, hit }
     }
 
-    /// Makes the answer to a search of what a store found: newest first, from `until` on, at most `at_most`.
-    pub fn page(&self, found: Vec<Candidate>) -> SearchPage {
-        match self.is_by_relevance() {
-            true => self.best(found),
-            false => self.newest(found),
-        }
+    /// Returns the page of a search from the nodes that a store found: newest first, from `until` on, at most
+    /// `at_most`.
+    pub fn page(&self, found: Vec<SearchCandidate>) -> SearchPage {
+        if self.is_by_relevance() { self.best(found) } else { self.newest(found) }
     }
 
-    fn newest(&self, mut found: Vec<Candidate>) -> SearchPage {
+    fn newest(&self, mut found: Vec<SearchCandidate>) -> SearchPage {
         let more = found.get(self.limit).map(|first| self.cursor(first.mark.clone(), None));
         found.truncate(self.limit);
         let hits = found.into_iter().filter_map(|candidate| candidate.hit).collect();
-        SearchPage { hits, next: more, ranked: Ranked::All, damaged: Vec::new() }
+        SearchPage { hits, next: more, ranked: Ranking::All, damaged: Vec::new() }
     }
 
-    fn best(&self, mut found: Vec<Candidate>) -> SearchPage {
-        let ranked = if found.len() > RANKED { Ranked::Newest(RANKED) } else { Ranked::All };
-        found.truncate(RANKED);
+    fn best(&self, mut found: Vec<SearchCandidate>) -> SearchPage {
+        let ranked = if found.len() > MAX_RANKED { Ranking::Newest(MAX_RANKED) } else { Ranking::All };
+        found.truncate(MAX_RANKED);
         let until = found.first().map(|newest| newest.mark.clone()).unwrap_or_default();
         let mut hits: Vec<_> = found.into_iter().filter_map(|candidate| candidate.hit).map(rank).collect();
         hits.sort_by(|left, right| better(&left.0, &right.0));
         if let Some(after) = self.after {
             hits.retain(|(rank, _)| better(after, rank).is_lt());
         }
-        let last =
-            self.limit.checked_sub(1).and_then(|last| hits.get(last)).filter(|_| hits.len() > self.limit);
-        let next = last.map(|(rank, _)| self.cursor(until, Some(rank.clone())));
+        let is_more = hits.len() > self.limit;
         hits.truncate(self.limit);
+        let last = hits.last().filter(|_| is_more);
+        let next = last.map(|(rank, _)| self.cursor(until, Some(rank.clone())));
         let hits = hits.into_iter().map(|(_, hit)| hit).collect();
         SearchPage { hits, next, ranked, damaged: Vec::new() }
     }
@@ -131,7 +129,7 @@ fn rank(hit: SearchHit) -> (Rank, SearchHit) {
     (Rank { score: hit.score, node: hit.node, conversation: hit.conversation.clone() }, hit)
 }
 
-/// The higher score first, then the newer node.
+/// Orders hits: the higher score first, then the newer node.
 fn better(left: &Rank, right: &Rank) -> Ordering {
     let scores = right.score.total_cmp(&left.score);
     scores.then(right.node.cmp(&left.node)).then_with(|| left.conversation.cmp(&right.conversation))

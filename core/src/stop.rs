@@ -1,4 +1,4 @@
-//! Ending early, on purpose: a signal that ends a reply and keeps it.
+//! A signal that ends a reply early and keeps its text so far.
 
 mod task_group;
 
@@ -12,9 +12,9 @@ use futures::{Stream, StreamExt};
 
 pub use task_group::{Task, TaskGroup};
 
-/// Ends a reply gracefully: what was said so far is kept. Clones share the signal.
+/// Ends a reply gracefully: the text so far is kept. Clones share the signal.
 ///
-/// Dropping a stream throws the reply away; this keeps it.
+/// Dropping a stream instead drops the reply.
 ///
 /// ```
 /// use alloquy_core::stop::StopSignal;
@@ -35,22 +35,24 @@ pub struct StopSignal(Arc<State>);
 struct State {
     stopped: AtomicBool,
     waker: AtomicWaker,
-    /// Signals that follow this one, those that nobody holds any more among them.
+    /// Signals that follow this one, including those that were dropped.
     children: Mutex<Vec<Weak<State>>>,
 }
 
 impl StopSignal {
-    /// Asks for the end, and wakes whoever waits for the next piece.
+    /// Requests the end, and wakes the task that waits for the next piece.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::SeqCst);
         self.0.waker.wake();
         let children = std::mem::take(&mut *self.0.children());
-        children.iter().filter_map(Weak::upgrade).for_each(|child| Self(child).stop());
+        for child in children.iter().filter_map(Weak::upgrade) {
+            Self(child).stop();
+        }
     }
 
-    /// Returns a signal that follows this one: it is stopped when this one is, and can be stopped alone.
+    /// Returns a signal that is stopped together with this one, and can be stopped alone.
     ///
-    /// One signal wakes one task. What several tasks listen to is a parent, and each has a child.
+    /// One signal wakes one task. For several tasks, give each a child of one parent.
     ///
     /// ```
     /// use alloquy_core::stop::StopSignal;
@@ -69,19 +71,19 @@ impl StopSignal {
         children.retain(|child| child.strong_count() > 0);
         children.push(Arc::downgrade(&child.0));
         drop(children);
-        // A stop before saw no child, one after sees this one.
+        // A stop before this point did not see the new child; a later one does.
         if self.is_stopped() {
             child.stop();
         }
         child
     }
 
-    /// Says whether the end was asked for.
+    /// Returns whether the end was requested.
     pub fn is_stopped(&self) -> bool {
         self.0.stopped.load(Ordering::SeqCst)
     }
 
-    /// Returns `stream` up to the signal.
+    /// Returns `stream`, which ends at the signal.
     pub fn cut<S: Stream + Unpin>(&self, stream: S) -> UntilStopped<S> {
         UntilStopped { stream, signal: self.clone() }
     }
@@ -89,7 +91,7 @@ impl StopSignal {
 
 impl State {
     fn children(&self) -> MutexGuard<'_, Vec<Weak<State>>> {
-        // A list of signals is whole whatever a thread was doing when it panicked.
+        // The list is valid even if a thread panicked while it held the lock.
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -105,11 +107,11 @@ impl<S: Stream + Unpin> Stream for UntilStopped<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        // Register first, look second: a signal between the two still wakes this task.
+        // The waker is registered before the check, so a signal between the two still wakes this task.
         self.signal.0.waker.register(context.waker());
-        match self.signal.is_stopped() {
-            true => Poll::Ready(None),
-            false => self.stream.poll_next_unpin(context),
+        if self.signal.is_stopped() {
+            return Poll::Ready(None);
         }
+        self.stream.poll_next_unpin(context)
     }
 }

@@ -1,4 +1,4 @@
-//! Where conversations are kept: append-only nodes, a head moved by compare-and-set, blobs, and questions about them.
+//! Stores of conversations: append-only nodes, a head that moves by compare-and-set, blobs, and queries.
 
 mod archive;
 mod deletion;
@@ -33,48 +33,49 @@ pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
 pub use record::{ConversationPage, ConversationRecord, ConversationSummary, DamagedConversation};
 
-/// How long a blob stays that nothing refers to, since it was put last: longer than any turn takes from storing a
-/// picture to storing the message that shows it.
+/// How long an unreferenced blob is kept after it was last stored: longer than any turn takes from storing an image to
+/// storing the message with it.
 pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 
-/// Keeps conversations.
+/// Stores conversations.
 ///
 /// # Contract
-/// This is the minimum that an implementation gives; conveniences are in [`ConversationStoreExt`].
+/// These methods are the minimum of an implementation; [`ConversationStoreExt`] adds convenience methods.
 ///
-/// * **Nothing acknowledged is lost**: once a call returned `Ok`, a new process sees what it wrote.
-/// * **All or nothing**: a call that returns an error changed nothing, and so does one whose future is dropped
-///   before it is done, or it changed everything. [`delete_matching`](Self::delete_matching) is so for each conversation. Where
-///   disk or server go away for good midway, the error may be of a call that changed everything.
-/// * **Owners are apart**: every call names an [`Owner`] and sees, changes and counts what is of that owner alone. Two
-///   owners may use the same conversation id, and store the same bytes. An owner need not be made known first.
+/// * **Nothing acknowledged is lost**: after a call has returned `Ok`, a new process sees what it wrote.
+/// * **All or nothing**: a call that returns an error has changed nothing. A call whose future is dropped has changed
+///   nothing or everything. For [`delete_matching`](Self::delete_matching) this holds for each conversation. If the
+///   disk or the server fails for good midway, the error may belong to a call that changed everything.
+/// * **Owners are separate**: every call names an [`Owner`], and sees, changes and counts only the data of that owner.
+///   Two owners may use the same conversation id and store the same bytes. An owner need not be registered.
 /// * **Append-only**: a node never changes. Appending the same node again is `Ok` and changes nothing; the same id
 ///   with other content is [`ErrorKind::Conflict`].
-/// * **Compare and set**: of several writers that move the head from the same place, one succeeds and the others
-///   get [`ErrorKind::Conflict`]. The metadata's revision likewise.
-/// * **Pruned is gone for readers**: a tombstone is one more thing that is appended. It hides a node with everything
-///   below it from every call; appending below it is [`ErrorKind::NotFound`], appending the pruned node itself again is
+/// * **Compare and set**: if several writers move the head from the same place, one succeeds and the others get
+///   [`ErrorKind::Conflict`]. The revision of the metadata works the same way.
+/// * **Pruned nodes are hidden**: pruning appends a tombstone, which hides a node and everything below it from every
+///   call. Appending below it is [`ErrorKind::NotFound`], and appending the pruned node again is
 ///   [`ErrorKind::Conflict`].
 /// * **Bytes written** for a turn do not grow with the tree.
-/// * **One query, one meaning**: list, count, search and delete find the same conversations. Pages are stable: what is
-///   added meanwhile moves nothing from one page to another; see [`Sort`](crate::query::Sort) for what changes meanwhile.
-/// * **Blobs**: media bytes are stored once for each owner, by digest, apart from messages. Put the blobs before the
-///   node that needs them. A blob that no node and no preface refers to goes, when [`BLOB_GRACE`] has passed since it
-///   was put last: with the next [`delete`](Self::delete), [`delete_matching`](Self::delete_matching) or
-///   [`compact`](Self::compact), or when it is [collected](Self::collect_blobs). So bytes that were put cannot vanish
-///   before the node is appended, whatever is deleted meanwhile.
+/// * **One query, one meaning**: list, count, search and delete select the same conversations. Pages are stable: a
+///   conversation that is added meanwhile moves none from one page to another. See [`Sort`](crate::query::Sort) for
+///   conversations that change meanwhile.
+/// * **Blobs**: media bytes are stored once per owner, by digest, and not in messages. Store the blobs before the node
+///   that needs them. An unreferenced blob is removed once [`BLOB_GRACE`] has passed since it was last stored: by the
+///   next [`delete`](Self::delete), [`delete_matching`](Self::delete_matching) or [`compact`](Self::compact), or when
+///   it is [collected](Self::collect_blobs). So stored bytes cannot vanish before their node is appended, whatever is
+///   deleted meanwhile.
 ///
-/// A conversation that is not there is [`ErrorKind::NotFound`]; failing disks and servers are
-/// [`ErrorKind::Store`], what others hold for too long is [`ErrorKind::Busy`], and damaged data is
-/// [`ErrorKind::Corrupt`]: of that conversation alone, and reported beside the answer where a call is about many.
-/// `laws::store` checks all of it.
+/// A missing conversation is [`ErrorKind::NotFound`]. Failing disks and servers are [`ErrorKind::Store`], and a
+/// resource that another process holds for too long is [`ErrorKind::Busy`]. Damaged data is [`ErrorKind::Corrupt`] for
+/// that conversation only; a call for many conversations reports it beside its result. `laws::store` checks this
+/// contract.
 #[async_trait]
 pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Creates a conversation without nodes.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the id is taken; [`ErrorKind::Invalid`] for a record whose head or revision is set, and for a
-    /// name that nobody could read: what [`ConversationRecord::must_be_new`] says.
+    /// [`ErrorKind::Conflict`] if the id exists; [`ErrorKind::Invalid`] for a record whose head or revision is set, and
+    /// for a name with invisible characters: see [`ConversationRecord::must_be_new`].
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()>;
 
     /// Appends nodes, parents before children, all or none.
@@ -86,7 +87,7 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Moves the head from `from` to `to`.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the head is not at `from`; [`ErrorKind::NotFound`] for a node that is not there.
+    /// [`ErrorKind::Conflict`] if the head is not at `from`; [`ErrorKind::NotFound`] for a node that does not exist.
     async fn set_head(
         &self,
         owner: &Owner,
@@ -95,19 +96,19 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
         to: Option<NodeId>,
     ) -> Result<()>;
 
-    /// Appends nodes as [`append`](Self::append) does and moves the head from `from` to `to`, in one step: what a turn does
-    /// with a reply. `to` is one of the nodes, or was there before; without nodes the head alone moves.
+    /// Appends nodes like [`append`](Self::append) and moves the head from `from` to `to`, in one step. A turn stores a
+    /// reply with it. `to` is one of the nodes or an existing one; without nodes only the head moves.
     ///
-    /// Where another writer has moved the head meanwhile, the nodes are appended all the same and the head stays where it
-    /// is. A head that is at `to` already counts as moved, so that the same call again changes nothing.
+    /// If another writer has moved the head meanwhile, the nodes are appended all the same and the head stays. A head
+    /// that is at `to` already counts as moved, so repeating a call changes nothing.
     ///
-    /// **A store that works on a thread of its own takes the call over at the first poll of the future, and ends it whether
-    /// or not anybody polls again.** So a host that drops everything, such as the handler of a request whose client has
-    /// gone, keeps the reply. `laws::store::dropped_turns_are_kept` checks it. The provided method appends, then moves the
-    /// head, and ends where nobody polls it any more: nodes may then be there without the head.
+    /// **A store with a thread of its own takes over the call at the first poll of the future, and completes it even if
+    /// the future is dropped.** So a reply is kept even if a host drops everything, for example in the handler of a
+    /// request whose client has gone. `laws::store::dropped_turns_are_kept` checks it. The provided method appends,
+    /// then moves the head. If it is dropped in between, the nodes may be stored without the head.
     ///
     /// # Errors
-    /// As [`append`](Self::append); [`ErrorKind::NotFound`] for a `to` that is not there. Nothing was changed then.
+    /// As [`append`](Self::append); [`ErrorKind::NotFound`] for a `to` that does not exist. Nothing is changed then.
     async fn append_and_move(
         &self,
         owner: &Owner,
@@ -128,10 +129,10 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
         }
     }
 
-    /// Replaces the metadata that stood at `revision`, and returns the new revision, which is one higher.
+    /// Replaces the metadata of `revision`, and returns the new revision, which is one higher.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the metadata is not at `revision`.
+    /// [`ErrorKind::Conflict`] if the metadata is not at `revision`.
     async fn update_metadata(
         &self,
         owner: &Owner,
@@ -143,17 +144,18 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Hides a node and everything below it, for good. Pruning it again is `Ok` and changes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the head stands at the node or below it: move it first. [`ErrorKind::NotFound`] for
-    /// a node that is not there.
+    /// [`ErrorKind::Conflict`] if the head is at the node or below it: move it first. [`ErrorKind::NotFound`] for a
+    /// node that does not exist.
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()>;
 
-    /// Reclaims what pruned nodes occupy; what any call answers stays the same.
+    /// Reclaims the space of pruned nodes. It does not change the result of any call.
     ///
     /// # Errors
     /// Those of the store.
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()>;
 
-    /// Reads a conversation without its nodes, with their number and when the last was made, as [`list`](Self::list) has it.
+    /// Reads a conversation without its nodes, but with their number and the time of the last one, like
+    /// [`list`](Self::list).
     async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary>;
 
     /// Reads a conversation without its nodes.
@@ -170,103 +172,101 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// [`ErrorKind::NotFound`] for a missing conversation or node.
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>>;
 
-    /// Lists the conversations that a query means, the last updated first unless it says otherwise.
+    /// Lists the conversations that match a query, the last updated first unless the query has another order.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an order that lists do not have, or a cursor of another order.
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage>;
 
-    /// Returns how many conversations a query means; its limit and its cursor do not count. Damaged conversations may
-    /// be among them.
+    /// Returns how many conversations match a query; its limit and its cursor have no effect. The number may include
+    /// damaged conversations.
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize>;
 
-    /// Finds the nodes, on any branch, in which the text of a query stands, in the conversations that it means.
+    /// Finds the nodes that match the text of a query, on any branch of the conversations that match its other
+    /// conditions.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a query without text, an order that searches do not have, or a cursor of another.
+    /// [`ErrorKind::Invalid`] for a query without text, an order that searches do not have, or a cursor of another
+    /// order.
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage>;
 
     /// Deletes a conversation with its nodes.
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()>;
 
-    /// Deletes the conversations that a query means, each whole or not at all, and returns their names in the order of
-    /// the query. [`list`](Self::list) of the same query says before which they are. Damaged ones stay.
+    /// Deletes the conversations that match a query, and returns their names in the order of the query.
     ///
-    /// A store that fails midway may have deleted some: [`PartialDeletion`] among the causes of the error says which, and
-    /// the same call deletes the rest.
+    /// Each conversation is deleted entirely or not at all. [`list`](Self::list) with the same query previews them. Damaged
+    /// conversations stay.
+    ///
+    /// If a store fails midway, it may have deleted some of them. [`PartialDeletion`] among the causes of the error
+    /// names these, and the same call deletes the rest.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a query without a condition.
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>>;
 
-    /// Stores media bytes and returns their digest; storing them again begins their [`BLOB_GRACE`] again.
+    /// Stores media bytes and returns their digest; storing them again restarts their [`BLOB_GRACE`].
     async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest>;
 
-    /// Reads media bytes, or `None` when this owner has none under this digest.
+    /// Reads media bytes; `None` if this owner has none with this digest.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when the bytes do not have the digest.
+    /// [`ErrorKind::Corrupt`] if the bytes have another digest.
     async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>>;
 
-    /// Removes the blobs that nothing refers to and that were put last at least `grace` ago, and returns how many.
-    /// A grace below [`BLOB_GRACE`] is for times when nobody writes.
+    /// Removes the unreferenced blobs that were last stored at least `grace` ago, and returns their number. Use a grace
+    /// below [`BLOB_GRACE`] only while there are no writers.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where damage hides what a conversation refers to; nothing is removed then.
+    /// [`ErrorKind::Corrupt`] if damage hides the references of a conversation; nothing is removed then.
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize>;
 
-    /// Brings whole conversations in, as [`ConversationStoreExt::import`] does one, and returns what became of each, in order.
+    /// Imports whole conversations like [`ConversationStoreExt::import`], and returns the outcome of each, in order.
     ///
-    /// A store that waits for a disk or a server waits for as many of them together as it can: give it some hundreds at a
-    /// time, of a few megabytes together. Each comes in whole or not at all; whoever was told `Ok` may rely on it, and after a
-    /// crash the same call brings in what is missing.
+    /// A store waits for the disk or the server for many of them at once: pass some hundreds of conversations with a
+    /// few megabytes in total. Each one is imported entirely or not at all. An `Ok` is final, and after a crash the
+    /// same call imports what is missing.
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         import_each(self, owner, &archives).await
     }
 
-    /// Waits until the changes that were taken over are done, then closes the store's files and connections.
+    /// Waits until accepted changes are done, then closes the store's files and connections.
     ///
-    /// A store of a runtime's host closes here: dropping a store on a thread of a runtime does not wait. Closing again is
-    /// `Ok`. A store that holds nothing open, such as one in memory, may work on; the provided method does nothing.
+    /// In an async runtime, call it before dropping the store, because dropping does not wait there. Closing again is
+    /// `Ok`. A store that keeps nothing open, such as one in memory, may stay usable; the provided method does nothing.
     ///
     /// # Errors
-    /// Those of the store. After it, calls of a closed store fail with [`ErrorKind::Store`].
+    /// Those of the store. Later calls of a closed store fail with [`ErrorKind::Store`].
     async fn close(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Brings a conversation in, whole or not at all.
+/// Imports a conversation, entirely or not at all.
 async fn import<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: &Archive) -> Result<()> {
     archive.must_be_whole()?;
     let record = archive.new_record();
     for bytes in archive.blobs.values() {
         store.put_blob(owner, bytes).await?;
     }
-    let began = match store.create(owner, &record).await {
-        Ok(()) => Began::Now,
-        Err(error) if error.is_conflict() => match is_begun(store, owner, archive).await? {
-            true => Began::Before,
-            false => return Err(error),
-        },
-        Err(error) => return Err(error),
-    };
+    // A process that was killed during an import may have left a conversation without nodes. The same import finishes it.
+    let mut is_created = true;
+    if let Err(error) = store.create(owner, &record).await {
+        if !error.is_conflict() || !is_begun(store, owner, archive).await? {
+            return Err(error);
+        }
+        is_created = false;
+    }
     let filled = fill(store, owner, archive).await;
-    if let (Err(_), Began::Now) = (&filled, began) {
-        // Half a conversation is none. Should deleting fail too, the first error is the one to tell, and importing again
-        // finishes what was begun.
+    if filled.is_err() && is_created {
+        // An incomplete conversation is deleted. If that fails too, the first error is the one to return, and importing
+        // again finishes it.
         let _ = store.delete(owner, &record.id).await;
     }
     filled
 }
 
-/// Whether this import made the conversation, or one before that was killed.
-enum Began {
-    Now,
-    Before,
-}
-
-/// Says whether what is there is the beginning of this very import.
+/// Returns whether the stored conversation is the beginning of the same import.
 async fn is_begun<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,
@@ -280,10 +280,10 @@ async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: 
     fill_with(store, owner, &archive.record.id, &archive.nodes, archive.record.head).await
 }
 
-/// Gives a new conversation its nodes and its head in one step, so that a kill leaves both or neither.
+/// Stores the nodes and the head of a new conversation in one step, so that a killed process leaves both or neither.
 ///
 /// # Errors
-/// [`ErrorKind::Conflict`] where somebody else has moved its head meanwhile.
+/// [`ErrorKind::Conflict`] if another writer has moved its head meanwhile.
 pub(crate) async fn fill_with<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,
@@ -300,8 +300,8 @@ pub(crate) async fn fill_with<S: ConversationStore + ?Sized>(
     }
 }
 
-/// Brings conversations in, one after the other: what [`ConversationStore::import_all`] does unless a store knows better. A
-/// store around another one calls it to import through its own methods.
+/// Imports conversations one after the other, as the provided [`ConversationStore::import_all`] does. A store around
+/// another one calls it to import through its own methods.
 pub async fn import_each<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! A future that emits while it runs: the shape of every reply and every turn.
+//! A future that emits events while it runs, as every reply and every turn does.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,16 +13,15 @@ use crate::{Error, ErrorKind, Result};
 
 /// A future that emits events while it runs, and ends in a result.
 ///
-/// Polling the stream is what runs it, so it works under any runtime or none. Dropping it drops the work at its
-/// next await point, and nothing else breaks. Work that panics ends in an error that says so. [`Run::finish`] runs it to
-/// the end.
+/// Polling the stream runs the work, so it needs no particular runtime. Dropping it drops the work at its last await
+/// point. Work that panics ends in an error. [`EventStream::finish`] runs it to the end.
 ///
 /// ```
-/// use alloquy_core::stream::Run;
+/// use alloquy_core::stream::EventStream;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {
-/// let mut run = Run::new(|mut emit| async move {
+/// let mut run = EventStream::new(|mut emit| async move {
 ///     emit.send("one").await;
 ///     emit.send("two").await;
 ///     Ok(2)
@@ -33,24 +32,24 @@ use crate::{Error, ErrorKind, Result};
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
-pub struct Run<E, R> {
+pub struct EventStream<E, R> {
     work: Option<BoxFuture<'static, Result<R>>>,
     events: mpsc::Receiver<E>,
     result: Option<Result<R>>,
 }
 
-/// The sending side of a [`Run`].
+/// The sending side of a [`EventStream`].
 #[derive(Debug)]
-pub struct Emit<E>(mpsc::Sender<E>);
+pub struct Emitter<E>(mpsc::Sender<E>);
 
-impl<E> Emit<E> {
-    /// Hands an event to whoever polls, waiting until there is room.
+impl<E> Emitter<E> {
+    /// Sends an event to the reader of the run, and waits until it is read.
     pub async fn send(&mut self, event: E) {
-        // The receiver is gone only when the whole run is being dropped.
+        // The receiver is gone only while the whole run is dropped.
         let _ = self.0.send(event).await;
     }
 
-    /// Hands over several events, one after the other.
+    /// Sends several events, one after the other.
     pub async fn send_all(&mut self, events: impl IntoIterator<Item = E>) {
         for event in events {
             self.send(event).await;
@@ -58,25 +57,25 @@ impl<E> Emit<E> {
     }
 }
 
-impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
+impl<E: Send + 'static, R: Send + 'static> EventStream<E, R> {
     /// Starts a run. Nothing happens until it is polled.
     pub fn new<F, W>(work: F) -> Self
     where
-        F: FnOnce(Emit<E>) -> W,
+        F: FnOnce(Emitter<E>) -> W,
         W: Future<Output = Result<R>> + Send + 'static,
     {
         let (sender, events) = mpsc::channel(0);
-        Self { work: Some(work(Emit(sender)).boxed()), events, result: None }
+        Self { work: Some(work(Emitter(sender)).boxed()), events, result: None }
     }
 
-    /// Changes the result at the end; the events stay as they are. A middleware notes so what it knows of a reply
+    /// Changes the result at the end; the events stay as they are. A middleware adds facts to a reply this way
     /// ([`Reply::facts`](crate::Reply::facts)).
     ///
     /// ```
     /// use alloquy_core::{ReplyStream, Request, Result};
     /// use alloquy_core::middleware::{Middleware, Next};
     ///
-    /// /// Notes how many messages a model was shown.
+    /// /// Notes how many messages the model was given.
     /// #[derive(Debug)]
     /// struct Count;
     ///
@@ -101,46 +100,46 @@ impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
         })
     }
 
-    /// Runs to the end, discarding the events that nobody read, and returns the result.
+    /// Runs to the end, discards unread events, and returns the result.
     ///
     /// # Errors
-    /// Whatever the work ended in.
+    /// The error of the work.
     pub async fn finish(mut self) -> Result<R> {
         while self.next().await.is_some() {}
         self.result.unwrap_or_else(|| Err(Error::new(ErrorKind::Cancelled, "the run ended without a result")))
     }
 }
 
-impl<E, R> Run<E, R> {
+impl<E, R> EventStream<E, R> {
     /// Returns the result, once, after the last event.
     pub(crate) fn take_result(&mut self) -> Option<Result<R>> {
         self.result.take()
     }
 }
 
-impl<E, R> Unpin for Run<E, R> {}
+impl<E, R> Unpin for EventStream<E, R> {}
 
-impl<E, R> Stream for Run<E, R> {
+impl<E, R> Stream for EventStream<E, R> {
     type Item = E;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<E>> {
-        // What was emitted is read before the work goes on, so that it never runs ahead of its reader.
+        // Emitted events are read before the work continues, so that it never runs ahead of its reader.
         if let Poll::Ready(Some(event)) = self.events.poll_next_unpin(context) {
             return Poll::Ready(Some(event));
         }
         let Some(work) = self.work.as_mut() else { return Poll::Ready(None) };
-        // A panic is the end of the work like any other: it is dropped, and never polled again.
-        let polled = caught_now(ErrorKind::Backend, "what was being run", || Ok(work.poll_unpin(context)));
+        // After a panic the work is dropped like finished work, and never polled again.
+        let polled = caught_now(ErrorKind::Backend, "the work of a run", || Ok(work.poll_unpin(context)));
         if let Poll::Ready(result) = polled.unwrap_or_else(|panicked| Poll::Ready(Err(panicked))) {
             self.result = Some(result);
-            // Dropping the work drops its sender, so the events end after those still waiting.
+            // Dropping the work drops its sender, so the stream ends after the last event.
             self.work = None;
         }
         self.events.poll_next_unpin(context)
     }
 }
 
-impl<E, R> fmt::Debug for Run<E, R> {
+impl<E, R> fmt::Debug for EventStream<E, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Run").field("done", &self.work.is_none()).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! A chat template: from messages as JSON to the text of a prompt.
+//! The trait of chat templates, which render messages to the text of a prompt.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use serde_json::{Map, Value};
 
 use crate::Result;
 use crate::media::Digest;
-use crate::report::Degradation;
+use crate::report::Warning;
 use crate::tokenizer::TokenId;
 
 /// How a rendered prompt ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
+pub enum PromptEnd {
     /// With the header of the assistant's turn, so that the model answers (`add_generation_prompt`).
     #[default]
-    Answer,
+    Generation,
     /// After the last message.
     Closed,
-    /// Inside the last message, which the model goes on writing (`continue_final_message`).
-    Continue,
+    /// Inside the last message, which the model continues (`continue_final_message`).
+    Continuation,
 }
 
-/// Everything a chat template may look at, in Hugging Face's shape.
+/// The variables of a chat template, in the format of Hugging Face.
 ///
 /// ```
 /// use alloquy_core::template::TemplateInput;
@@ -34,31 +34,31 @@ pub enum Ending {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateInput {
-    /// `messages`: objects with `role`, `content` and whatever else they carry.
+    /// `messages`: objects with `role`, `content` and other fields.
     pub messages: Vec<Value>,
-    /// `tools`: `None` when there are none, which templates see as null.
+    /// `tools`: `None` if there are none, which templates see as null.
     pub tools: Option<Vec<Value>>,
-    /// `documents`: `None` when there are none.
+    /// `documents`: `None` if there are none.
     pub documents: Option<Vec<Value>>,
     /// How the prompt ends.
-    pub ending: Ending,
-    /// Further variables; they win over those of the template's own.
+    pub ending: PromptEnd,
+    /// Further variables; they override the template's own.
     pub extra: Map<String, Value>,
 }
 
 /// Renders the text of a prompt.
 ///
 /// # Contract
-/// Rendering is pure: the same input gives the same text (a clock, where a template asks for one, is given to
-/// the template when it is made). Message content is data and is never itself run as a template. A template
-/// that refuses a conversation gives [`ErrorKind::Template`](crate::ErrorKind::Template) with its own words.
-/// An `Arc` of a template is a template, so one chosen at run time goes wherever a known one does.
+/// Rendering is pure: the same input gives the same text. A template that needs a clock gets it when it is created.
+/// Message content is data and is never run as a template. If a template refuses a conversation, the error is
+/// [`ErrorKind::Template`](crate::ErrorKind::Template) with the template's message. An `Arc` of a template is a
+/// template too.
 pub trait PromptTemplate: Send + Sync + Debug {
     /// Renders the whole prompt.
     fn render(&self, input: &TemplateInput) -> Result<String>;
 
-    /// Renders a small conversation, from which somebody learns what the template prints. A template that may do only so
-    /// much should allow it less here, for there are many of these.
+    /// Renders a small conversation to find out what the template prints. A template with limits should use lower ones
+    /// here, because there are many such calls.
     ///
     /// # Errors
     /// Those of `render`.
@@ -66,42 +66,41 @@ pub trait PromptTemplate: Send + Sync + Debug {
         self.render(input)
     }
 
-    /// Returns the digest of the template's source: the same digest renders alike.
+    /// Returns the digest of the template's source; templates with the same digest render the same text.
     fn digest(&self) -> Digest;
 
-    /// Returns which template renders `input`, where there are several: `default`, or `tool_use` for
-    /// conversations with tools.
+    /// Returns which template renders `input`, if there are several: `default`, or `tool_use` for conversations with
+    /// tools.
     fn name_for(&self, input: &TemplateInput) -> Option<&str> {
         let _ = input;
         None
     }
 
-    /// Says whether the template that renders `input` looks at a variable at all; a template that cannot tell says
-    /// yes.
+    /// Returns whether the template that renders `input` reads a variable; `true` if that is unknown.
     fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
         let _ = (input, variable);
         true
     }
 
-    /// Returns the texts that end a reply in the template's format and are not part of it; none unless the template knows some.
+    /// Returns the texts that end a reply in the template's format and are not part of it; by default there are none.
     fn stop_strings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the tokens each of which ends a reply in the template's format; none unless the template knows some.
+    /// Returns the tokens that end a reply in the template's format; by default there are none.
     fn stop_tokens(&self) -> Vec<TokenId> {
         Vec::new()
     }
 
-    /// Returns what of `input` the rendered prompt does not say, or says elsewhere; nothing, unless a template was told
-    /// to render such conversations nevertheless.
-    fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
+    /// Returns what the rendered prompt omits from `input` or puts elsewhere. It is empty unless a template is
+    /// configured to render such conversations.
+    fn warnings(&self, input: &TemplateInput) -> Vec<Warning> {
         let _ = input;
         Vec::new()
     }
 }
 
-// A method that is provided later is passed on too.
+// Every method is computed, also one that the trait gets later.
 #[deny(clippy::missing_trait_methods)]
 impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
     fn render(&self, input: &TemplateInput) -> Result<String> {
@@ -132,7 +131,7 @@ impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
         (**self).stop_tokens()
     }
 
-    fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
-        (**self).degradations(input)
+    fn warnings(&self, input: &TemplateInput) -> Vec<Warning> {
+        (**self).warnings(input)
     }
 }

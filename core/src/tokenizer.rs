@@ -1,4 +1,4 @@
-//! From text to token ids and back.
+//! The traits of tokenizers: text to token ids and back.
 
 mod vocabulary;
 
@@ -8,34 +8,34 @@ use crate::Result;
 
 pub use vocabulary::{Vocabulary, VocabularyToken};
 
-/// The number of a token in a model's vocabulary.
+/// The id of a token in a model's vocabulary.
 pub type TokenId = u32;
 
 /// A piece of text to encode.
 ///
 /// ```
-/// use alloquy_core::tokenizer::{Piece, Tokenizer};
+/// use alloquy_core::tokenizer::{TokenizerInput, Tokenizer};
 /// use alloquy_testing::ByteTokenizer;
 ///
 /// let tokenizer = ByteTokenizer::new(["<end>"]);
 /// let end = tokenizer.specials()[0].id;
-/// assert_eq!(tokenizer.encode(&[Piece::Text("a<end>")])?, [97, end]);
-/// assert_eq!(tokenizer.encode(&[Piece::Literal("<end>")])?.len(), 5);
+/// assert_eq!(tokenizer.encode(&[TokenizerInput::Text("a<end>")])?, [97, end]);
+/// assert_eq!(tokenizer.encode(&[TokenizerInput::Literal("<end>")])?.len(), 5);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum TokenizerInput<'a> {
     /// Text in which the texts of special and other added tokens become those tokens.
     Text(&'a str),
-    /// Text in which nothing but ordinary tokens comes out, whatever it spells.
+    /// Text that becomes only ordinary tokens, whatever it spells.
     Literal(&'a str),
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TokenizerInput<'a> {
     /// Returns the text.
     pub fn text(self) -> &'a str {
         match self {
-            Piece::Text(text) | Piece::Literal(text) => text,
+            TokenizerInput::Text(text) | TokenizerInput::Literal(text) => text,
         }
     }
 }
@@ -49,62 +49,63 @@ pub struct SpecialToken {
     pub id: TokenId,
 }
 
-/// Rewrites text as a tokenizer does before it looks for tokens.
+/// Rewrites text like a tokenizer before it looks for tokens.
 ///
-/// Because of it a text can become a token that it does not spell: `＜think＞` under NFKC, `<THINK>` in lower case.
-/// Whoever keeps text from becoming a control token looks at it as the tokenizer does.
+/// After normalization a text can become a token that it does not spell: `＜think＞` under NFKC, `<THINK>` in lower case.
+/// So the protection against control tokens in texts looks at the normalized text.
 pub trait Normalizer: Send + Sync + Debug {
-    /// Returns the added tokens that normalized text becomes, each with its text as normalization leaves it.
+    /// Returns the added tokens that match normalized text, each with its normalized text.
     fn tokens(&self) -> &[SpecialToken];
 
-    /// Normalizes a text that stands in the middle of another. A text that cannot be normalized comes back as it is:
-    /// encoding it is the error.
-    fn normalize(&self, text: &str) -> Normalized;
+    /// Normalizes a text in the middle of another one. A text that cannot be normalized is returned as it is, and
+    /// encoding it fails.
+    fn normalize(&self, text: &str) -> NormalizedText;
 }
 
-/// What a [`Normalizer`] makes of a text.
+/// The result of a [`Normalizer`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Normalized {
+pub struct NormalizedText {
     /// The rewritten text.
     pub text: String,
-    /// For each byte of it, the byte at which the character that it comes from begins; they never descend.
+    /// For each of its bytes, the byte of the original text at which the character it comes from begins. They never
+    /// decrease.
     pub places: Vec<usize>,
 }
 
-/// Encodes text, and starts decoders.
+/// Encodes text and creates detokenizers.
 ///
 /// # Contract
-/// No token is added on its own: BOS is the template's business. One single [`Piece::Text`] gives the ids that
-/// Hugging Face gives for that text with `add_special_tokens=False`. A piece knows what stands before it, so a
-/// later piece gets no start-of-text treatment such as SentencePiece's prefix space. Behind any text, a detokenizer
-/// gives for tokens what their bytes joined spell. `laws::tokenizer` checks it.
+/// No token is added: the template writes BOS itself. A single [`TokenizerInput::Text`] gives the ids that Hugging Face gives
+/// for that text with `add_special_tokens=False`. A piece is encoded after the pieces before it, so a later piece has
+/// no start-of-text treatment such as SentencePiece's prefix space. After any text, a detokenizer returns the joined
+/// bytes of the tokens as text. `laws::tokenizer` checks this contract.
 pub trait Tokenizer: Send + Sync + Debug {
-    /// Returns every added token whose text ordinary text could spell.
+    /// Returns every added token whose text could occur in ordinary text.
     fn specials(&self) -> &[SpecialToken];
 
     /// Encodes consecutive pieces of one text.
     ///
     /// # Errors
     /// [`ErrorKind::Tokenize`](crate::ErrorKind::Tokenize).
-    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>>;
+    fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>>;
 
-    /// Returns the bytes that a token adds within a text, or `None` for a number without a token.
+    /// Returns the bytes that a token adds within a text, or `None` for an id without a token.
     ///
-    /// They need not be whole characters. What stands at the start of a text, where some decoders drop a space, is
-    /// the detokenizer's business. An added token gives its text.
+    /// They need not be whole characters. The detokenizer handles the start of a text, where some decoders drop a
+    /// space. An added token returns its text.
     fn bytes(&self, token: TokenId) -> Option<Vec<u8>>;
 
-    /// Starts decoding a stream of tokens; the decoder shares the tokenizer's tables.
+    /// Creates a decoder for a stream of tokens; it shares the tokenizer's tables.
     fn detokenizer(&self) -> Box<dyn Detokenizer>;
 }
 
 /// Decodes a stream of tokens.
 ///
 /// # Contract
-/// Never splits a character: bytes that do not yet form one are held back, and `finish` gives what is left,
-/// with U+FFFD for bytes that never became a character. Special tokens come out as their texts.
+/// It never splits a character: bytes that do not form one yet are held back. `finish` returns the rest, with U+FFFD
+/// for bytes that never became a character. Special tokens become their texts.
 pub trait Detokenizer: Send {
-    /// Takes a token and returns the text that it settles, possibly empty.
+    /// Decodes a token and returns the text that is certain now, possibly empty.
     ///
     /// # Errors
     /// [`ErrorKind::Tokenize`](crate::ErrorKind::Tokenize) for an id outside the vocabulary.

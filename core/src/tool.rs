@@ -1,4 +1,4 @@
-//! Tools: what a model may ask the host to do.
+//! Tools that a model may call.
 
 mod approval;
 mod context;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::Result;
 use crate::preface::ToolSpec;
 
-pub use approval::{Approval, Verdict};
+pub use approval::{ApprovalDecision, ToolApproval};
 pub use context::ToolContext;
 pub use depth::RESULT_DEPTH;
 pub(crate) use depth::must_be_shallow;
@@ -26,7 +26,7 @@ pub use toolbox::{Toolbox, Tools};
 #[cfg(feature = "schemars")]
 pub use typed::TypedTool;
 
-/// Something that a model may ask for.
+/// A tool that a model may call.
 ///
 /// ```
 /// use alloquy_core::{Result, Tool, ToolSpec};
@@ -51,21 +51,21 @@ pub use typed::TypedTool;
 /// ```
 ///
 /// # Contract
-/// The description is the same each time. Arguments are whatever the model wrote: those that do not fit are an
-/// error, never a panic. Several calls may run at once. Dropping a call's future ends it and leaves the tool usable.
-/// `laws::tool` checks it.
+/// The description is always the same. Arguments are what the model wrote: those that do not fit are an error, never a
+/// panic. Several calls may run concurrently. Dropping a call's future ends the call and leaves the tool usable.
+/// `laws::tool` checks this contract.
 #[async_trait]
 pub trait Tool: Send + Sync + fmt::Debug {
     /// Describes the tool for the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Runs the tool. A string in the answer is text, anything else is JSON.
+    /// Runs the tool. A string is returned to the model as text, any other value as JSON.
     ///
     /// # Errors
-    /// What the model should read about a failure; the conversation goes on.
+    /// What the model should read about a failure; the conversation continues.
     async fn call(&self, arguments: &Value) -> Result<Value>;
 
-    /// Runs the tool with what it may know of the turn; unless it is written, that is left aside.
+    /// Runs the tool with the context of the turn. The provided method ignores the context.
     ///
     /// # Errors
     /// As [`Tool::call`].
@@ -75,7 +75,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 }
 
-// A method that is provided later is passed on too.
+// Every method is computed, also one that the trait gets later.
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<T: Tool + ?Sized> Tool for Arc<T> {
@@ -92,17 +92,17 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// Where tools come from that come and go, such as a server.
+/// A source whose tools change over time, such as a server.
 ///
-/// A turn asks once, when it starts, and keeps to what it was told.
-pub trait ToolSource: Send + Sync + fmt::Debug {
-    /// Returns the tools that there are now, always in the same order.
+/// A turn reads the tools once, when it starts, and keeps them.
+pub trait ToolProvider: Send + Sync + fmt::Debug {
+    /// Returns the present tools, always in the same order.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 }
 
-// A method that is provided later is passed on too.
+// Every method is computed, also one that the trait gets later.
 #[deny(clippy::missing_trait_methods)]
-impl<T: ToolSource + ?Sized> ToolSource for Arc<T> {
+impl<T: ToolProvider + ?Sized> ToolProvider for Arc<T> {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         (**self).tools()
     }

@@ -1,4 +1,4 @@
-//! The tree of a conversation: nodes that never change, each knowing its parent.
+//! The tree of a conversation: nodes that never change, each with the id of its parent.
 
 mod address;
 mod node;
@@ -7,18 +7,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::{Error, ErrorKind, Result};
 
-pub use address::{Address, NodeId, Position};
+pub use address::{Address, NodeId, NodePath};
 pub(crate) use node::same_node;
 pub use node::{Node, NodeStatus};
 
-/// All nodes of a conversation. Several first messages may stand side by side: an edited first message is a
-/// sibling of the original.
+/// All nodes of a conversation. There may be several first messages: an edited first message is a sibling of the
+/// original.
 ///
-/// Walks are loops, so depth is bounded by memory alone.
+/// All walks are loops, so only memory limits the depth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     nodes: HashMap<NodeId, Node>,
-    /// Sorted by id, which is the order of making, whatever the order of insertion.
+    /// Sorted by id, which is the order of creation.
     children: HashMap<Option<NodeId>, Vec<NodeId>>,
     /// Nodes that were pruned with everything below them.
     tombstones: BTreeSet<NodeId>,
@@ -31,15 +31,17 @@ impl Tree {
     /// As [`Tree::insert`].
     pub fn from_nodes(nodes: impl IntoIterator<Item = Node>) -> Result<Self> {
         let mut tree = Self::default();
-        nodes.into_iter().try_for_each(|node| tree.insert(node))?;
+        for node in nodes {
+            tree.insert(node)?;
+        }
         Ok(tree)
     }
 
     /// Inserts a node; inserting the same node again changes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] for an id that is here with other content or was pruned, [`ErrorKind::NotFound`] for a
-    /// parent that is not here. The tree is unchanged then.
+    /// [`ErrorKind::Conflict`] for an id that was pruned or exists with other content, [`ErrorKind::NotFound`] for a
+    /// missing parent. The tree is unchanged then.
     pub fn insert(&mut self, node: Node) -> Result<()> {
         if let Some(known) = self.nodes.get(&node.id) {
             return same_node(known, &node);
@@ -64,12 +66,16 @@ impl Tree {
     pub fn insert_all(&mut self, nodes: &[Node]) -> Result<()> {
         let mut added = Vec::new();
         for node in nodes {
-            let known = self.nodes.contains_key(&node.id);
+            let is_known = self.nodes.contains_key(&node.id);
             if let Err(error) = self.insert(node.clone()) {
-                added.into_iter().rev().for_each(|id| self.remove_leaf(id));
+                for id in added.into_iter().rev() {
+                    self.remove_leaf(id);
+                }
                 return Err(error);
             }
-            added.extend((!known).then_some(node.id));
+            if !is_known {
+                added.push(node.id);
+            }
         }
         Ok(())
     }
@@ -86,7 +92,7 @@ impl Tree {
         }
     }
 
-    /// Removes a node with everything below it and remembers that it was here: its id is never taken again. Pruning it
+    /// Removes a node with everything below it, and keeps a tombstone, so that its id cannot be used again. Pruning it
     /// again changes nothing.
     ///
     /// # Errors
@@ -97,7 +103,7 @@ impl Tree {
         }
         self.node(id)?;
         let below = self.below(id);
-        // From the leaf that it becomes: one list of siblings changes, however many nodes go.
+        // The nodes below go first, so that the node is a leaf. Only one list of siblings changes then.
         for &id in &below {
             self.children.remove(&Some(id));
         }
@@ -109,18 +115,16 @@ impl Tree {
         Ok(())
     }
 
-    /// Says whether a conversation whose head is at `head` may prune a node.
+    /// Checks that a conversation whose head is at `head` may prune a node.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the head is at the node or below it.
+    /// [`ErrorKind::Conflict`] if the head is at the node or below it.
     pub fn can_prune(&self, id: NodeId, head: Option<NodeId>) -> Result<()> {
-        match self.path(head)?.iter().any(|node| node.id == id) {
-            false => Ok(()),
-            true => {
-                let message = format!("the head stands at node {id} or below it: move it before you prune");
-                Err(Error::new(ErrorKind::Conflict, message))
-            }
+        if self.path(head)?.iter().any(|node| node.id == id) {
+            let message = format!("the head is at node {id} or below it: move it before you prune");
+            return Err(Error::new(ErrorKind::Conflict, message));
         }
+        Ok(())
     }
 
     /// Returns a node and everything below it, parents before children.
@@ -134,17 +138,17 @@ impl Tree {
         found
     }
 
-    /// Returns the nodes that were pruned, without what stood below them.
+    /// Returns the nodes that were pruned, without the nodes below them.
     pub fn tombstones(&self) -> impl Iterator<Item = NodeId> {
         self.tombstones.iter().copied()
     }
 
-    /// Remembers that a node was pruned before this tree was read.
+    /// Adds the tombstone of a node that was pruned before this tree was read.
     pub fn bury(&mut self, id: NodeId) {
         self.tombstones.insert(id);
     }
 
-    /// Returns every node, in no order.
+    /// Returns every node, in no particular order.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
     }
@@ -154,7 +158,7 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// Says whether there are none.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -169,7 +173,7 @@ impl Tree {
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("node {id} does not exist")))
     }
 
-    /// Returns the children of a node in the order they were made; those of `None` are the first messages.
+    /// Returns the children of a node in the order of their creation; those of `None` are the first messages.
     pub fn children(&self, id: Option<NodeId>) -> &[NodeId] {
         self.children.get(&id).map_or(&[], Vec::as_slice)
     }
@@ -198,7 +202,7 @@ impl Tree {
         leaves
     }
 
-    /// Returns every node with its depth, parents before children, siblings in the order they were made.
+    /// Returns every node with its depth, parents before children, siblings in the order of their creation.
     pub fn walk(&self) -> impl Iterator<Item = (usize, &Node)> {
         let mut pending: Vec<(usize, NodeId)> = Vec::new();
         pending.extend(self.children(None).iter().rev().map(|&id| (0, id)));
@@ -209,28 +213,32 @@ impl Tree {
         })
     }
 
-    /// Computes where a node stands. What was pruned beside or above it does not count.
+    /// Computes the position of a node. Pruned siblings do not count.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`].
-    pub fn position(&self, id: Option<NodeId>) -> Result<Position> {
-        // Siblings are sorted by id.
-        let among = |node: &&Node| self.children(node.parent).partition_point(|&sibling| sibling < node.id);
-        Ok(self.path(id)?.iter().map(among).collect())
+    pub fn position(&self, id: Option<NodeId>) -> Result<NodePath> {
+        let mut places = Vec::new();
+        for node in self.path(id)? {
+            // Siblings are sorted by id.
+            places.push(self.children(node.parent).partition_point(|&sibling| sibling < node.id));
+        }
+        Ok(places.into_iter().collect())
     }
 
     /// Returns the node at an address, `None` for the place before the first message.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here, saying how many there are where a position ends.
+    /// [`ErrorKind::NotFound`] for a node that does not exist; for a position, with the number of nodes at the level
+    /// where it ends.
     pub fn at(&self, address: &Address) -> Result<Option<NodeId>> {
         match address {
             Address::Node(id) => Ok(Some(self.node(*id)?.id)),
-            Address::Position(position) => self.at_position(position),
+            Address::Path(position) => self.at_position(position),
         }
     }
 
-    fn at_position(&self, position: &Position) -> Result<Option<NodeId>> {
+    fn at_position(&self, position: &NodePath) -> Result<Option<NodeId>> {
         let mut at = None;
         for &place in position.places() {
             let children = self.children(at);

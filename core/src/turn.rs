@@ -1,11 +1,12 @@
-//! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes, but for those of the
-//! question (`adding.rs`) and of a reply whose turn is dropped (`abandoned.rs`).
+//! One turn: message, node, model call, node, tools, node, …, head.
+//!
+//! Nodes are created here, in `adding.rs` for the messages of a request, and in `drop_guard.rs` for a dropped reply.
 
-mod abandoned;
 mod adding;
 mod asking;
 mod calls;
 mod data;
+mod drop_guard;
 mod facts;
 mod media;
 mod outcome;
@@ -24,43 +25,43 @@ use futures::future::BoxFuture;
 use futures::{Stream, StreamExt};
 use tracing::Instrument;
 
-use crate::chat_model::{Origin, Reply, Request};
+use crate::chat_model::{Origin, Reply};
 use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
-use crate::report::{Degradation, FinishReason};
+use crate::report::{FinishReason, Warning};
 use crate::stop::{StopSignal, Task, TaskGroup};
-use crate::store::{ConversationId, ConversationRecord, HeadMove};
-use crate::stream::{Emit, Run};
+use crate::store::{ConversationRecord, HeadMove};
+use crate::stream::{Emitter, EventStream};
 use crate::tool::Tools;
 use crate::tree::{Node, NodeId, NodeStatus};
 use crate::{Error, ErrorKind, Result};
 
-use abandoned::Abandoned;
 pub(crate) use adding::add;
 use adding::nodes_of;
 pub(crate) use calls::OpenCalls;
 pub use data::TurnData;
+use drop_guard::DropGuard;
 use facts::facts;
-pub use outcome::{Added, TurnEnd, TurnEvent, TurnReply};
+pub use outcome::{AddOutcome, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};
 pub use request::TurnRequest;
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
-pub(crate) use start::{Place, Start};
+pub(crate) use start::{Place, Start, drafted};
 pub(crate) use trail::{Trail, Trails};
-pub use unfinished::PartialReplies;
+pub use unfinished::PartialReplyPolicy;
 pub(crate) use unfinished::{Spawner, Unfinished};
 
-/// A turn that is being taken.
+/// A turn: messages, model calls and tool calls, up to the reply.
 ///
-/// It is bound to the node it answers: of several turns from one node each adds a reply of its own, side by side,
-/// and the head follows the first of which a reply is stored.
+/// A turn is bound to the node that it answers. If several turns start at one node, each adds a reply of its own as a
+/// sibling, and the head moves to the one that is stored first.
 ///
-/// It is a stream of events, of which the last is [`TurnEvent::Finished`] or the error. It can be awaited too, for the whole
-/// reply. It advances while it is polled, owns what it needs, and so goes into a task or the body of a response. Dropping it
-/// ends the reply that was being written, and what was said until then is kept as [`PartialReplies`] says; everything goes on
-/// working. [`Turn::stop`] ends it gracefully instead.
+/// It is a stream of events; the last one is [`TurnEvent::Finished`] or the error. It can also be awaited for the whole
+/// reply. It advances only while it is polled, and owns what it needs, so it can be moved into a task or the body of a
+/// response. Dropping it ends the reply, and [`PartialReplyPolicy`] decides whether its text so far is kept. [`Turn::cancel`]
+/// ends it gracefully instead.
 ///
 /// ```
 /// use alloquy_core::{Conversation, Delta, TurnEvent};
@@ -85,7 +86,7 @@ pub(crate) use unfinished::{Spawner, Unfinished};
 #[derive(Debug)]
 #[must_use = "a turn does nothing unless it is polled"]
 pub struct Turn {
-    run: Run<TurnEvent, TurnReply>,
+    run: EventStream<TurnEvent, TurnReply>,
     stop: StopSignal,
     /// How the turn ended, once the stream has returned it.
     outcome: Option<Result<TurnReply>>,
@@ -97,34 +98,38 @@ impl Turn {
         let stop = task.as_ref().map_or_else(StopSignal::default, Task::stop_signal);
         let signal = stop.clone();
         let span = tracing::debug_span!("turn", conversation = %start.conversation);
-        let run = Run::new(|emit| turn(parts, start, signal, emit).instrument(span));
+        let run = EventStream::new(|emit| turn(parts, start, signal, emit).instrument(span));
         Self { run: Task::hold_where(task, run), stop, outcome: None }
     }
 
-    /// Ends the reply early and keeps what was said as a node; `finish` then returns it.
+    /// Ends the reply early and keeps the text so far as a node; `finish` then returns it.
     ///
-    /// Before the first word there is nothing to keep: `finish` returns [`ErrorKind::Cancelled`] then, the question
+    /// Before the first word there is no text to keep: `finish` returns [`ErrorKind::Cancelled`], the user message
     /// stays as a branch, and the head does not move.
-    pub fn stop(&self) {
+    pub fn cancel(&self) {
         self.stop.stop();
     }
 
-    /// Returns a signal that does what [`Turn::stop`] does, for another thread or a key binding.
+    /// Returns a signal with the effect of [`Turn::cancel`], for another thread or a key binding.
     pub fn stop_signal(&self) -> StopSignal {
         self.stop.clone()
     }
 
-    /// Takes the turn to its end, and returns how it ended, whether or not its stream has returned that too.
+    /// Runs the turn to its end and returns its result, even if the stream has returned it already.
     ///
-    /// A model that fails midway is no error here, unless partial replies are [discarded](PartialReplies::Discard): the
-    /// reply is kept as an interrupted node, and its `finish` says so ([`FinishReason::Error`]).
+    /// A model that fails midway is not an error here, unless partial replies are [discarded](PartialReplyPolicy::Discard).
+    /// The reply is kept as an interrupted node with [`FinishReason::Error`].
     ///
     /// # Errors
-    /// Those of the store, the template, the model and the middleware, [`ErrorKind::Tool`] for tools whose names clash,
-    /// and [`ErrorKind::Invalid`] where there is nothing to answer, for a result without its call, and for a call that
-    /// only the host can answer and has not; [`ErrorKind::Store`], [`ErrorKind::Backend`] or [`ErrorKind::Tool`] for a store, a
-    /// model, a middleware or an approval that panics. What was stored before stays stored: nothing of a question that was
-    /// refused, and once a tool may have run all of it, on the path of the head.
+    /// * Those of the store, the template, the model and the middleware.
+    /// * [`ErrorKind::Tool`] for two tools of one name.
+    /// * [`ErrorKind::Invalid`] for a request without a message to answer, a tool result without its call, or a call that
+    ///   waits for the host's result.
+    /// * [`ErrorKind::Store`], [`ErrorKind::Backend`] or [`ErrorKind::Tool`] for a store, a model, a middleware or an
+    ///   approval that panics.
+    ///
+    /// Stored nodes stay stored. A request that the model refuses stores nothing. Once a tool may have run, everything is
+    /// stored on the path of the head.
     pub async fn finish(mut self) -> Result<TurnReply> {
         while self.next().await.is_some() {}
         match self.outcome {
@@ -138,7 +143,7 @@ impl IntoFuture for Turn {
     type Output = Result<TurnReply>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
-    /// Takes the turn to its end, as [`Turn::finish`] does: `conversation.send("Hello").await?`.
+    /// Runs the turn to its end like [`Turn::finish`]: `conversation.send("Hello").await?`.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.finish())
     }
@@ -161,61 +166,46 @@ async fn turn(
     parts: Arc<Parts>,
     start: Start,
     stop: StopSignal,
-    mut emit: Emit<TurnEvent>,
+    mut emit: Emitter<TurnEvent>,
 ) -> Result<TurnReply> {
-    let mut line = Line::open(parts, &start, stop).await?;
-    let outcome = line.take(&start.ask, &mut emit).await;
-    // Whatever came of it, nobody dropped it.
-    line.abandoned.disarm();
-    line.parts.trails.keep(&line.record, std::mem::take(&mut line.path));
+    let mut running = RunningTurn::open(parts, &start, stop).await?;
+    let outcome = running.take(&start.ask, &mut emit).await;
+    // The turn has ended, so it can no longer be dropped midway.
+    running.guard.disarm();
+    running.parts.trails.keep(&running.record, std::mem::take(&mut running.path));
     outcome
 }
 
-/// Returns what the model would be asked for a draft; nothing is stored.
-pub(crate) async fn drafted(
-    parts: &Parts,
-    conversation: &ConversationId,
-    draft: &TurnRequest,
-) -> Result<Request> {
-    let (record, mut path) = open_path(parts, conversation, &Place::Head, draft).await?;
-    let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
-    let messages = path.followed_by(open.followed_by(&draft.messages)?);
-    let origin = Origin::new(parts.owner.clone(), record.id.clone()).parent(path.last().map(|node| node.id));
-    let request = parts.request(&parts.tools(draft)?, &record, messages, draft);
-    parts.trails.keep(&record, path);
-    Ok(request.origin(origin))
-}
-
-/// The line of nodes that a turn makes longer.
+/// A turn while it runs, which adds nodes to a path.
 ///
-/// A question is stored once the model has begun to answer it, so that one that is refused leaves nothing. The head moves
-/// with each reply and with all that follows it: a tool may run then, and what has happened is on the path of the head,
-/// however the turn ends.
-struct Line {
+/// The messages of a request are stored once the model has begun to answer them, so a refused request stores nothing.
+/// The head moves with each reply and each node after it. So what tools have done is on the path of the head, however
+/// the turn ends.
+struct RunningTurn {
     parts: Arc<Parts>,
     tools: Tools,
-    /// The manager's, then the turn's.
+    /// The middleware of the manager, then that of the turn.
     middleware: Vec<Arc<dyn Middleware>>,
     /// The name of the model that answers.
     model: String,
     stop: StopSignal,
     record: ConversationRecord,
     path: Trail,
-    /// What is said, at the end of the path, and is not stored yet.
-    unsaid: Vec<Node>,
+    /// The messages at the end of the path that are not stored yet.
+    unstored: Vec<Node>,
     /// The node that is answered.
     answers: Option<NodeId>,
-    /// Where this turn has seen the head, or put it.
+    /// Where this turn last saw or moved the head.
     from: Option<NodeId>,
-    /// What came of moving the head last.
+    /// The outcome of the last move of the head.
     head: HeadMove,
-    /// What the last reply before this turn was rendered with, of those of which it is known.
+    /// The template of the last reply before this turn, if it is known.
     template: Option<Digest>,
-    /// What is left when the turn is dropped.
-    abandoned: Abandoned,
+    /// Keeps the reply if the turn is dropped.
+    guard: DropGuard,
 }
 
-impl Line {
+impl RunningTurn {
     async fn open(parts: Arc<Parts>, start: &Start, stop: StopSignal) -> Result<Self> {
         let tools = parts.tools(&start.ask)?;
         let middleware = parts.middleware(&start.ask);
@@ -223,7 +213,7 @@ impl Line {
         let (record, path) = open_path(&parts, &start.conversation, &start.place, &start.ask).await?;
         let template = path.iter().rev().find_map(Node::template);
         let tip = path.last().map(|node| node.id);
-        let abandoned = Abandoned::new(Arc::clone(&parts), &model, &record, tip, &start.ask);
+        let guard = DropGuard::new(Arc::clone(&parts), &model, &record, tip, &start.ask);
         Ok(Self {
             parts,
             tools,
@@ -233,39 +223,41 @@ impl Line {
             from: record.head,
             record,
             path,
-            unsaid: Vec::new(),
+            unstored: Vec::new(),
             answers: None,
             head: HeadMove::Moved,
             template,
-            abandoned,
+            guard,
         })
     }
 
-    /// Whose turn it is, and below which node its next one will be.
+    /// Returns the conversation of the turn and the parent of its next node.
     fn origin(&self) -> Origin {
         Origin::new(self.parts.owner.clone(), self.record.id.clone()).parent(self.tip())
     }
 
-    /// The way to the model.
+    /// Returns the stack of middleware over the model.
     fn next(&self) -> Next<'_> {
         self.parts.next(&self.middleware)
     }
 
-    /// The last node, stored or not.
+    /// Returns the last node, whether it is stored or not.
     fn tip(&self) -> Option<NodeId> {
         self.path.last().map(|node| node.id)
     }
 
-    async fn take(&mut self, ask: &TurnRequest, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
-        let open = self.say(ask).await?;
-        self.answers = self.question()?;
+    async fn take(&mut self, ask: &TurnRequest, emit: &mut Emitter<TurnEvent>) -> Result<TurnReply> {
+        let open = self.add_messages(ask).await?;
+        self.answers = self.answered()?;
         self.resume(open, emit).await?;
-        let (mut last, mut model_calls, mut timings) = (None, 0, Vec::new());
+        let mut last = None;
+        let mut model_calls = 0;
+        let mut timings = Vec::new();
         let end = loop {
             let mut reply = self.reply(ask, model_calls, emit).await?;
-            reply.degradations.extend(self.template_changed(&reply));
+            reply.warnings.extend(self.template_changed(&reply));
             if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
-                break TurnEnd::Stopped;
+                break TurnEnd::Cancelled;
             }
             model_calls += 1;
             timings.extend(reply.timing);
@@ -276,29 +268,32 @@ impl Line {
                 break end;
             }
         };
-        let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
-        let (reply, node) = last.ok_or_else(nothing)?;
-        let (last, pending) = (self.tip().unwrap_or(node), self.open_calls().into_calls());
-        let (answers, head) = (self.answers, self.head);
+        let Some((reply, node)) = last else {
+            return Err(Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word"));
+        };
+        let last = self.tip().unwrap_or(node);
+        let pending = self.open_calls().into_calls();
+        let answers = self.answers;
+        let head = self.head;
         let nodes = self.added().to_vec();
         Ok(TurnReply { end, reply, node, last, answers, head, pending, nodes, model_calls, timings })
     }
 
-    /// The nodes below the one that is answered.
+    /// Returns the nodes after the one that is answered.
     fn added(&self) -> &[Node] {
         let answered = self.path.iter().rposition(|node| Some(node.id) == self.answers);
         self.path.get(answered.map_or(0, |index| index + 1)..).unwrap_or_default()
     }
 
-    /// Puts what is said at the end of the path, and returns the calls that it leaves open. The bytes of what it shows are
-    /// stored already, so that the nodes are one call away.
-    async fn say(&mut self, ask: &TurnRequest) -> Result<OpenCalls> {
+    /// Adds the messages of a request to the path, and returns the calls that they leave open. The bytes of their media
+    /// are stored here, so that storing the nodes takes one more call.
+    async fn add_messages(&mut self, ask: &TurnRequest) -> Result<OpenCalls> {
         let mut open = self.open_calls();
-        let unsaid = nodes_of(ask, &mut open, self.tip())?;
-        self.parts.store_media(&unsaid).await?;
-        self.path.extend_from_slice(&unsaid);
-        self.abandoned.say(&unsaid);
-        self.unsaid = unsaid;
+        let unstored = nodes_of(ask, &mut open, self.tip())?;
+        self.parts.store_media(&unstored).await?;
+        self.path.extend_from_slice(&unstored);
+        self.guard.set_pending(&unstored);
+        self.unstored = unstored;
         Ok(open)
     }
 
@@ -306,7 +301,7 @@ impl Line {
         OpenCalls::after(self.path.iter().map(|node| &node.message))
     }
 
-    fn question(&self) -> Result<Option<NodeId>> {
+    fn answered(&self) -> Result<Option<NodeId>> {
         if self.path.is_empty() && self.record.preface.messages.is_empty() {
             let message = format!("conversation {:?} has no message to answer", self.record.id.as_str());
             return Err(Error::new(ErrorKind::Invalid, message));
@@ -314,26 +309,27 @@ impl Line {
         Ok(self.tip())
     }
 
-    /// Answers the calls that an earlier turn left open, all of them: a model never sees a call without its result.
-    async fn resume(&mut self, open: OpenCalls, emit: &mut Emit<TurnEvent>) -> Result<()> {
-        let (calls, hosts) = self.shared_out(open.into_calls());
+    /// Runs all calls that an earlier turn left open, because a model never sees a call without its result.
+    async fn resume(&mut self, open: OpenCalls, emit: &mut Emitter<TurnEvent>) -> Result<()> {
+        let (calls, hosts) = self.split_calls(open.into_calls());
         if let Some(call) = hosts.first() {
             let message = format!("the call {:?} of {:?} waits for the host's result", call.id, call.name);
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if !calls.is_empty() {
-            self.store_said(emit).await?;
+            self.store_messages(emit).await?;
         }
         self.run(&calls, emit).await
     }
 
-    /// Puts other results in the place of those at `index` of the path: beside them where they are stored, since a node never
-    /// changes. They are stored with what is said behind them.
-    async fn replace(&mut self, index: usize, by: Replaced, emit: &mut Emit<TurnEvent>) {
-        let stored = self.path.len() - self.unsaid.len();
-        let behind = self.path.split_off(index);
-        let mut behind = behind.into_iter();
-        let Some(whole) = behind.next() else { return };
+    /// Replaces the tool results at `index` of the path by shorter ones.
+    ///
+    /// Stored results stay, because a node never changes, and the shorter ones become their sibling. The path A, B, C
+    /// with a replaced B becomes A, B', C' with new parents. They are stored with the messages after them.
+    async fn replace(&mut self, index: usize, by: Replaced, emit: &mut Emitter<TurnEvent>) {
+        let stored = self.path.len() - self.unstored.len();
+        let mut after = self.path.split_off(index).into_iter();
+        let Some(whole) = after.next() else { return };
         let node = if index < stored {
             Node::new(whole.parent, by.message)
         } else {
@@ -344,27 +340,27 @@ impl Line {
         }
         let mut parent = node.id;
         self.path.push(node);
-        for next in behind {
+        for next in after {
             self.path.push(Node { parent: Some(parent), ..next });
             parent = self.path.last().map_or(parent, |node| node.id);
         }
-        self.unsaid = self.path.get(stored.min(index)..).unwrap_or_default().to_vec();
-        self.abandoned.say(&self.unsaid);
+        self.unstored = self.path.get(stored.min(index)..).unwrap_or_default().to_vec();
+        self.guard.set_pending(&self.unstored);
         for result in by.results {
             emit.send(TurnEvent::ToolResult(result)).await;
         }
     }
 
-    /// Runs what `reply` calls for; `None` says that the model is to be asked again.
+    /// Runs the tool calls of a reply. `None` means that the model is called again.
     async fn end(
         &mut self,
         reply: &Reply,
         model_calls: usize,
-        emit: &mut Emit<TurnEvent>,
+        emit: &mut Emitter<TurnEvent>,
     ) -> Result<Option<TurnEnd>> {
         let calls: Vec<_> = reply.message.tool_calls().cloned().collect();
         match reply.finish {
-            FinishReason::Cancelled => return Ok(Some(TurnEnd::Stopped)),
+            FinishReason::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
             FinishReason::Error => return Ok(Some(TurnEnd::Failed)),
             _ => {}
         }
@@ -372,28 +368,30 @@ impl Line {
             return Ok(Some(TurnEnd::Answered));
         }
         if model_calls > self.parts.tool_rounds {
-            return Ok(Some(TurnEnd::ToolRounds));
+            return Ok(Some(TurnEnd::ToolLimit));
         }
-        let (calls, hosts) = self.shared_out(calls);
+        let (calls, hosts) = self.split_calls(calls);
         self.run(&calls, emit).await?;
-        let end = match (self.stop.is_stopped(), hosts.is_empty()) {
-            (true, _) => Some(TurnEnd::Stopped),
-            (false, false) => Some(TurnEnd::HostCalls),
-            (false, true) => None,
-        };
-        Ok(end)
+        if self.stop.is_stopped() {
+            return Ok(Some(TurnEnd::Cancelled));
+        }
+        if !hosts.is_empty() {
+            return Ok(Some(TurnEnd::HostCalls));
+        }
+        Ok(None)
     }
 
-    /// Shares calls out: those that are answered here, and those that only the host can answer.
-    fn shared_out(&self, calls: Vec<ToolCall>) -> (Vec<ToolCall>, Vec<ToolCall>) {
+    /// Splits calls into those that run here, and those that only the host can run: a tool of the preface that is in no
+    /// toolbox.
+    fn split_calls(&self, calls: Vec<ToolCall>) -> (Vec<ToolCall>, Vec<ToolCall>) {
         let offered = &self.record.preface.tools;
-        let is_here =
-            |call: &ToolCall| self.tools.has(&call.name) || offered.iter().all(|spec| spec.name != call.name);
-        calls.into_iter().partition(is_here)
+        calls
+            .into_iter()
+            .partition(|call| self.tools.has(&call.name) || offered.iter().all(|spec| spec.name != call.name))
     }
 
-    /// Runs calls and stores their results as one node. Each gets one: a call that was stopped says so.
-    async fn run(&mut self, calls: &[ToolCall], emit: &mut Emit<TurnEvent>) -> Result<()> {
+    /// Runs calls and stores their results as one node. Every call gets a result; that of a cancelled call is an error.
+    async fn run(&mut self, calls: &[ToolCall], emit: &mut Emitter<TurnEvent>) -> Result<()> {
         self.tools.set_origin(self.origin());
         let mut results = Vec::with_capacity(calls.len());
         let mut answers =
@@ -415,32 +413,34 @@ impl Line {
         self.append_results(Message::tool(results), emit).await
     }
 
-    /// Stores results, of which those become errors that the store cannot keep.
-    async fn append_results(&mut self, message: Message, emit: &mut Emit<TurnEvent>) -> Result<()> {
-        let mut outcome = self.append(Node::new(self.tip(), message.clone()), emit).await.map(drop);
-        let Some(refusal) = outcome.as_ref().err().filter(|error| is_refusal(error)) else {
-            return outcome;
+    /// Stores results. Results that the store cannot keep become errors.
+    async fn append_results(&mut self, message: Message, emit: &mut Emitter<TurnEvent>) -> Result<()> {
+        let mut refusal = match self.append(Node::new(self.tip(), message.clone()), emit).await {
+            Ok(_) => return Ok(()),
+            Err(error) if results::is_refusal(&error) => error,
+            Err(error) => return Err(error),
         };
-        for kept in too_much_for_the_store(&message, refusal) {
-            outcome = self.append(Node::new(self.tip(), kept.message), emit).await.map(drop);
-            match &outcome {
-                Err(error) if is_refusal(error) => {}
-                Err(_) => return outcome,
-                Ok(()) => {
+        for kept in too_much_for_the_store(&message, &refusal) {
+            match self.append(Node::new(self.tip(), kept.message), emit).await {
+                Ok(_) => {
                     for result in kept.results {
                         emit.send(TurnEvent::ToolResult(result)).await;
                     }
-                    return outcome;
+                    return Ok(());
                 }
+                Err(error) if results::is_refusal(&error) => refusal = error,
+                Err(error) => return Err(error),
             }
         }
-        outcome
+        Err(refusal)
     }
 
-    /// Every reply of the turn says so, for the caller gets the last one.
-    fn template_changed(&self, reply: &Reply) -> Option<Degradation> {
-        let (before, now) = (self.template?, reply.template?);
-        (before != now).then_some(Degradation::TemplateChanged { before, now })
+    /// Returns the warning for a changed template. Every reply of the turn has it, because the caller gets only the
+    /// last one.
+    fn template_changed(&self, reply: &Reply) -> Option<Warning> {
+        let before = self.template?;
+        let now = reply.template?;
+        (before != now).then_some(Warning::TemplateChanged { before, now })
     }
 
     fn reply_node(&self, reply: &Reply, ask: &TurnRequest) -> Node {
@@ -454,39 +454,35 @@ impl Line {
         node
     }
 
-    /// Stores what was said, and leaves the head: it moves when there is an answer.
-    async fn store_said(&mut self, emit: &mut Emit<TurnEvent>) -> Result<()> {
-        if self.unsaid.is_empty() {
+    /// Stores the messages of the request. The head does not move before there is a reply.
+    async fn store_messages(&mut self, emit: &mut Emitter<TurnEvent>) -> Result<()> {
+        if self.unstored.is_empty() {
             return Ok(());
         }
-        self.parts.store.append(&self.parts.owner, &self.record.id, &self.unsaid).await?;
-        self.abandoned.stored(self.from);
-        for node in std::mem::take(&mut self.unsaid) {
+        self.parts.store.append(&self.parts.owner, &self.record.id, &self.unstored).await?;
+        self.guard.stored(self.from);
+        for node in std::mem::take(&mut self.unstored) {
             emit.send(TurnEvent::Node(node)).await;
         }
         Ok(())
     }
 
-    /// Stores a reply, or what follows one, and moves the head there.
-    async fn append(&mut self, node: Node, emit: &mut Emit<TurnEvent>) -> Result<NodeId> {
+    /// Stores a reply or a node after one, and moves the head there.
+    async fn append(&mut self, node: Node, emit: &mut Emitter<TurnEvent>) -> Result<NodeId> {
         let id = node.id;
         self.parts.store_media(std::slice::from_ref(&node)).await?;
-        self.abandoned.storing(&node);
-        let (store, owner) = (&self.parts.store, &self.parts.owner);
+        self.guard.storing(&node);
+        let store = &self.parts.store;
+        let owner = &self.parts.owner;
         let nodes = std::slice::from_ref(&node);
         let stored = store.append_and_move(owner, &self.record.id, nodes, self.from, Some(id)).await;
-        self.head = stored.inspect_err(|_| self.abandoned.refused())?;
+        self.head = stored.inspect_err(|_| self.guard.refused())?;
         if self.head == HeadMove::Moved {
             self.from = Some(id);
         }
-        self.abandoned.stored(self.from);
+        self.guard.stored(self.from);
         self.path.push(node.clone());
         emit.send(TurnEvent::Node(node)).await;
         Ok(id)
     }
-}
-
-/// Whether a store says that it will never keep this, other than that it cannot keep it now.
-fn is_refusal(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported)
 }

@@ -33,7 +33,7 @@ fn an_added_reply_keeps_its_facts_and_counts() {
 }
 
 #[test]
-fn of_several_messages_the_last_has_the_facts() {
+fn the_last_of_several_messages_has_the_facts() {
     block_on(async {
         let conversation = Conversation::new(EchoModel);
         let messages = vec![Message::user("Hi!"), Message::assistant("Hello!")];
@@ -73,7 +73,7 @@ fn a_reply_that_was_cancelled_elsewhere_is_interrupted() {
 }
 
 #[test]
-fn a_turn_gives_its_own_reply_its_own_facts() {
+fn the_reply_of_a_turn_has_its_own_facts() {
     block_on(async {
         let conversation = Conversation::new(EchoModel);
         let messages = vec![Message::user("Hi!"), Message::assistant("Hello!")];
@@ -85,7 +85,7 @@ fn a_turn_gives_its_own_reply_its_own_facts() {
 }
 
 #[test]
-fn facts_of_what_is_no_reply_are_refused_and_nothing_is_added() {
+fn facts_of_a_message_that_is_not_a_reply_are_refused() {
     block_on(async {
         let conversation = Conversation::new(EchoModel);
         for messages in [vec![Message::user("Hi!")], Vec::new()] {

@@ -53,7 +53,7 @@ fn sorted(variables: Map<String, Value>) -> Vec<(String, Value)> {
 
 proptest! {
     #[test]
-    fn the_first_level_that_says_something_decides(
+    fn the_first_level_that_sets_a_value_decides(
         call in arguments(), conversation in arguments(), preface in arguments(),
     ) {
         let joined = call.clone().or(&conversation).or(&preface);
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn joining_from_the_back_is_joining_from_the_front(
+    fn joining_is_associative(
         call in arguments(), conversation in arguments(), preface in arguments(),
     ) {
         let front = call.clone().or(&conversation).or(&preface);
@@ -90,7 +90,7 @@ fn prefaces_that_were_stored_before_there_were_arguments_are_read() {
 }
 
 #[test]
-fn arguments_are_written_in_words() {
+fn arguments_are_written_as_names() {
     let policy = InjectionPolicy::allow(["<think>"]).and_trust([TextSource::ToolSpecs, TextSource::System]);
     let arguments = ProcessorArguments::default()
         .extra("date_string", "today")
@@ -101,13 +101,13 @@ fn arguments_are_written_in_words() {
 }
 
 #[test]
-fn a_policy_with_a_field_that_nobody_knows_is_refused() {
+fn a_policy_with_an_unknown_field_is_refused() {
     let policy = serde_json::from_value::<InjectionPolicy>(json!({"token": ["<think>"]}));
     assert!(policy.unwrap_err().to_string().contains("unknown field `token`"));
 }
 
 #[test]
-fn the_switch_has_the_names_that_templates_know_and_a_variable_by_such_a_name_wins() {
+fn the_thinking_switch_sets_both_variables_and_a_variable_overrides_it() {
     let off = ProcessorArguments::default().thinking(ThinkingSwitch::Off);
     assert_eq!(Value::from(off.variables()), json!({"enable_thinking": false, "thinking": false}));
     let both = off.clone().extra("enable_thinking", true);

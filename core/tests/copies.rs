@@ -31,7 +31,8 @@ async fn conversation() -> Conversation {
 
 /// A copy of the whole conversation in a store of its own.
 async fn copied(conversation: &Conversation) -> Conversation {
-    let (store, manager) = (Arc::new(MemoryStore::default()), Manager::builder(EchoModel));
+    let store = Arc::new(MemoryStore::default());
+    let manager = Manager::builder(EchoModel);
     let manager = manager.store(store.clone()).build().unwrap();
     let mut record = conversation.record().await.unwrap();
     record.head = None;
@@ -43,7 +44,7 @@ async fn copied(conversation: &Conversation) -> Conversation {
 }
 
 #[test]
-fn a_fork_takes_the_notes_of_its_path_and_a_name_that_is_free() {
+fn a_fork_has_the_notes_of_its_path_and_needs_a_new_name() {
     block_on(async {
         let conversation = conversation().await;
         conversation.bookmark("one", at("0.0")).await.unwrap();
@@ -70,8 +71,8 @@ fn merging_each_into_the_other_makes_two_copies_equal() {
         let right = copied(&left).await;
         left.send("Left").finish().await.unwrap();
         left.bookmark("left", at("0")).await.unwrap();
-        let picture = Media::new("image/png", b"a picture".to_vec());
-        let shown = Message::new(Role::User, vec![Content::Image(picture.clone())]);
+        let image = Media::new("image/png", b"an image".to_vec());
+        let shown = Message::new(Role::User, vec![Content::Image(image.clone())]);
         right.send(TurnRequest::from(shown).at(at("0.0"))).finish().await.unwrap();
         let merged = left.merge(&right).await.unwrap();
         assert_eq!(merged.added.len(), 2);
@@ -92,7 +93,7 @@ fn merging_each_into_the_other_makes_two_copies_equal() {
 }
 
 #[test]
-fn a_merge_keeps_to_what_was_pruned_on_either_side() {
+fn a_merge_prunes_what_either_copy_has_pruned() {
     block_on(async {
         let left = conversation().await;
         let right = copied(&left).await;
@@ -112,7 +113,7 @@ fn a_merge_keeps_to_what_was_pruned_on_either_side() {
 }
 
 #[test]
-fn what_is_no_copy_is_refused_before_anything_is_changed() {
+fn a_merge_of_no_copy_is_refused_and_changes_nothing() {
     block_on(async {
         let left = conversation().await;
         let other = manager().create(Preface::system("Rhyme.")).await.unwrap();
@@ -152,7 +153,7 @@ fn pruning_hides_a_branch_that_the_head_is_not_on() {
 }
 
 #[test]
-fn a_reset_conversation_is_as_it_began() {
+fn a_reset_conversation_has_no_messages() {
     block_on(async {
         let conversation = conversation().await;
         conversation.set_metadata("title", "Numbers").await.unwrap();
@@ -202,7 +203,7 @@ fn below(tree: &Tree, gone: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
 proptest! {
     /// A merge is a union: of nodes, without what either has pruned.
     #[test]
-    fn copies_that_went_their_own_ways_merge_to_their_union(before in steps(), left in steps(), right in steps()) {
+    fn changed_copies_merge_to_their_union(before in steps(), left in steps(), right in steps()) {
         block_on(async {
             let ours = conversation().await;
             change(&ours, before).await;

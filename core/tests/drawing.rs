@@ -1,7 +1,7 @@
 //! Trees as text: branches, notes, templates, any depth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::conversation::Drawing;
+use alloquy_core::conversation::TreeDrawing;
 use alloquy_core::media::Digest;
 use alloquy_core::report::ReplyFacts;
 use alloquy_core::tree::{NodeStatus, Tree};
@@ -18,7 +18,7 @@ fn child(tree: &mut Tree, parent: Option<NodeId>, message: Message) -> NodeId {
 
 #[test]
 fn an_empty_tree_is_an_empty_drawing() {
-    assert_eq!(Drawing::new(&Tree::default()).to_string(), "");
+    assert_eq!(TreeDrawing::new(&Tree::default()).to_string(), "");
 }
 
 #[test]
@@ -34,11 +34,11 @@ fn branches_indent_and_a_line_of_messages_does_not() {
     tree.insert(second).unwrap();
     let long = "Why is the sky so very blue today, and was it as blue in the days of old?";
     child(&mut tree, None, Message::user(long));
-    insta::assert_snapshot!(Drawing::new(&tree).head(Some(head)));
+    insta::assert_snapshot!(TreeDrawing::new(&tree).head(Some(head)));
 }
 
 #[test]
-fn another_template_than_above_is_told_of() {
+fn a_change_of_template_is_shown() {
     let mut tree = Tree::default();
     let mut above = None;
     for (said, template) in [("One", Some("a")), ("Two", None), ("Three", Some("b")), ("Four", Some("b"))] {
@@ -49,13 +49,13 @@ fn another_template_than_above_is_told_of() {
         above = Some(node.id);
         tree.insert(node).unwrap();
     }
-    let drawn = Drawing::new(&tree).head(above).to_string();
+    let drawn = TreeDrawing::new(&tree).head(above).to_string();
     let told: Vec<_> = drawn.lines().map(|line| line.contains("(another template)")).collect();
     assert_eq!(told, [false, false, true, false], "{drawn}");
 }
 
 #[test]
-fn labels_and_bookmarks_stand_behind_a_message() {
+fn labels_and_bookmarks_follow_a_message() {
     block_on(async {
         let manager = Manager::new(EchoModel);
         let conversation = manager.create(Preface::default()).await.unwrap();
@@ -68,7 +68,7 @@ fn labels_and_bookmarks_stand_behind_a_message() {
 }
 
 #[test]
-fn a_line_a_hundred_thousand_deep_is_drawn_in_lines_of_bounded_length() {
+fn a_conversation_a_hundred_thousand_deep_is_drawn_in_short_lines() {
     let mut parent = None;
     let chain = std::iter::repeat_with(|| {
         let node = Node::new(parent, Message::user("x"));
@@ -76,7 +76,7 @@ fn a_line_a_hundred_thousand_deep_is_drawn_in_lines_of_bounded_length() {
         node
     });
     let tree = Tree::from_nodes(chain.take(100_000)).unwrap();
-    let drawn = Drawing::new(&tree).to_string();
+    let drawn = TreeDrawing::new(&tree).to_string();
     assert_eq!(drawn.lines().count(), 100_000);
     assert!(drawn.lines().all(|line| line.len() < 100));
     let last = drawn.lines().last().unwrap();

@@ -13,9 +13,9 @@ use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::report::{CacheReport, FinishReason};
 use alloquy_core::store::{ConversationStore, MemoryStore};
-use alloquy_core::stream::Run;
+use alloquy_core::stream::EventStream;
 use alloquy_core::tool::RESULT_DEPTH;
-use alloquy_core::turn::{PartialReplies, TurnEnd};
+use alloquy_core::turn::{PartialReplyPolicy, TurnEnd};
 use alloquy_core::{
     ChatModel, Content, Conversation, Delta, Error, ErrorKind, Manager, Message, Node, NodeId, Preface,
     Reply, ReplyStream, Request, Result, Role, Tool, ToolSpec, TurnEvent,
@@ -64,7 +64,8 @@ impl ChatModel for Clerk {
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
-        let (length, room) = (length(&request), self.room);
+        let length = length(&request);
+        let room = self.room;
         if length > room {
             let message = format!("the prompt has {length} units and the model's context {room}");
             return Err(Error::new(ErrorKind::ContextOverflow, message));
@@ -72,7 +73,7 @@ impl ChatModel for Clerk {
         let message = Self::answer(request.path.last().unwrap());
         let finish =
             if message.tool_calls().next().is_some() { FinishReason::ToolCalls } else { FinishReason::Stop };
-        Ok(Run::new(|mut emit| async move {
+        Ok(EventStream::new(|mut emit| async move {
             let text = message.text();
             for word in text.split_inclusive(' ').map(str::to_owned) {
                 emit.send(Delta::Text(word)).await;
@@ -172,7 +173,7 @@ fn a_result_that_nests_too_deep_is_an_error_that_the_model_reads() {
 }
 
 #[test]
-fn a_result_of_the_host_that_nests_too_deep_is_refused_and_leaves_nothing() {
+fn a_result_of_the_host_that_nests_too_deep_is_refused_and_not_stored() {
     block_on(async {
         let manager = over(10_000, vec![], memory());
         let conversation = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
@@ -192,7 +193,7 @@ fn a_result_of_the_host_that_nests_too_deep_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_result_that_no_context_takes_is_an_error_that_the_model_reads_and_stays_as_a_branch() {
+fn a_result_too_long_for_the_context_becomes_an_error_and_stays_as_a_branch() {
     block_on(async {
         let long = Gives::new("long", "x".repeat(5000));
         let conversation = over(2000, vec![long.clone()], memory()).create(Preface::default()).await.unwrap();
@@ -224,7 +225,7 @@ fn a_result_that_no_context_takes_is_an_error_that_the_model_reads_and_stays_as_
 }
 
 #[test]
-fn of_several_results_the_longest_become_errors_and_no_more_than_it_takes() {
+fn of_several_results_only_the_longest_become_errors() {
     block_on(async {
         let tools = || {
             vec![
@@ -249,7 +250,7 @@ fn of_several_results_the_longest_become_errors_and_no_more_than_it_takes() {
 }
 
 #[test]
-fn a_result_of_the_host_that_no_context_takes_is_an_error_that_the_model_reads() {
+fn a_result_of_the_host_too_long_for_the_context_becomes_an_error() {
     block_on(async {
         let conversation =
             over(1000, vec![], memory()).create(Preface::default().tool(spec("host"))).await.unwrap();
@@ -265,7 +266,7 @@ fn a_result_of_the_host_that_no_context_takes_is_an_error_that_the_model_reads()
 }
 
 #[test]
-fn where_results_are_not_to_blame_the_turn_fails_with_the_head_at_them() {
+fn if_shorter_results_do_not_help_the_turn_fails_with_the_head_at_them() {
     block_on(async {
         let conversation = over(40, vec![Gives::new("short", "s".repeat(33))], memory());
         let conversation = conversation.create(Preface::default()).await.unwrap();
@@ -279,7 +280,7 @@ fn where_results_are_not_to_blame_the_turn_fails_with_the_head_at_them() {
 }
 
 #[test]
-fn a_result_that_a_store_refuses_is_an_error_that_the_model_reads() {
+fn a_result_that_the_store_refuses_becomes_an_error() {
     block_on(async {
         for kind in [ErrorKind::Invalid, ErrorKind::Unsupported] {
             let store = Arc::new(FaultStore::new(MemoryStore::default()));
@@ -293,20 +294,21 @@ fn a_result_that_a_store_refuses_is_an_error_that_the_model_reads() {
             let history = conversation.history().await.unwrap();
             assert_eq!(roles(&history), WHOLE);
             let sentence = "the result of the call \"call_0\" of \"odd\", of 5 characters, cannot be stored: AppendAndMove \
-                            number 1 fails as it was told to";
+                            number 1 fails on purpose";
             assert_eq!(results(&history[2])[0].text(), sentence);
         }
     });
 }
 
 #[test]
-fn a_question_that_cannot_be_asked_leaves_nothing_however_often_it_is_tried() {
+fn a_refused_message_stores_nothing_however_often_it_is_sent() {
     block_on(async {
         let store = Arc::new(FaultStore::new(MemoryStore::default()));
         let manager = over(100, vec![], store.clone());
         let conversation = manager.create(Preface::default()).await.unwrap();
         conversation.send("Hi").finish().await.unwrap();
-        let (head, before) = (conversation.head().await.unwrap(), store.calls().len());
+        let head = conversation.head().await.unwrap();
+        let before = store.calls().len();
         let writes = |calls: &[StoreCall]| {
             let is_write = |call: &&StoreCall| {
                 matches!(call, StoreCall::Append | StoreCall::AppendAndMove | StoreCall::SetHead)
@@ -342,7 +344,7 @@ struct Trial {
 }
 
 impl Trial {
-    async fn new(policy: PartialReplies) -> Self {
+    async fn new(policy: PartialReplyPolicy) -> Self {
         let store = Arc::new(FaultStore::new(MemoryStore::default()).slow());
         let tool = Gives::new("long", "x".repeat(900));
         let manager = Manager::builder(Clerk { room: 800 }).store(store.clone()).tool(tool.clone());
@@ -374,8 +376,8 @@ impl Trial {
 
     /// Nothing acknowledged is lost, what a tool did is on the path of the head, and the next turn goes well.
     async fn check(&self, what: &str) {
-        let (tree, history) =
-            (self.conversation.tree().await.unwrap(), self.conversation.history().await.unwrap());
+        let tree = self.conversation.tree().await.unwrap();
+        let history = self.conversation.history().await.unwrap();
         for id in &self.acknowledged {
             assert!(tree.node(*id).is_ok(), "{what}: {id} is lost");
         }
@@ -416,14 +418,14 @@ fn well_formed(nodes: &[Node], what: &str) {
 }
 
 #[test]
-fn dropped_at_any_await_a_turn_loses_nothing_that_happened() {
+fn a_turn_dropped_at_any_await_loses_nothing_that_happened() {
     block_on(async {
-        for policy in [PartialReplies::Keep, PartialReplies::Discard] {
+        for policy in [PartialReplyPolicy::Keep, PartialReplyPolicy::Discard] {
             let mut drops = 0;
             loop {
                 let mut trial = Trial::new(policy).await;
                 let is_done = trial.poll(drops).await;
-                trial.manager.settle().await.unwrap();
+                trial.manager.flush().await.unwrap();
                 trial.check(&format!("dropped after {drops} polls, {policy:?}")).await;
                 if is_done {
                     break;
@@ -437,7 +439,7 @@ fn dropped_at_any_await_a_turn_loses_nothing_that_happened() {
 }
 
 #[test]
-fn whichever_call_of_the_store_fails_or_panics_a_turn_loses_nothing_that_happened() {
+fn a_turn_loses_nothing_that_happened_if_any_call_of_the_store_fails() {
     let calls = [
         StoreCall::Record,
         StoreCall::LoadPath,
@@ -446,12 +448,13 @@ fn whichever_call_of_the_store_fails_or_panics_a_turn_loses_nothing_that_happene
         StoreCall::SetHead,
         StoreCall::PutBlob,
     ];
-    let (mut failures, mut trials) = (0, 0);
+    let mut failures = 0;
+    let mut trials = 0;
     for call in calls {
         for successes in 0..5 {
             for fault in [Some(ErrorKind::Store), Some(ErrorKind::Busy), Some(ErrorKind::Invalid), None] {
                 block_on(async {
-                    let mut trial = Trial::new(PartialReplies::Keep).await;
+                    let mut trial = Trial::new(PartialReplyPolicy::Keep).await;
                     match fault {
                         Some(kind) => trial.store.fail_with(call, successes, kind),
                         None => trial.store.panic(call, successes),
@@ -462,7 +465,7 @@ fn whichever_call_of_the_store_fails_or_panics_a_turn_loses_nothing_that_happene
                     }
                     let outcome = turn.finish().await;
                     trial.store.recover();
-                    trial.manager.settle().await.unwrap();
+                    trial.manager.flush().await.unwrap();
                     trial.check(&format!("{call:?} {successes} fails {fault:?}: {outcome:?}")).await;
                     if let (Err(error), None) = (&outcome, fault) {
                         assert_eq!(error.kind(), ErrorKind::Store);

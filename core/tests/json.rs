@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use alloquy_core::manager::NewConversation;
 use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
-use alloquy_core::processor::ArgumentsDelta;
+use alloquy_core::processor::ToolCallDelta;
 use alloquy_core::store::HeadMove;
-use alloquy_core::tree::{Address, Position};
+use alloquy_core::tree::{Address, NodePath};
 use alloquy_core::{
     Content, Conversation, ConversationManager, Delta, Manager, Message, Query, Reply, Role, TurnEvent,
     TurnRequest,
@@ -22,9 +22,9 @@ fn written(value: impl serde::Serialize) -> Value {
 }
 
 #[test]
-fn an_event_is_an_object_that_says_which_it_is() {
+fn an_event_is_an_object_with_its_kind() {
     let call = ToolCall::new("call_0", "add", json!({"a": 1}));
-    let piece = ArgumentsDelta { id: "call_0".into(), name: "add".into(), text: "{\"a".into() };
+    let piece = ToolCallDelta { id: "call_0".into(), name: "add".into(), text: "{\"a".into() };
     let malformed = Malformed { raw: "call:".into(), reason: "no name".into() };
     let cases = [
         (Delta::Text("a".into()), json!({"event": "text", "text": "a"})),
@@ -55,7 +55,7 @@ fn an_event_is_an_object_that_says_which_it_is() {
 }
 
 #[test]
-fn a_turn_ends_with_what_it_came_to() {
+fn a_turn_ends_with_its_result() {
     block_on(async {
         let conversation = Conversation::new(EchoModel);
         let mut turn = conversation.send("Hello");
@@ -101,7 +101,7 @@ fn a_reply_has_its_message_and_no_times() {
 }
 
 #[test]
-fn lists_are_what_the_page_says() {
+fn lists_have_the_documented_fields() {
     block_on(async {
         let manager = Manager::new(EchoModel);
         let mut new = NewConversation::default().id("tea".parse().unwrap());
@@ -125,7 +125,7 @@ fn lists_are_what_the_page_says() {
         assert_eq!(form["ranked"], "all");
         assert_eq!(form["hits"][0]["snippet"]["highlights"], json!([[9, 14]]));
         // A page's cursor is a text that the next query takes.
-        let next: alloquy_core::query::Cursor = serde_json::from_value(form["next"].clone()).unwrap();
+        let next: alloquy_core::query::PageCursor = serde_json::from_value(form["next"].clone()).unwrap();
         assert_eq!(Some(next), found.next);
 
         let branches = written(conversation.branches().await.unwrap());
@@ -138,8 +138,8 @@ fn addresses_and_heads_are_small() {
     let address: Address = "0.1".parse().unwrap();
     assert_eq!(written(&address), "0.1");
     assert_eq!(serde_json::from_value::<Address>(json!("0.1")).unwrap(), address);
-    assert_eq!(written(Position::from_iter([0, 2])), "0.2");
-    assert!(serde_json::from_value::<Position>(json!("x")).is_err());
+    assert_eq!(written(NodePath::from_iter([0, 2])), "0.2");
+    assert!(serde_json::from_value::<NodePath>(json!("x")).is_err());
     assert_eq!(written(HeadMove::Moved), json!({"moved": true}));
     assert_eq!(written(HeadMove::Branched { head: None }), json!({"moved": false, "at": null}));
 }

@@ -5,9 +5,9 @@ use std::fmt::Debug;
 
 use alloquy_core::media::Digest;
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::query::Cursor;
+use alloquy_core::query::PageCursor;
 use alloquy_core::tool::{Toolbox, TypedTool};
-use alloquy_core::tree::{Address, Position};
+use alloquy_core::tree::{Address, NodePath};
 use alloquy_core::{
     ConversationId, Error, ErrorKind, Manager, Message, NodeId, Owner, Preface, Query, Result, Role, Tool,
     ToolSpec,
@@ -44,11 +44,11 @@ fn names(long: &str, refused: &mut Refused) {
     refused.note("a conversation", long.parse::<ConversationId>());
     refused.note("an owner", long.parse::<Owner>());
     refused.note("a node", long.parse::<NodeId>());
-    refused.note("a position", long.parse::<Position>());
+    refused.note("a position", long.parse::<NodePath>());
     refused.note("an address", long.parse::<Address>());
     refused.note("a digest", long.parse::<Digest>());
     refused.note("a role", long.parse::<Role>());
-    refused.note("a cursor", long.parse::<Cursor>());
+    refused.note("a cursor", long.parse::<PageCursor>());
     refused.note_if("a query", Query::default().text(long));
     let wrong = serde_json::from_value::<ConversationId>(long.into()).unwrap_err();
     refused.note::<()>("JSON", Err(Error::new(ErrorKind::Invalid, "it is not so").with_source(wrong)));
@@ -81,7 +81,7 @@ fn is_short(what: &str, sentence: &str) {
 }
 
 #[test]
-fn whatever_refuses_a_long_value_says_so_in_a_sentence() {
+fn every_refusal_of_a_long_value_is_short() {
     // Letters, what Rust's quotes write six characters for, and what takes four bytes.
     for long in ["x".repeat(100_000), "\u{202e}".repeat(33_334), "𝄞".repeat(25_000), "\\\"".repeat(50_000)]
     {
@@ -117,7 +117,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_tool_says_is_whole() {
+fn the_error_of_a_tool_is_not_shortened() {
     let tool = TypedTool::new("log", "", |_: Value| async {
         Err::<(), _>(Error::new(ErrorKind::Tool, "line\n".repeat(2000)))
     });

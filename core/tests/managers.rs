@@ -66,7 +66,7 @@ async fn host(manager: Arc<dyn ConversationManager>) -> Result<String> {
 }
 
 #[test]
-fn a_host_that_knows_the_trait_alone_takes_another_manager() {
+fn a_host_that_uses_the_trait_accepts_another_manager() {
     let manager = Manager::new(EchoModel);
     let careful = Arc::new(Careful { manager, opened: Mutex::default() });
     assert_eq!(block_on(host(careful.clone())).unwrap(), "Hello");

@@ -4,7 +4,7 @@
 use alloquy_core::chat_model::TextMap;
 use alloquy_core::message::ToolCall;
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::stream::Run;
+use alloquy_core::stream::EventStream;
 use alloquy_core::{
     ChatModel, Content, Delta, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result,
     Role,
@@ -55,7 +55,7 @@ impl Middleware for Hidden {
 }
 
 fn stream(deltas: Vec<Delta>, reply: Reply) -> ReplyStream {
-    Run::new(|mut emit| async move {
+    EventStream::new(|mut emit| async move {
         emit.send_all(deltas).await;
         Ok(reply)
     })
@@ -78,7 +78,7 @@ async fn all(mut stream: ReplyStream) -> (Vec<Delta>, Result<Reply>) {
 }
 
 #[test]
-fn the_node_and_the_deltas_say_the_same() {
+fn the_node_and_the_deltas_have_the_same_text() {
     let mut reply = Reply::new(Message::assistant("card 1234 is yours"));
     reply.tokens = vec![1, 2, 3];
     let model = ScriptedModel::replying([ScriptedReply::from(reply)]);
@@ -111,7 +111,7 @@ fn calls_end_a_text_and_stay_as_they_are() {
 }
 
 #[test]
-fn a_reply_that_says_more_than_it_streamed_is_refused() {
+fn a_reply_with_more_text_than_it_streamed_is_refused() {
     let reply = Reply::new(Message::assistant("never shown: 1234"));
     let (shown, reply) = block_on(all(stream(Vec::new(), reply).map_text(Hidden::default())));
     assert!(shown.is_empty());
@@ -119,7 +119,7 @@ fn a_reply_that_says_more_than_it_streamed_is_refused() {
 }
 
 #[test]
-fn a_model_that_fails_fails_all_the_same() {
+fn a_failure_of_the_model_is_passed_on() {
     let model = ScriptedModel::replying([ScriptedReply::Fails("12".into())]);
     let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
     let stream = block_on(model.reply(request)).unwrap().map_text(Hidden::default());

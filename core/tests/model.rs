@@ -98,7 +98,8 @@ impl Model {
     }
 
     async fn read(conversation: &Conversation) -> Self {
-        let (tree, head) = (conversation.tree().await.unwrap(), conversation.head().await.unwrap());
+        let tree = conversation.tree().await.unwrap();
+        let head = conversation.head().await.unwrap();
         let notes = conversation.annotations().await.unwrap();
         let entry = |node: &Node| (node.id, (node.parent, node.message.role, node.message.text()));
         let labels = tree.nodes().filter_map(|node| Some((node.id, notes.label(node)?.to_owned()))).collect();
@@ -117,7 +118,8 @@ fn answered(model: &mut Model, parent: Option<NodeId>, text: &str, reply: &alloq
 }
 
 async fn take(step: Step, number: usize, chats: [&Conversation; 2], model: &mut Model) {
-    let (conversation, other) = (chats[number % 2], chats[(number + 1) % 2]);
+    let conversation = chats[number % 2];
+    let other = chats[(number + 1) % 2];
     let text = number.to_string();
     let at = |model: &Model, place: Option<u8>| place.map_or(model.head, |place| model.pick(place));
     let ask = |place: Option<NodeId>| TurnRequest::from(text.as_str()).at(place);
@@ -175,7 +177,8 @@ async fn take(step: Step, number: usize, chats: [&Conversation; 2], model: &mut 
 }
 
 async fn dropped(conversation: &Conversation, events: u8, text: &str, model: &mut Model) {
-    let (mut turn, parent) = (conversation.send(text), model.head);
+    let mut turn = conversation.send(text);
+    let parent = model.head;
     for _ in 0..events {
         match turn.next().await {
             Some(Ok(TurnEvent::Node(node))) if node.message.role == Role::User => {
@@ -209,15 +212,14 @@ async fn change(step: Step, text: &str, conversation: &Conversation, model: &mut
         },
         Step::Prune(place) => {
             let Some(node) = model.pick(place) else { return };
-            match model.path(model.head).contains(&node) {
-                true => assert!(conversation.prune(node).await.unwrap_err().is_conflict()),
-                false => {
-                    let before = model.nodes.len();
-                    model.prune(node);
-                    assert_eq!(conversation.prune(node).await.unwrap(), before - model.nodes.len());
-                    model.labels.retain(|id, _| model.nodes.contains_key(id));
-                    model.bookmarks.retain(|_, id| model.nodes.contains_key(id));
-                }
+            if model.path(model.head).contains(&node) {
+                assert!(conversation.prune(node).await.unwrap_err().is_conflict());
+            } else {
+                let before = model.nodes.len();
+                model.prune(node);
+                assert_eq!(conversation.prune(node).await.unwrap(), before - model.nodes.len());
+                model.labels.retain(|id, _| model.nodes.contains_key(id));
+                model.bookmarks.retain(|_, id| model.nodes.contains_key(id));
             }
         }
         Step::Label(place) => {
@@ -250,16 +252,15 @@ async fn note(step: Step, text: &str, conversation: &Conversation, model: &mut M
                 }
             }
         }
-        Step::Note(is_put) => match is_put {
-            true => {
+        Step::Note(is_put) => {
+            if is_put {
                 conversation.set_metadata("title", text).await.unwrap();
                 model.metadata.insert("title".to_owned(), text.into());
-            }
-            false => {
+            } else {
                 conversation.remove_metadata("title").await.unwrap();
                 model.metadata.remove("title");
             }
-        },
+        }
         other => unreachable!("{other:?} is done elsewhere"),
     }
 }
@@ -382,7 +383,7 @@ async fn history(manager: &Manager, numbers: &mut Numbers) {
 }
 
 #[test]
-fn no_history_orphans_a_result_or_leaves_a_call_behind() {
+fn no_history_has_a_result_without_its_call_or_a_call_without_a_result() {
     let count = std::env::var("ALLOQUY_HISTORIES").map_or(5_000, |count| count.parse().unwrap());
     let manager = Manager::builder(EchoModel).tool(Fickle).build().unwrap();
     let mut numbers = Numbers(7);

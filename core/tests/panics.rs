@@ -13,8 +13,8 @@ use alloquy_core::message::ToolCall;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::CacheReport;
 use alloquy_core::store::MemoryStore;
-use alloquy_core::stream::Run;
-use alloquy_core::tool::{Approval, Timer, ToolContext, ToolSource, Toolbox, Verdict};
+use alloquy_core::stream::EventStream;
+use alloquy_core::tool::{ApprovalDecision, Timer, ToolApproval, ToolContext, ToolProvider, Toolbox};
 use alloquy_core::{
     ChatModel, Conversation, Delta, ErrorKind, Manager, Preface, Reply, ReplyStream, Request, Result, Role,
     Tool, ToolSpec, TurnEvent, TurnRequest,
@@ -71,7 +71,7 @@ impl Middleware for Faulty {
         let mut inner = next.call(request).await?;
         self.at(At::AfterAwait);
         let this = Faulty(self.0, self.1.clone());
-        Ok(Run::new(|mut emit| async move {
+        Ok(EventStream::new(|mut emit| async move {
             let mut place = At::FirstWord;
             while let Some(delta) = inner.next().await {
                 this.at(place);
@@ -130,15 +130,16 @@ fn a_middleware_that_panics_fails_its_turn() {
 }
 
 #[test]
-fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
+fn warming_and_scoring_fail_if_a_middleware_panics() {
     block_on(async {
         for is_warm in [true, false] {
             let builder = Manager::builder(ScriptedModel::new([("<assistant>", "on")]));
             let conversation = conversation(builder.middleware(Faulty(At::Begin, Bomb::armed()))).await;
             conversation.add("Hi").await.unwrap();
-            let error = match is_warm {
-                true => conversation.warm(TurnRequest::default()).await.unwrap_err(),
-                false => conversation.score(TurnRequest::default(), &["on".to_owned()]).await.unwrap_err(),
+            let error = if is_warm {
+                conversation.warm(TurnRequest::default()).await.unwrap_err()
+            } else {
+                conversation.score(TurnRequest::default(), &["on".to_owned()]).await.unwrap_err()
             };
             assert!(error.to_string().ends_with("panicked: boom 42"), "{error}");
             assert!(conversation.warm(TurnRequest::default()).await.is_ok());
@@ -147,7 +148,7 @@ fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
 }
 
 #[test]
-fn who_waits_for_an_answer_gets_the_error_and_goes_on() {
+fn asking_returns_the_error_and_the_conversation_continues() {
     for place in [At::Begin, At::AfterAwait, At::FirstWord] {
         let conversation =
             block_on(conversation(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))));
@@ -170,12 +171,13 @@ impl ChatModel for Careless {
         "careless"
     }
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
-        let (words, bomb) = (self.words, self.bomb.clone());
+        let words = self.words;
+        let bomb = self.bomb.clone();
         if words == 0 {
             bomb.tick();
         }
         let last = request.path.last().unwrap().clone();
-        Ok(Run::new(move |mut emit| async move {
+        Ok(EventStream::new(move |mut emit| async move {
             for (number, word) in last.text().split_inclusive(' ').enumerate() {
                 if number + 1 == words {
                     bomb.tick();
@@ -191,7 +193,7 @@ impl ChatModel for Careless {
 }
 
 #[test]
-fn a_model_that_panics_fails_its_turn_and_what_it_said_is_kept() {
+fn a_model_that_panics_fails_its_turn_and_its_text_so_far_is_kept() {
     block_on(async {
         for words in [0, 1] {
             let conversation = conversation(Manager::builder(Careless { words, bomb: Bomb::armed() })).await;
@@ -214,7 +216,7 @@ struct Risky {
 }
 
 impl Risky {
-    fn sound() -> Self {
+    fn audio() -> Self {
         Self { describes: Bomb::default(), begins: Bomb::default(), waits: Bomb::default() }
     }
 }
@@ -256,9 +258,9 @@ fn with_tools() -> ManagerBuilder {
 }
 
 #[test]
-fn a_tool_that_panics_gives_its_sentence_and_the_others_their_results() {
+fn a_tool_that_panics_has_an_error_as_its_result() {
     for tool in
-        [Risky { begins: Bomb::armed(), ..Risky::sound() }, Risky { waits: Bomb::armed(), ..Risky::sound() }]
+        [Risky { begins: Bomb::armed(), ..Risky::audio() }, Risky { waits: Bomb::armed(), ..Risky::audio() }]
     {
         block_on(async {
             let conversation = conversation(with_tools().tool(tool).tool(Clock)).await;
@@ -277,10 +279,10 @@ fn a_tool_that_panics_gives_its_sentence_and_the_others_their_results() {
 #[derive(Debug)]
 struct Source(Bomb);
 
-impl ToolSource for Source {
+impl ToolProvider for Source {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.0.tick();
-        vec![Arc::new(Risky::sound())]
+        vec![Arc::new(Risky::audio())]
     }
 }
 
@@ -294,11 +296,13 @@ fn a_source_or_a_description_that_panics_fails_the_turn_or_the_building() {
             (ErrorKind::Tool, "a source of tools panicked: boom 42")
         );
         for is_source in [true, false] {
-            let (source, describes) = (Bomb::default(), Bomb::default());
-            let tool = Risky { describes: describes.clone(), ..Risky::sound() };
-            let toolbox = match is_source {
-                true => Toolbox::default().source(Source(source.clone())),
-                false => Toolbox::default().tool(tool),
+            let source = Bomb::default();
+            let describes = Bomb::default();
+            let tool = Risky { describes: describes.clone(), ..Risky::audio() };
+            let toolbox = if is_source {
+                Toolbox::default().source(Source(source.clone()))
+            } else {
+                Toolbox::default().tool(tool)
             };
             let conversation = conversation(with_tools().toolbox(toolbox)).await;
             [source, describes].iter().for_each(|bomb| bomb.0.store(true, Ordering::SeqCst));
@@ -316,23 +320,23 @@ fn a_source_or_a_description_that_panics_fails_the_turn_or_the_building() {
 struct Asks(Bomb);
 
 #[async_trait::async_trait]
-impl Approval for Asks {
-    async fn approve(&self, _: &ToolCall, _: &ToolSpec, _: &ToolContext) -> Verdict {
+impl ToolApproval for Asks {
+    async fn approve(&self, _: &ToolCall, _: &ToolSpec, _: &ToolContext) -> ApprovalDecision {
         self.0.tick();
-        Verdict::Allow
+        ApprovalDecision::Allow
     }
 }
 
 #[test]
 fn an_approval_that_panics_fails_the_turn_before_anything_runs_and_completing_asks_again() {
     block_on(async {
-        let toolbox = Toolbox::default().tool(Risky::sound()).approval(Asks(Bomb::armed()));
+        let toolbox = Toolbox::default().tool(Risky::audio()).approval(Asks(Bomb::armed()));
         let calls = [ToolCall::new("a", "risky", json!({})), ToolCall::new("b", "risky", json!({}))];
         let answers: Vec<_> =
             toolbox.now().unwrap().answer(&calls, &[]).map(|result| result.text()).collect().await;
         let refused = "this call was refused: call \"a\" of \"risky\": the approval panicked: boom 42";
         assert_eq!(answers, [refused, refused]);
-        let toolbox = Toolbox::default().tool(Risky::sound()).approval(Asks(Bomb::armed()));
+        let toolbox = Toolbox::default().tool(Risky::audio()).approval(Asks(Bomb::armed()));
         let conversation = conversation(with_tools().toolbox(toolbox)).await;
         let error = conversation.send("one two three").finish().await.unwrap_err();
         let sentence = "call \"call_0\" of \"risky\": the approval panicked: boom 42";
@@ -385,7 +389,7 @@ fn a_timer_that_panics_ends_the_call() {
 }
 
 #[test]
-fn a_store_that_panics_fails_whatever_was_asked_of_it_and_goes_on() {
+fn a_store_that_panics_fails_the_call_and_stays_usable() {
     let calls = [
         StoreCall::Create,
         StoreCall::Record,
@@ -442,7 +446,7 @@ fn a_store_that_panics_while_a_dropped_reply_is_kept_does_not_unwind() {
         while !matches!(turn.next().await, Some(Ok(TurnEvent::Delta(_)))) {}
         store.panic(StoreCall::AppendAndMove, 0);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(turn))).is_ok());
-        let error = manager.settle().await.unwrap_err();
+        let error = manager.flush().await.unwrap_err();
         assert!(format!("{error:#}").contains("the store panicked"), "{error:#}");
         assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
     });

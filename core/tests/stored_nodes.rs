@@ -3,9 +3,7 @@
 
 use alloquy_core::media::Digest;
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::report::{
-    CacheReport, CutHistory, Degradation, FinishReason, MissReason, ReplyFacts, Usage,
-};
+use alloquy_core::report::{CacheReport, CutHistory, FinishReason, MissReason, ReplyFacts, Usage, Warning};
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{Manager, Message, Node, Preface, ReplyStream, Request, Result, Role, TurnRequest};
 use alloquy_testing::EchoModel;
@@ -44,9 +42,9 @@ fn cut(value: Value) -> CutHistory {
 /// Each fact of version 0.1, as it was written, and what it is now.
 fn lines_of_0_1() -> Vec<(Value, Node)> {
     let mut usage = Usage::new(12, 5);
-    (usage.reused, usage.thinking, usage.remaining) = (4, 1, Some(40));
+    (usage.cached, usage.thinking, usage.remaining) = (4, 1, Some(40));
     let mut cache = CacheReport::new(12, 4);
-    (cache.first_difference, cache.miss) = (Some(4), Some(MissReason::NotHeld));
+    (cache.first_difference, cache.miss) = (Some(4), Some(MissReason::Evicted));
     let digest = Digest::of(b"template");
     let policy = json!({"policy": digest, "dropped": 4, "tokens": 200,
         "summary": {"text": "They spoke of water.", "left_out": 1, "cut": true}});
@@ -79,7 +77,7 @@ fn lines_of_0_1() -> Vec<(Value, Node)> {
             json!({"degradations": [{"left_out": {"what": "tools"}}, "broken_text"]}),
             reply(|facts| {
                 let what = "tools".to_owned();
-                facts.warnings = vec![Degradation::LeftOut { what }, Degradation::BrokenText];
+                facts.warnings = vec![Warning::LeftOut { what }, Warning::BrokenText];
             }),
         ),
         (json!({"history_cut": policy}), reply(|facts| facts.history_cut = Some(cut(policy.clone())))),
@@ -106,7 +104,7 @@ fn every_fact_of_version_0_1_is_read() {
 }
 
 #[test]
-fn facts_stay_in_the_metadata_of_what_no_model_said() {
+fn facts_stay_in_the_metadata_of_messages_that_no_model_generated() {
     let facts = json!({"model": "tiny", "usage": {"prompt": 1, "generated": 1}, "finish": "stop"});
     for role in ["user", "system", "tool"] {
         let node = read(&line(role, &facts));
@@ -121,7 +119,7 @@ fn facts_stay_in_the_metadata_of_what_no_model_said() {
 }
 
 #[test]
-fn a_node_of_version_0_1_is_the_node_that_it_is_written_as_now() {
+fn a_node_of_version_0_1_is_read_again_as_it_was_written() {
     let (line, node) = lines_of_0_1().remove(1);
     let mut tree = alloquy_core::tree::Tree::from_nodes([read(&line)]).unwrap();
     tree.insert(node).unwrap();
@@ -129,10 +127,10 @@ fn a_node_of_version_0_1_is_the_node_that_it_is_written_as_now() {
 }
 
 #[test]
-fn what_a_reply_keeps_is_written_by_name() {
+fn the_facts_of_a_reply_are_written_by_name() {
     let mut node = reply(|facts| {
         facts.finish = Some(FinishReason::Stop);
-        facts.warnings = vec![Degradation::BrokenText];
+        facts.warnings = vec![Warning::BrokenText];
         facts.facts = object(json!({"alloquy.redaction": 2}));
     });
     node.label = Some("first".to_owned());
@@ -168,7 +166,7 @@ impl Middleware for Counting {
 }
 
 #[test]
-fn what_middleware_leaves_on_a_reply_is_a_fact_of_its_node() {
+fn facts_that_middleware_adds_are_stored_with_the_node() {
     pollster::block_on(async {
         let manager = Manager::builder(EchoModel).middleware(Counting).build().unwrap();
         let conversation = manager.create(Preface::default()).await.unwrap();
@@ -191,7 +189,7 @@ fn value() -> impl Strategy<Value = Value> {
         Just(json!({"policy": Digest::of(b"policy"), "dropped": 2, "tokens": 70})),
         (any::<u32>(), any::<u32>()).prop_map(|(prompt, reply)| json!({"prompt": prompt, "reply": reply})),
         (any::<u32>(), any::<u32>())
-            .prop_map(|(prompt, reused)| json!({"prompt": prompt, "reused": reused, "forwarded": 1})),
+            .prop_map(|(prompt, cached)| json!({"prompt": prompt, "reused": cached, "forwarded": 1})),
     ]
 }
 

@@ -48,7 +48,7 @@ fn cancelled() -> Reply {
 }
 
 #[test]
-fn cancelling_wakes_whoever_waits_on_any_thread() {
+fn cancelling_wakes_waiting_tasks_on_any_thread() {
     let model = Waiting::default();
     let group = TaskGroup::new();
     let threads: Vec<_> = (0..8)
@@ -75,12 +75,16 @@ fn cancelling_wakes_whoever_waits_on_any_thread() {
     group.cancel();
     block_on(group.ended());
     for thread in threads {
-        assert_eq!(thread.join().unwrap(), (TurnEnd::Stopped, "Hm.".to_owned(), 2), "what was said is kept");
+        assert_eq!(
+            thread.join().unwrap(),
+            (TurnEnd::Cancelled, "Hm.".to_owned(), 2),
+            "what was said is kept"
+        );
     }
 }
 
 #[test]
-fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
+fn a_task_is_cancelled_alone_and_ends_when_it_is_dropped() {
     let manager = Manager::new(Waiting::default());
     let group = TaskGroup::new();
     block_on(async {
@@ -88,8 +92,8 @@ fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
         let turns = ["one?", "two?", "three?"]
             .map(|question| conversation.send(TurnRequest::from(question).group(&group)));
         let [one, two, three] = turns;
-        one.stop();
-        assert_eq!(one.finish().await.unwrap().end, TurnEnd::Stopped);
+        one.cancel();
+        assert_eq!(one.finish().await.unwrap().end, TurnEnd::Cancelled);
         assert!(!two.stop_signal().is_stopped() && !group.is_cancelled());
         assert_eq!(group.running(), 2);
         drop(two);
@@ -98,7 +102,7 @@ fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
             group.cancel();
             group.ended().await;
         });
-        assert_eq!(ended.unwrap().end, TurnEnd::Stopped);
+        assert_eq!(ended.unwrap().end, TurnEnd::Cancelled);
         assert_eq!(group.running(), 0);
     });
 }
@@ -119,7 +123,7 @@ fn a_group_that_was_cancelled_stays_so() {
 }
 
 #[test]
-fn conversations_in_memory_and_bare_replies_take_part() {
+fn conversations_in_memory_and_bare_replies_can_be_in_a_group() {
     let model: Arc<dyn ChatModel> = Arc::new(ScriptedModel::new([("<assistant>", "A long answer.")]));
     let group = TaskGroup::new();
     let conversation = Conversation::new(Arc::clone(&model));
@@ -140,7 +144,7 @@ fn conversations_in_memory_and_bare_replies_take_part() {
 }
 
 #[test]
-fn several_wait_for_the_same_end() {
+fn several_tasks_can_await_the_end() {
     let group = TaskGroup::new();
     let task = group.begin();
     let waiting: Vec<_> = (0..4)

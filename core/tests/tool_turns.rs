@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::report::FinishReason;
-use alloquy_core::tool::{Approval, ToolContext, Toolbox, Verdict};
+use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox};
 use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
     Content, Conversation, Error, ErrorKind, Manager, Message, Node, Preface, Result, Role, Tool, ToolSpec,
@@ -97,11 +97,11 @@ impl Tool for Wait {
 struct NothingIsDeleted;
 
 #[async_trait::async_trait]
-impl Approval for NothingIsDeleted {
-    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> Verdict {
+impl ToolApproval for NothingIsDeleted {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> ApprovalDecision {
         match call.name.as_str() {
-            "delete" => Verdict::Refuse("the person who was asked did refuse".to_owned()),
-            _ => Verdict::Allow,
+            "delete" => ApprovalDecision::Refuse("the person who was asked did refuse".to_owned()),
+            _ => ApprovalDecision::Allow,
         }
     }
 }
@@ -165,13 +165,13 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
         let manager = Manager::builder(model);
         let conversation = conversation(manager.tool(Weather).tool_rounds(2)).await;
         let reply = conversation.send("go").finish().await.unwrap();
-        assert_eq!((reply.end, reply.model_calls), (TurnEnd::ToolRounds, 3));
+        assert_eq!((reply.end, reply.model_calls), (TurnEnd::ToolLimit, 3));
         assert_eq!(reply.pending, reply.message().tool_calls().cloned().collect::<Vec<_>>());
         assert_eq!(conversation.head().await.unwrap(), Some(reply.node));
         let history = conversation.history().await.unwrap();
         assert_eq!(reply.nodes, history[1..], "the question was there, the rest is the turn's");
         let more = conversation.complete(TurnRequest::default()).finish().await.unwrap();
-        assert_eq!((more.end, more.model_calls, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
+        assert_eq!((more.end, more.model_calls, more.answers()), (TurnEnd::ToolLimit, 3, Some(reply.node)));
         assert_eq!(more.nodes, conversation.history().await.unwrap()[history.len()..]);
         let roles: Vec<_> =
             conversation.history().await.unwrap().iter().map(|node| node.message.role).collect();
@@ -181,7 +181,7 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
 }
 
 #[test]
-fn what_only_the_host_can_answer_waits_for_its_result() {
+fn a_call_for_the_host_waits_for_its_result() {
     block_on(async {
         let conversation = conversation(builder()).await;
         let reply = conversation.send("Mixed").finish().await.unwrap();
@@ -201,7 +201,7 @@ fn what_only_the_host_can_answer_waits_for_its_result() {
 }
 
 #[test]
-fn a_call_that_is_talked_past_gets_a_result_that_says_so() {
+fn a_call_without_a_result_gets_an_error_when_the_conversation_continues() {
     block_on(async {
         let conversation = conversation(builder()).await;
         conversation.send("Mixed").finish().await.unwrap();
@@ -217,9 +217,9 @@ fn stopping_while_tools_run_gives_every_call_a_result() {
         let conversation = conversation(builder().tool(wait.clone())).await;
         let mut turn = conversation.send("Wait");
         first_result(&mut turn).await;
-        turn.stop();
+        turn.cancel();
         let reply = turn.finish().await.unwrap();
-        assert_eq!((reply.end, reply.reply.finish), (TurnEnd::Stopped, FinishReason::ToolCalls));
+        assert_eq!((reply.end, reply.reply.finish), (TurnEnd::Cancelled, FinishReason::ToolCalls));
         assert!(reply.pending.is_empty());
         assert_eq!(wait.0.load(Ordering::SeqCst), 0, "no call is alive");
         let history = conversation.history().await.unwrap();
@@ -274,7 +274,7 @@ fn message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn whatever_is_added_leaves_no_orphans(batches in prop::collection::vec(prop::collection::vec(message(), 1..4), 1..8)) {
+    fn added_messages_leave_no_result_without_its_call(batches in prop::collection::vec(prop::collection::vec(message(), 1..4), 1..8)) {
         block_on(async {
             let conversation = conversation(builder()).await;
             for batch in batches {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::tool::{Approval, ToolContext, ToolSource, Toolbox, TypedTool, Verdict};
+use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, ToolProvider, Toolbox, TypedTool};
 use alloquy_core::{Error, ErrorKind, Result, Tool, ToolSpec};
 use alloquy_testing::laws;
 use futures::StreamExt;
@@ -54,7 +54,7 @@ fn every_call_is_answered_in_order() {
 }
 
 #[test]
-fn a_name_is_taken_once_and_never_empty() {
+fn tool_names_are_unique_and_not_empty() {
     for name in ["divide", ""] {
         let toolbox = Toolbox::default().tool(Divide("divide")).tool(Divide(name));
         let error = toolbox.now().unwrap_err();
@@ -120,7 +120,7 @@ fn calls_run_at_once_up_to_the_limit() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_ended_and_says_so() {
+fn a_call_that_takes_too_long_has_an_error_as_its_result() {
     let never = Crowd::of(usize::MAX);
     let immediately = |_: Duration| async {};
     let toolbox = Toolbox::default().tool(never).tool(Divide("divide"));
@@ -135,13 +135,13 @@ fn a_call_that_takes_too_long_is_ended_and_says_so() {
 struct Careful(std::sync::Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
-impl Approval for Careful {
-    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, _: &ToolContext) -> Verdict {
+impl ToolApproval for Careful {
+    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, _: &ToolContext) -> ApprovalDecision {
         assert_eq!(call.name, tool.name);
         self.0.lock().unwrap().push(call.id.clone());
         match call.arguments["b"].as_i64() {
-            Some(0..=2) => Verdict::Allow,
-            _ => Verdict::Refuse("2 is enough".to_owned()),
+            Some(0..=2) => ApprovalDecision::Allow,
+            _ => ApprovalDecision::Refuse("2 is enough".to_owned()),
         }
     }
 }
@@ -165,14 +165,14 @@ fn refused_calls_do_not_run_and_the_model_reads_why() {
 #[derive(Debug, Default)]
 struct Server(std::sync::Mutex<Vec<&'static str>>);
 
-impl ToolSource for Server {
+impl ToolProvider for Server {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.0.lock().unwrap().iter().map(|name| Arc::new(Divide(name)) as Arc<dyn Tool>).collect()
     }
 }
 
 #[test]
-fn a_sources_tools_come_and_go_and_what_was_taken_stays() {
+fn a_turn_keeps_the_tools_of_a_source_that_changes() {
     let server = Arc::new(Server::default());
     let toolbox = Toolbox::default().source(Arc::clone(&server));
     let before = toolbox.now().unwrap();
@@ -223,7 +223,7 @@ fn a_typed_tool_obeys_the_laws() {
 }
 
 #[test]
-fn a_schema_is_that_of_the_type_without_references() {
+fn the_schema_of_a_type_has_no_references() {
     let tool = TypedTool::new("book", "Books a trip", |_: Trip| async { Ok("booked") });
     let schema = tool.spec().parameters;
     assert!(!schema.to_string().contains("$ref"));
@@ -231,7 +231,7 @@ fn a_schema_is_that_of_the_type_without_references() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_say_where() {
+fn arguments_that_do_not_fit_are_an_error_with_the_place() {
     let tool = TypedTool::new("book", "Books a trip", |_: Trip| async { Ok("booked") });
     let place = json!({"city": "Oslo", "latitude": 59.9});
     let bad = [

@@ -17,7 +17,8 @@ fn nodes(shape: &[Option<usize>]) -> Vec<Node> {
 
 /// A shuffle that keeps parents before children.
 fn shuffled(nodes: &[Node], mut seed: u64) -> Vec<Node> {
-    let (mut waiting, mut placed) = (nodes.to_vec(), Vec::new());
+    let mut waiting = nodes.to_vec();
+    let mut placed = Vec::new();
     while !waiting.is_empty() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let ready =
@@ -104,7 +105,7 @@ fn a_hundred_thousand_nodes_deep_is_no_limit() {
 }
 
 #[test]
-fn an_address_has_one_spelling() {
+fn an_address_has_one_notation() {
     for wrong in ["-1", " 0", "+0", "00", "0.", ".0", "0..1", "a", "0.1.99999999999999999999"] {
         let error = wrong.parse::<Address>().unwrap_err();
         assert!(error.to_string().contains(&format!("{wrong:?}")), "{error}");

@@ -9,7 +9,7 @@ use alloquy_core::chat_model::{Models, Origin};
 use alloquy_core::message::ToolCall;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::store::MemoryStore;
-use alloquy_core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
+use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox, TypedTool};
 use alloquy_core::turn::TurnData;
 use alloquy_core::{
     ChatModel, Conversation, ErrorKind, Manager, Owner, Preface, ReplyStream, Request, Result, Tool,
@@ -90,13 +90,13 @@ impl Tool for Witness {
 
 /// Refuses the calls of one user.
 #[async_trait::async_trait]
-impl Approval for Witness {
-    async fn approve(&self, _: &ToolCall, _: &ToolSpec, context: &ToolContext) -> Verdict {
+impl ToolApproval for Witness {
+    async fn approve(&self, _: &ToolCall, _: &ToolSpec, context: &ToolContext) -> ApprovalDecision {
         self.note(context.origin.as_ref());
         if context.turn_data.get::<User>().is_some_and(|user| user.0 == "bob") {
-            Verdict::Refuse("not bob".to_owned())
+            ApprovalDecision::Refuse("not bob".to_owned())
         } else {
-            Verdict::Allow
+            ApprovalDecision::Allow
         }
     }
 }
@@ -112,7 +112,7 @@ fn asked_by(user: &'static str) -> TurnRequest {
 }
 
 #[test]
-fn middleware_tools_and_approvals_know_whose_request_it_is() {
+fn middleware_tools_and_approvals_know_the_conversation() {
     block_on(async {
         let witness = Witness::default();
         let toolbox =
@@ -144,7 +144,7 @@ fn middleware_tools_and_approvals_know_whose_request_it_is() {
 }
 
 #[test]
-fn an_approval_decides_by_who_asks() {
+fn an_approval_can_decide_by_user() {
     block_on(async {
         let witness = Witness::default();
         let toolbox = Toolbox::default().tool(witness.clone()).approval(Arc::new(witness));
@@ -229,7 +229,7 @@ fn models() -> Models {
 }
 
 #[test]
-fn a_turn_names_its_model_and_its_reply_says_which_it_was() {
+fn a_turn_sets_its_model_and_its_reply_names_it() {
     block_on(async {
         let conversation = Conversation::new(models());
         assert_eq!(conversation.send("Hello").await.unwrap().text(), "Hi.");
@@ -243,7 +243,7 @@ fn a_turn_names_its_model_and_its_reply_says_which_it_was() {
 }
 
 #[test]
-fn a_dropped_turn_of_a_named_model_says_which_it_was() {
+fn a_dropped_turn_names_its_model() {
     block_on(async {
         let hangs = ScriptedModel::replying([ScriptedReply::Hangs("Good".to_owned())]);
         let models = Models::new("small", ScriptedModel::new(SCRIPT)).unwrap().with("large", hangs).unwrap();
@@ -278,7 +278,7 @@ fn an_unknown_model_is_refused_and_nothing_is_stored() {
 }
 
 #[test]
-fn models_refuse_names_that_are_empty_or_taken() {
+fn models_refuse_names_that_are_empty_or_used_twice() {
     let model = || ScriptedModel::new(SCRIPT);
     assert_eq!(Models::new("", model()).unwrap_err().kind(), ErrorKind::Invalid);
     let taken = models().with("small", model()).unwrap_err();

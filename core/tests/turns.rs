@@ -40,7 +40,8 @@ async fn conversation() -> Conversation {
 
 /// The tree as lines of `address role text`, with a star at the head.
 async fn drawn(conversation: &Conversation) -> String {
-    let (tree, head) = (conversation.tree().await.unwrap(), conversation.head().await.unwrap());
+    let tree = conversation.tree().await.unwrap();
+    let head = conversation.head().await.unwrap();
     let line = |(depth, node): (usize, &alloquy_core::Node)| {
         let mark = if head == Some(node.id) { " *" } else { "" };
         let address = tree.position(Some(node.id)).unwrap();
@@ -129,7 +130,7 @@ fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
 }
 
 #[test]
-fn a_stopped_turn_keeps_what_was_said() {
+fn a_stopped_turn_keeps_its_text_so_far() {
     block_on(async {
         let manager = Manager::new(EchoModel);
         let conversation = manager.create(Preface::default()).await.unwrap();
@@ -138,7 +139,7 @@ fn a_stopped_turn_keeps_what_was_said() {
         while let Some(event) = turn.next().await {
             deltas += usize::from(matches!(event, Ok(TurnEvent::Delta(_))));
             if deltas == 1 {
-                turn.stop();
+                turn.cancel();
             }
         }
         let reply = turn.finish().await.unwrap();
@@ -150,11 +151,11 @@ fn a_stopped_turn_keeps_what_was_said() {
 }
 
 #[test]
-fn a_turn_that_is_stopped_before_its_first_word_keeps_the_question_alone() {
+fn a_turn_stopped_before_its_first_word_keeps_the_user_message() {
     block_on(async {
         let conversation = conversation().await;
         let turn = conversation.send("Hi");
-        turn.stop();
+        turn.cancel();
         assert!(turn.finish().await.unwrap_err().is_cancelled());
         assert_eq!((conversation.tree().await.unwrap().len(), conversation.head().await.unwrap()), (1, None));
         assert_eq!(conversation.send("Hi").finish().await.unwrap().text(), "Hello!");
@@ -162,11 +163,12 @@ fn a_turn_that_is_stopped_before_its_first_word_keeps_the_question_alone() {
 }
 
 #[test]
-fn of_two_turns_from_one_place_one_moves_the_head_and_the_other_is_a_branch() {
+fn one_of_two_turns_from_one_node_moves_the_head_and_the_other_is_a_branch() {
     block_on(async {
         let conversation = conversation().await;
         conversation.send("Hi").finish().await.unwrap();
-        let (mut left, mut right) = (conversation.send("And now?"), conversation.send("Hello there"));
+        let mut left = conversation.send("And now?");
+        let mut right = conversation.send("Hello there");
         // Both have read the head and stored their question when the first event arrives.
         assert!(left.next().await.is_some() && right.next().await.is_some());
         let heads = [left.finish().await.unwrap().head, right.finish().await.unwrap().head];
@@ -180,7 +182,8 @@ fn of_two_turns_from_one_place_one_moves_the_head_and_the_other_is_a_branch() {
 fn a_thousand_dropped_turns_never_break_the_next_one() {
     block_on(async {
         let conversation = conversation().await;
-        let (mut seed, mut kept) = (1_u64, 0);
+        let mut seed = 1_u64;
+        let mut kept = 0;
         for _ in 0..1000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let question = if seed >> 63 == 0 { "Hi" } else { "And now?" };
@@ -191,7 +194,7 @@ fn a_thousand_dropped_turns_never_break_the_next_one() {
                 }
             }
             drop(turn);
-            if seed % 10 == 0 {
+            if seed.is_multiple_of(10) {
                 let reply = conversation.send("Hi").finish().await.unwrap();
                 assert_eq!(reply.text(), "Hello!");
                 assert_eq!(conversation.history().await.unwrap().last().unwrap().id, reply.node);
@@ -248,7 +251,7 @@ fn creating_never_overwrites_and_opening_never_creates() {
 }
 
 #[test]
-fn a_fork_has_the_path_and_goes_its_own_way() {
+fn a_fork_has_the_path_and_is_independent() {
     block_on(async {
         let conversation = conversation().await;
         conversation.send("Hi").finish().await.unwrap();
@@ -260,12 +263,12 @@ fn a_fork_has_the_path_and_goes_its_own_way() {
 }
 
 #[test]
-fn there_must_be_something_to_answer() {
+fn a_turn_without_a_message_to_answer_is_refused() {
     block_on(async {
         let conversation = conversation().await;
         let error = conversation.complete(TurnRequest::default()).finish().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert_eq!(conversation.undo().await.unwrap_err().to_string(), "there is no question to take back");
+        assert_eq!(conversation.undo().await.unwrap_err().to_string(), "there is no user message to undo");
     });
 }
 
@@ -296,7 +299,7 @@ impl Middleware for Shown {
 }
 
 #[test]
-fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
+fn a_model_is_given_the_stored_bytes_of_media() {
     block_on(async {
         let (store, shown): (Arc<dyn ConversationStore>, _) =
             (Arc::new(MemoryStore::default()), Shown::default());
@@ -316,7 +319,7 @@ fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
 }
 
 #[test]
-fn a_manager_says_what_it_has_too_much() {
+fn two_tools_of_one_name_are_refused() {
     let error = Manager::builder(EchoModel).tool(Clock).tool(Clock).build().unwrap_err();
     assert_eq!(error.to_string(), r#"tool name "clock" is empty or taken"#);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use alloquy_core::grammar::Grammar;
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::output::{Guidance, ToolChoice};
+use alloquy_core::output::{OutputConstraints, ToolChoice};
 use alloquy_core::report::FinishReason;
 use alloquy_core::{ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result, TurnRequest};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
@@ -22,34 +22,36 @@ struct Person {
     friends: Vec<Person>,
 }
 
-/// Keeps the guidance of each request.
+/// Keeps the output constraints of each request.
 #[derive(Clone, Debug, Default)]
-struct Guidances(Arc<Mutex<Vec<Guidance>>>);
+struct SeenConstraints(Arc<Mutex<Vec<OutputConstraints>>>);
 
 #[async_trait::async_trait]
-impl Middleware for Guidances {
+impl Middleware for SeenConstraints {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        self.0.lock().unwrap().push(request.guidance.clone());
+        self.0.lock().unwrap().push(request.output.clone());
         next.call(request).await
     }
 }
 
 #[test]
-fn an_answer_is_a_value_and_the_request_had_its_schema() {
+fn a_reply_is_a_value_and_the_request_has_its_schema() {
     block_on(async {
         let text = r#"{"name": "Ann", "age": null, "friends": [{"name": "Bob", "age": 7, "friends": []}]}"#;
-        let guidances = Guidances::default();
+        let constraints = SeenConstraints::default();
         let model = ScriptedModel::replying([ScriptedReply::text(text)]);
-        let manager = Manager::builder(model).middleware(guidances.clone()).build().unwrap();
+        let manager = Manager::builder(model).middleware(constraints.clone()).build().unwrap();
         let conversation = manager.create(Preface::default()).await.unwrap();
-        let asked = Guidance::default().tool_choice(ToolChoice::None).grammar(Grammar::choice(["no"]));
+        let asked =
+            OutputConstraints::default().tool_choice(ToolChoice::None).grammar(Grammar::choice(["no"]));
         let (person, reply) =
-            conversation.send_as::<Person>(TurnRequest::from("Who?").guidance(asked)).await.unwrap();
+            conversation.send_as::<Person>(TurnRequest::from("Who?").output(asked)).await.unwrap();
         let bob = Person { name: "Bob".to_owned(), age: Some(7), friends: Vec::new() };
         assert_eq!(person, Person { name: "Ann".to_owned(), age: None, friends: vec![bob] });
         assert_eq!(reply.text(), text);
-        let expected = Guidance::default().tool_choice(ToolChoice::None).grammar(Grammar::of::<Person>());
-        assert_eq!(*guidances.0.lock().unwrap(), [expected]);
+        let expected =
+            OutputConstraints::default().tool_choice(ToolChoice::None).grammar(Grammar::of::<Person>());
+        assert_eq!(*constraints.0.lock().unwrap(), [expected]);
     });
 }
 
@@ -64,7 +66,7 @@ fn a_schema_has_the_docs_of_fields_and_no_names_of_rust() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_says_what_it_is_and_how_it_ended() {
+fn a_reply_that_does_not_fit_is_an_error_with_its_text_and_its_end() {
     block_on(async {
         let mut cut = Reply::new(Message::assistant(r#"{"name": "An"#));
         cut.finish = FinishReason::Length;

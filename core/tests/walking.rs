@@ -60,7 +60,7 @@ fn ids_and_positions_lead_to_the_same_nodes() {
 }
 
 #[test]
-fn answers_to_one_node_stand_side_by_side_however_many_are_asked_for_at_once() {
+fn concurrent_replies_to_one_node_are_siblings() {
     block_on(async {
         let conversation = conversation().await;
         let question = conversation.add("One").await.unwrap();
@@ -81,7 +81,7 @@ fn answers_to_one_node_stand_side_by_side_however_many_are_asked_for_at_once() {
 }
 
 #[test]
-fn adding_beside_a_moved_head_keeps_the_message_and_says_so() {
+fn adding_after_a_move_of_the_head_keeps_the_message_as_a_branch() {
     block_on(async {
         let conversation = conversation().await;
         let results = join_all(["a", "b"].map(|text| conversation.add(text))).await;
@@ -141,7 +141,7 @@ fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
 }
 
 #[test]
-fn what_a_prompt_has_made_says_so() {
+fn messages_of_a_prompt_have_its_name() {
     block_on(async {
         let conversation = conversation().await;
         let made = TurnRequest::from(vec![Message::system("Be kind."), Message::user("I am Ann.")])
@@ -167,7 +167,7 @@ fn what_a_prompt_has_made_says_so() {
 }
 
 #[test]
-fn every_node_is_listed_in_the_order_it_was_made() {
+fn nodes_are_listed_in_the_order_of_creation() {
     block_on(async {
         let conversation = conversation().await;
         let first = conversation.send("One").finish().await.unwrap();
@@ -180,7 +180,7 @@ fn every_node_is_listed_in_the_order_it_was_made() {
 }
 
 #[test]
-fn writers_of_notes_do_not_undo_each_other() {
+fn concurrent_writers_of_notes_keep_each_others_notes() {
     block_on(async {
         let conversation = conversation().await;
         let node = conversation.add("One").await.unwrap().node;
@@ -202,7 +202,7 @@ fn writers_of_notes_do_not_undo_each_other() {
 }
 
 #[test]
-fn branches_know_where_they_begin_and_what_they_are_called() {
+fn branches_have_a_beginning_and_a_label() {
     block_on(async {
         let conversation = conversation().await;
         let first = conversation.send("One").finish().await.unwrap();
@@ -284,7 +284,7 @@ fn turn_data_reaches_middleware_and_tools_and_is_not_stored() {
 }
 
 #[test]
-fn a_system_prompt_holds_for_one_turn_and_the_reply_remembers_it() {
+fn a_system_prompt_is_for_one_turn_and_stored_with_the_reply() {
     block_on(async {
         let witness = Witness::default();
         let manager = Manager::builder(EchoModel).middleware(witness.clone()).build().unwrap();
@@ -308,7 +308,7 @@ fn a_system_prompt_holds_for_one_turn_and_the_reply_remembers_it() {
 }
 
 #[test]
-fn a_conversation_a_hundred_thousand_deep_is_one_like_others() {
+fn a_conversation_a_hundred_thousand_deep_works_like_others() {
     block_on(async {
         let conversation = conversation().await;
         let deep = 100_000;

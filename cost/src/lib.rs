@@ -1,20 +1,20 @@
-//! What replies took and what they cost: prices as data, sums to the last digit.
+//! Computes the tokens and the cost of replies. Prices are data, and sums are exact.
 //!
-//! Each reply's node has the model's name and how many tokens the reply took ([`ReplyFacts`](alloquy_core::report::ReplyFacts)).
-//! A [`PriceTable`] has prices of models, for a million tokens and from a day on. [`Spending::of`] joins the two, for any nodes:
-//! one reply, the replies of a turn, a branch, a whole tree.
+//! The node of a reply has the name of its model and its count of tokens ([`ReplyFacts`](alloquy_core::report::ReplyFacts)).
+//! A [`PriceTable`] has prices of models for a million tokens, each valid from a date. [`Cost::of`] multiplies the two for any
+//! nodes: one reply, the replies of a turn, a branch, a whole tree.
 //!
-//! What a host shows below each answer is the cost of that turn and the sum of the conversation:
+//! This program computes the cost of each turn and the sum of the conversation:
 //!
 //! ```
 //! use alloquy_core::report::Usage;
 //! use alloquy_core::{Conversation, Message, Reply};
-//! use alloquy_cost::{Decimal, Price, PriceTable, Spending};
+//! use alloquy_cost::{Decimal, ModelPrice, PriceTable, Cost};
 //! use alloquy_testing::{ScriptedModel, ScriptedReply};
 //!
 //! # pollster::block_on(async {
 //! // 2 a million tokens of a prompt, 10 a million tokens of a reply.
-//! let price = Price::new(["big*"], Decimal::from(2), Decimal::from(10));
+//! let price = ModelPrice::new(["big*"], Decimal::from(2), Decimal::from(10));
 //! let prices = PriceTable::new("EUR", [price])?;
 //!
 //! let mut reply = Reply::new(Message::assistant("Hello!"));
@@ -22,43 +22,49 @@
 //! let replies = [reply.clone(), reply].map(ScriptedReply::from);
 //! let conversation = Conversation::new(ScriptedModel::replying(replies).named("big-2"));
 //!
-//! let mut sum = Spending::zero(&prices);
+//! let mut sum = Cost::zero(&prices);
 //! for question in ["Hi", "And you?"] {
 //!     let turn = conversation.send(question).await?;
-//!     let spent = Spending::of(&turn.nodes, &prices);
+//!     let spent = Cost::of(&turn.nodes, &prices);
 //!     assert_eq!(spent.total().map(|cost| cost.to_string()).as_deref(), Some("0.0025"));
 //!     sum.add(&spent)?;
 //! }
 //!
-//! // The same, of a conversation that is opened again: every branch of its tree.
+//! // The sum of every branch of the tree is the same. It needs nothing but the stored nodes.
 //! let tree = conversation.tree().await?;
-//! assert_eq!(Spending::of(tree.nodes(), &prices), sum);
+//! assert_eq!(Cost::of(tree.nodes(), &prices), sum);
 //! # Ok::<(), alloquy_core::Error>(())
 //! # })?;
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 //!
-//! [`TurnReply::nodes`](alloquy_core::TurnReply::nodes) has all replies of a turn: one that runs tools calls the model more than
-//! once, and each call costs. Of one branch, [`Conversation::path`](alloquy_core::Conversation::path) has the nodes.
+//! [`TurnReply::nodes`](alloquy_core::TurnReply::nodes) has all replies of a turn: a turn that runs tools calls the model several
+//! times, and each call costs. [`Conversation::path`](alloquy_core::Conversation::path) has the nodes of one branch.
 //!
 //! # Exact, or unknown
 //!
-//! Prices and sums are decimals ([`Decimal`]), never floats. What is not known is not zero: [`Spending::total`] is `None` as soon
-//! as the price of one model is not in the table ([`Spending::unpriced`]) or one reply does not report its tokens
-//! ([`Spending::uncounted`], such as replies that were dropped). [`Spending::known`] is the sum of the rest.
+//! Prices and sums are decimals ([`Decimal`]), never floats. An unknown cost is not zero: [`Cost::total`] is `None` if a model
+//! has no price in the table ([`Cost::unpriced`]) or a reply has no count of its tokens ([`Cost::uncounted`]), as a dropped
+//! reply has none. [`Cost::known`] is the sum of the other replies.
 //!
 //! # Prices
 //!
-//! A table is a value of any format that serde reads; [`PriceTable::from_json`] reads JSON. A `*` at the end of a model's name
-//! stands for any end. Of the prices that hold on the day of a reply, the one with the longest name that fits counts; of
-//! several, the last. [`PriceTable::example`] has list prices of a few models: whoever bills keeps a table of their own.
+//! A table is deserialized from any format that serde supports; [`PriceTable::from_json`] reads JSON. A model's name may end in
+//! `*`, which matches any end. Several prices may match the model and the date of a reply. The one with the longest name
+//! counts, and of these the one with the latest date. [`PriceTable::example`] has list prices of a few models; a program that
+//! bills needs a table of its own.
 //!
-//! Tokens of four kinds have a price: of prompts (`input`), of prompts that were cached (`cached`), of replies (`output`) and of
-//! thinking (`reasoning`). [`TokenCount`] has a reply's tokens by these kinds, and none is counted twice.
+//! Four kinds of tokens have a price: those of prompts (`input`), of cached prompts (`cached`), of replies (`output`) and of
+//! thinking (`reasoning`). [`BilledTokens`] has the tokens of a reply by these kinds, each token once.
+//!
+//! # Limits
+//!
+//! The crate computes the cost of nodes that have a count of tokens. It does not read stores, fetch prices, convert currencies
+//! or enforce budgets.
 
+mod cost;
 mod prices;
-mod spending;
 
-pub use prices::{Day, Price, PriceTable, TokenCount};
+pub use cost::Cost;
+pub use prices::{BilledTokens, Date, ModelPrice, PriceTable};
 pub use rust_decimal::Decimal;
-pub use spending::Spending;

@@ -1,4 +1,4 @@
-//! What continues a prompt: ids of tokens in, a stream of generated ids out. Knows no text and no template.
+//! Decoders continue prompts: token ids in, a stream of generated ids out. Knows no text and no template.
 
 pub mod snapshot;
 mod statistics;
@@ -11,23 +11,23 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 
 use crate::media_processor::MediaProcessor;
-use alloquy_core::grammar::{Constraint, Grammar};
+use alloquy_core::grammar::{Grammar, GrammarMatcher};
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::report::{CacheReport, Speculation};
-use alloquy_core::sampling::{Logprob, SampledLogprobs, SamplingOptions};
+use alloquy_core::sampling::{SamplingOptions, TokenLogprob, TokenLogprobs};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result};
 
-pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource, StateReader};
 
 pub use statistics::CacheStatistics;
 
-/// Continues prompts: the seam between a language model and whatever computes it.
+/// Continues prompts, token by token.
 ///
-/// The local member is `Generator` of alloquy-inference, over an [`Engine`](crate::Engine); a server that takes ids of tokens can
-/// be another. `LanguageModel` of that crate makes a [`ChatModel`](alloquy_core::ChatModel) of one.
+/// `Generator` of alloquy-inference is the local decoder, which runs an [`Engine`](crate::Engine). A client of a server that
+/// accepts token ids can be another. `LanguageModel` of that crate makes a [`ChatModel`](alloquy_core::ChatModel) of any.
 ///
 /// # Contract
 /// Events come in the order of [`DecodeEventKind`]. Equal requests with a temperature of 0 give equal ids. An option that has no
@@ -37,7 +37,7 @@ pub use statistics::CacheStatistics;
 /// ```
 /// use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
 /// use alloquy_core::model_info::ModelInfo;
-/// use alloquy_core::prompt::Unit;
+/// use alloquy_core::prompt::PromptUnit;
 /// use alloquy_core::report::CacheReport;
 /// use alloquy_core::tokenizer::Tokenizer;
 /// use alloquy_testing::ByteTokenizer;
@@ -74,20 +74,20 @@ pub use statistics::CacheStatistics;
 ///
 /// # pollster::block_on(async {
 /// let decoder = Repeat { model: ModelInfo::default(), tokenizer: ByteTokenizer::new(["<end>"]) };
-/// let prompt = alloquy_core::prompt::Prompt { units: vec![Unit::Token(72), Unit::Token(105)] };
+/// let prompt = alloquy_core::prompt::Prompt { units: vec![PromptUnit::Token(72), PromptUnit::Token(105)] };
 /// let events: Vec<_> = decoder.decode(DecodeRequest::new(prompt, 1)).collect().await;
 /// assert_eq!(events.len(), 4);
 /// # });
 /// ```
 #[async_trait]
 pub trait Decoder: Send + Sync + Debug {
-    /// Returns what the model's files say of it.
+    /// Returns the description of the model.
     fn model(&self) -> &ModelInfo;
 
     /// Returns the tokenizer of the model.
     fn tokenizer(&self) -> &dyn Tokenizer;
 
-    /// Returns what turns media into tensors; `None` where only tokens are taken.
+    /// Returns the processor of media; `None` where only tokens are accepted.
     fn media(&self) -> Option<&dyn MediaProcessor> {
         None
     }
@@ -95,18 +95,18 @@ pub trait Decoder: Send + Sync + Debug {
     /// Returns how many positions of the context a unit of a prompt takes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for media that the model does not take.
-    fn positions(&self, unit: &Unit) -> Result<usize> {
+    /// [`ErrorKind::Unsupported`] for media that the model does not accept.
+    fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         match unit {
-            Unit::Token(_) => Ok(1),
-            Unit::Media(media) => {
+            PromptUnit::Token(_) => Ok(1),
+            PromptUnit::Media(media) => {
                 let message = format!("model {:?} takes no media such as {media:?}", self.model().name);
                 Err(Error::new(ErrorKind::Unsupported, message))
             }
         }
     }
 
-    /// Returns who holds a reply to its grammar.
+    /// Returns whether grammars are enforced, and by what.
     fn grammar_support(&self) -> GrammarSupport {
         GrammarSupport::None
     }
@@ -117,28 +117,28 @@ pub trait Decoder: Send + Sync + Debug {
         Vec::new()
     }
 
-    /// Continues a prompt. What is wrong with the request is the stream's first item.
+    /// Continues a prompt. An error in the request is the stream's first item.
     fn decode(&self, request: DecodeRequest) -> TokenStream;
 
     /// Returns how likely the tokens of each target are after the prompt, in natural logarithms.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where nobody computes that; [`ErrorKind::ContextOverflow`] when a target does not fit.
-    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+    /// [`ErrorKind::Unsupported`] where the decoder has no scores; [`ErrorKind::ContextOverflow`] when a target does not fit.
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
         let _ = (prompt, targets);
         let message = format!("model {:?} does not score texts", self.model().name);
         Err(Error::new(ErrorKind::Unsupported, message))
     }
 
-    /// Returns what is kept for prompts to come; `None` where nobody knows.
+    /// Returns what is kept for later prompts; `None` where that is not known.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] when what computes has ended.
+    /// [`ErrorKind::Backend`] when the decoder has ended.
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
         Ok(None)
     }
 
-    /// Returns what tells this model, run in this way, from every other; `None` where its state cannot be saved.
+    /// Returns the identity of this model as it is run here; `None` where its state cannot be saved.
     fn identity(&self) -> Option<Digest> {
         None
     }
@@ -147,7 +147,7 @@ pub trait Decoder: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when nothing of it is kept, [`ErrorKind::Unsupported`] where the state cannot be saved.
-    async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
         let _ = (prompt, origin);
         let message = format!("model {:?} does not save what it has computed", self.model().name);
         Err(Error::new(ErrorKind::Unsupported, message))
@@ -156,15 +156,15 @@ pub trait Decoder: Send + Sync + Debug {
     /// Loads what [`Decoder::snapshot`] saved with the same origin, and returns how many units that are.
     ///
     /// # Errors
-    /// Why it was refused; nothing has changed then.
-    async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
+    /// Why it was refused. Then nothing has changed.
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
         let _ = (from, origin);
-        Err(SnapshotRefusal::Unsupported)
+        Err(SnapshotError::Unsupported)
     }
 }
 
 /// A decoder that is shared.
-// A method that is provided later is passed on too.
+// A default method that is added later must be computed too.
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<D: Decoder + ?Sized> Decoder for Arc<D> {
@@ -180,7 +180,7 @@ impl<D: Decoder + ?Sized> Decoder for Arc<D> {
         (**self).media()
     }
 
-    fn positions(&self, unit: &Unit) -> Result<usize> {
+    fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         (**self).positions(unit)
     }
 
@@ -196,7 +196,7 @@ impl<D: Decoder + ?Sized> Decoder for Arc<D> {
         (**self).decode(request)
     }
 
-    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
         (**self).score(prompt, targets).await
     }
 
@@ -208,23 +208,23 @@ impl<D: Decoder + ?Sized> Decoder for Arc<D> {
         (**self).identity()
     }
 
-    async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
         (**self).snapshot(prompt, origin).await
     }
 
-    async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
         (**self).restore(from, origin).await
     }
 }
 
-/// What a [`Decoder`] is asked.
+/// A prompt for a [`Decoder`], and how to continue it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct DecodeRequest {
-    /// What is continued.
+    /// The prompt that is continued.
     pub prompt: Prompt,
-    /// How tokens are drawn. Its stop texts and its limit of tokens are those of the caller: a decoder looks at
-    /// [`DecodeRequest::max_tokens`] alone.
+    /// How tokens are drawn. The caller applies its stop strings. Its limit of tokens is ignored:
+    /// [`DecodeRequest::max_tokens`] counts.
     pub sampling: SamplingOptions,
     /// How many tokens are generated at most; 0 computes the prompt and stops.
     pub max_tokens: usize,
@@ -233,7 +233,7 @@ pub struct DecodeRequest {
 }
 
 impl DecodeRequest {
-    /// Asks for at most `max_tokens` tokens, with the sampling that the decoder has by default.
+    /// Creates a request for at most `max_tokens` tokens, with the default sampling of the decoder.
     #[must_use]
     pub fn new(prompt: Prompt, max_tokens: usize) -> Self {
         Self { prompt, sampling: SamplingOptions::default(), max_tokens, guided: GuidedDecoding::default() }
@@ -258,8 +258,8 @@ impl DecodeRequest {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct GuidedDecoding {
-    /// The grammar in both forms: its text for a server, and what follows one reply for whoever has the logits.
-    pub grammar: Option<(Grammar, Box<dyn Constraint>)>,
+    /// The grammar as text, for a server, and as a matcher for one reply, for a decoder that has the logits.
+    pub grammar: Option<(Grammar, Box<dyn GrammarMatcher>)>,
     /// Where the model may think before it answers.
     pub thinking: Option<ThinkingRule>,
 }
@@ -272,34 +272,34 @@ pub struct ThinkingRule {
     pub start: String,
     /// The text that ends it, likewise.
     pub end: String,
-    /// The prompt has begun it already; otherwise the model may.
+    /// Whether the prompt has begun thinking already. Otherwise the model may begin it.
     pub is_open: bool,
-    /// After so many tokens it is ended.
+    /// After how many tokens it is ended.
     pub budget: Option<usize>,
 }
 
 impl ThinkingRule {
-    /// A reply may begin with thinking between these texts, as long as it likes.
+    /// Creates a rule for replies that may begin with thinking between these texts, of any length.
     pub fn new(start: impl Into<String>, end: impl Into<String>) -> Self {
         Self { start: start.into(), end: end.into(), is_open: false, budget: None }
     }
 }
 
-/// Who holds a reply to its grammar.
+/// What enforces a grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrammarSupport {
-    /// The decoder, token by token.
+    /// The decoder enforces it, token by token.
     Exact,
-    /// A server that is sent the text of the grammar: its ids are checked as they come.
+    /// A server receives the text of the grammar, and its ids are checked as they come.
     Unverified,
-    /// Nobody: a request with a grammar is refused.
+    /// Nothing: a request with a grammar is refused.
     None,
 }
 
 /// What happens while tokens are generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodeEvent {
-    /// When it happened, by the clock of whoever computed or received it.
+    /// When it happened, by the clock of the process that computed or received it.
     pub at: Instant,
     /// What it is.
     pub kind: DecodeEventKind,
@@ -319,7 +319,7 @@ impl DecodeEvent {
 pub enum DecodeEventKind {
     /// The request was taken from the queue.
     Started {
-        /// What the draws begin with, where they are not greedy.
+        /// The seed of the draws, unless they are greedy.
         seed: Option<u64>,
     },
     /// The prompt is computed.
@@ -328,14 +328,14 @@ pub enum DecodeEventKind {
     Token {
         /// Its id.
         id: TokenId,
-        /// How likely it was, where the sampling asks for it.
-        logprobs: Option<SampledLogprobs>,
+        /// How likely it was, if the sampling options request it.
+        logprobs: Option<TokenLogprobs>,
     },
-    /// So many of the tokens that came last were guessed.
+    /// How many of the last tokens were draft tokens.
     Speculated(Speculation),
-    /// Thinking was ended after so many tokens; the tokens that end it follow.
+    /// Thinking was ended at its budget. The tokens that end it follow.
     ThinkingCut {
-        /// How many tokens were thought.
+        /// How many tokens the thinking has.
         tokens: usize,
     },
     /// No token follows.
@@ -350,7 +350,7 @@ pub enum DecodeEnd {
     StopToken(Option<TokenId>),
     /// [`DecodeRequest::max_tokens`] were generated.
     MaxTokens,
-    /// The grammar is complete, and no token was spent on its end.
+    /// The grammar is complete, without a stop token.
     GrammarComplete,
 }
 

@@ -1,4 +1,4 @@
-//! A model that runs here: an engine makes sessions, a session is one KV cache.
+//! Models that run in this process: an engine opens sessions, and a session is one KV cache.
 
 mod cancel;
 mod load_timing;
@@ -9,23 +9,25 @@ use std::time::Duration;
 
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::{Tokenizer, Vocabulary};
 use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::decoder::snapshot::StateReader;
 use crate::media_processor::MediaProcessor;
 
-pub use cancel::Cancel;
+pub use cancel::CancelToken;
 pub use load_timing::{LoadPhase, LoadTiming};
 
-/// A loaded model. Shared by everything that talks to it; it opens sessions.
+/// A loaded model, which opens sessions.
+///
+/// The [front page](crate) has an example. A backend implements this trait and [`Session`]; most methods have defaults.
 ///
 /// # Contract
 /// Sessions of one engine are independent of each other, but are used from one thread at a time (the
 /// `Generator` of alloquy-inference owns them all).
 pub trait Engine: Send + Sync + Debug {
-    /// Returns what the model says of itself.
+    /// Returns the description of the model.
     fn model(&self) -> &ModelInfo;
 
     /// Returns the tokenizer.
@@ -37,30 +39,31 @@ pub trait Engine: Send + Sync + Debug {
         Vocabulary::new(self.tokenizer(), model.vocabulary, &model.stop_tokens)
     }
 
-    /// Returns what tells this model, run in this way, from every other: what a session's snapshot depends on beside its
-    /// units. `None` where that cannot be said, and then there are no snapshots.
+    /// Returns the identity of this model as it is run here: everything besides the units that a session's state depends on.
+    ///
+    /// `None` if the identity is unknown. Then there are no snapshots.
     fn identity(&self) -> Option<Digest> {
         None
     }
 
-    /// Returns how long loading the model took; `None` where nobody measured it.
+    /// Returns how long loading the model took; `None` where it was not measured.
     fn load_timing(&self) -> Option<&LoadTiming> {
         None
     }
 
-    /// Returns what makes tensors of media; `None` for a model that takes tokens alone.
+    /// Returns the processor of media; `None` for a model that accepts tokens alone.
     fn media(&self) -> Option<&dyn MediaProcessor> {
         None
     }
 
-    /// Returns how many positions of the context a unit takes: a token one, media as many as their outline says.
+    /// Returns how many positions of the context a unit takes: a token one, media as many as their outline has.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for media that the model does not take, and those of [`MediaProcessor::outline`].
-    fn positions(&self, unit: &Unit) -> Result<usize> {
+    /// [`ErrorKind::Unsupported`] for media that the model does not accept, and those of [`MediaProcessor::outline`].
+    fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         match unit {
-            Unit::Token(_) => Ok(1),
-            Unit::Media(media) => {
+            PromptUnit::Token(_) => Ok(1),
+            PromptUnit::Media(media) => {
                 let message = format!("model {:?} takes no media such as {media:?}", self.model().name);
                 Err(Error::new(ErrorKind::Unsupported, message))
             }
@@ -73,84 +76,88 @@ pub trait Engine: Send + Sync + Debug {
     /// [`ErrorKind::Backend`] when there is no memory for one.
     fn open(&self) -> Result<Box<dyn Session>>;
 
-    /// Returns how long its runtime has computed since it was loaded, for all sessions together; `None` where it does not
-    /// count. What a step takes beyond that is ours.
+    /// Returns how long its runtime has computed since it was loaded, for all sessions together; `None` where it is not
+    /// measured. The rest of a step's time is overhead.
     fn computing(&self) -> Option<Duration> {
         None
     }
 
-    /// Returns how many units of a prompt are best computed at once; between two such chunks others get their turn.
+    /// Returns how many units of a prompt are computed in one call. Between two such chunks, other replies get their turn.
     fn prefill_chunk(&self) -> usize {
         128
     }
 
-    /// Appends one unit to each of several sessions of this engine; [`Session::logits`] are then those behind it.
+    /// Appends one unit to each of several sessions of this engine. [`Session::logits`] are then those after it.
     ///
-    /// The default goes one by one, which is exact. An engine whose graph takes several rows reads its weights once
-    /// for all of them.
+    /// The default computes one after another, which is exact. An engine with batches reads its weights once for all of them.
     ///
     /// # Errors
-    /// As [`Session::forward`]. What each session holds is then uncertain: all of them are to be dropped.
-    fn forward_many(&self, steps: &mut [Step<'_>]) -> Result<()> {
+    /// As [`Session::forward`]. Then it is not known what each session holds, and all of them must be dropped.
+    fn forward_many(&self, steps: &mut [BatchStep<'_>]) -> Result<()> {
         for step in steps {
-            step.session.forward(std::slice::from_ref(step.unit), &Cancel::default())?;
+            step.session.forward(std::slice::from_ref(step.unit), &CancelToken::default())?;
         }
         Ok(())
     }
 }
 
-/// What one session gets in a step that several take together.
-pub struct Step<'a> {
+/// A unit for one session in a batch of several.
+pub struct BatchStep<'a> {
     /// The session.
     pub session: &'a mut dyn Session,
     /// The unit that is appended to it.
-    pub unit: &'a Unit,
+    pub unit: &'a PromptUnit,
 }
 
-impl Debug for Step<'_> {
+impl Debug for BatchStep<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Step({:?} behind {} units)", self.unit, self.session.resident())
+        write!(formatter, "Step({:?} after {} units)", self.unit, self.session.length())
     }
 }
 
 /// One KV cache. Knows units; not messages, text, tools or other sessions.
 ///
 /// # Contract
-/// The result depends on the units alone: fed whole, one by one or in chunks, after any `truncate`, in the
-/// original or in a fork, the next logits agree (to rounding). After an error other than
-/// [`ErrorKind::Cancelled`] the session is to be dropped; after a cancelled one `resident` says what it holds.
-/// `laws::session` checks it.
+/// The logits depend on the units alone. They agree to rounding, whether the units were appended at once, one by one or in
+/// chunks, after any `truncate`, in the original or in a fork. After a cancelled call, `resident` returns what the session
+/// holds. After any other error than [`ErrorKind::Cancelled`], the session must be dropped. `laws::session` checks it.
 ///
 /// ### Why does `forward` return a mutable slice?
 /// Samplers work in place, and a vocabulary's worth of logits is too large to copy at every token.
 ///
-/// A session is `Any`, so that an engine finds its own among those of a [`Step`].
+/// A session is `Any`, so that an engine finds its own among those of a [`BatchStep`].
 pub trait Session: Any + Send {
-    /// Returns how many units are held.
-    fn resident(&self) -> usize;
+    /// Returns how many units the session holds.
+    fn length(&self) -> usize;
 
     /// Appends `units` and returns the logits of the last one, as many as the vocabulary has tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for no units, [`ErrorKind::ContextOverflow`] when they do not fit (nothing is
-    /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
+    /// [`ErrorKind::Invalid`] for no units, [`ErrorKind::ContextOverflow`] when they do not fit (then nothing is
+    /// appended), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]>;
 
-    /// Says how many positions will be held before long, so that room for them is made once. A hint; the default ignores it.
+    /// Announces how many positions the session will soon hold, so that memory for them is allocated once. The default ignores
+    /// this hint.
     fn reserve(&mut self, _positions: usize) {}
 
-    /// Returns the logits behind the last unit that was appended, to work on in place; none before the first.
+    /// Returns the logits after the last unit that was appended, to be changed in place; none before the first.
     ///
-    /// They mean nothing after [`Session::truncate`], nor in a fork.
+    /// They have no meaning after [`Session::truncate`], nor in a fork.
     fn logits(&mut self) -> &mut [f32];
 
-    /// Appends `units` and hands the logits of each of them, in order, to `each`.
+    /// Appends `units` and calls `each` with the logits after each of them, in order.
     ///
-    /// The default feeds them one by one, which is exact; a session that computes all logits at once does better.
+    /// The default appends them one by one, which is exact. A session that computes all logits at once is faster.
     ///
     /// # Errors
-    /// As [`Session::forward`]; no units are no error here.
-    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+    /// As [`Session::forward`], but no units are no error.
+    fn forward_each(
+        &mut self,
+        units: &[PromptUnit],
+        cancel: &CancelToken,
+        each: &mut dyn FnMut(&[f32]),
+    ) -> Result<()> {
         for unit in units {
             each(self.forward(std::slice::from_ref(unit), cancel)?);
         }
@@ -165,27 +172,27 @@ pub trait Session: Any + Send {
     /// [`ErrorKind::Backend`].
     fn truncate(&mut self, length: usize) -> Result<usize>;
 
-    /// Returns how many bytes of memory it takes, about; 0 where it is not known. Of memory that it shares with forks it
-    /// says its part, so that the sum is what all of them take.
+    /// Returns about how many bytes of memory the session takes; 0 where it is not known. Of memory that is shared with forks,
+    /// each counts its part, so that the sum is what all of them take.
     fn bytes(&self) -> usize {
         0
     }
 
-    /// Returns how many bytes of what it holds were copied, since it was opened or forked, so that it could go on: behind
-    /// what a fork still reads, in a larger room, or beside others. 0 where that is not known.
+    /// Returns how many bytes were copied inside the session since it was opened or forked: to leave memory that a fork still
+    /// reads, to grow, or to join a batch. 0 where that is not known.
     fn copied(&self) -> usize {
         0
     }
 
-    /// Returns a copy of the session; both go on independently, and so does the other when one is dropped.
+    /// Returns a copy of the session. Both continue independently, and either may be dropped first.
     ///
-    /// Nothing says that bytes are copied at once: a session may put that off until one of the two writes.
+    /// The bytes need not be copied at once: a session may wait until one of the two writes.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when there is no memory for one.
     fn fork(&self) -> Result<Box<dyn Session>>;
 
-    /// Appends to `into` what it has computed of the first `length` units, and stays as it is.
+    /// Appends the state of the first `length` units to `into`. The session does not change.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a session that cannot, or not at this length; [`ErrorKind::Invalid`] when it holds
@@ -195,20 +202,25 @@ pub trait Session: Any + Send {
         Err(without_snapshots())
     }
 
-    /// Holds `units`, as [`Session::snapshot`] wrote them down in a session of the same engine, in place of what it held.
+    /// Replaces the units of the session and their state with those that [`Session::snapshot`] saved in a session of the same
+    /// engine.
     ///
-    /// What follows is bit for bit what would have followed there. There are no logits before the next `forward`.
+    /// Later logits are bit for bit those of that session. There are none before the next `forward`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a session that cannot, [`ErrorKind::Corrupt`] for a state that is not of so many
-    /// units, [`ErrorKind::Store`] for one that cannot be read, [`ErrorKind::ContextOverflow`] for more units than fit, and as
-    /// [`Session::forward`]. What the session holds then is not said, and nobody goes on with it.
-    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
+    /// After an error, the units of the session are unknown, and it must be dropped.
+    ///
+    /// - [`ErrorKind::Unsupported`] if this session cannot be restored.
+    /// - [`ErrorKind::Corrupt`] if the state has another number of units.
+    /// - [`ErrorKind::Store`] if the state cannot be read.
+    /// - [`ErrorKind::ContextOverflow`] if the units do not fit.
+    /// - As [`Session::forward`].
+    fn restore(&mut self, units: &[PromptUnit], state: &mut StateReader<'_>) -> Result<()> {
         let _ = (units, state);
         Err(without_snapshots())
     }
 }
 
 fn without_snapshots() -> Error {
-    Error::new(ErrorKind::Unsupported, "this session's state cannot be written down")
+    Error::new(ErrorKind::Unsupported, "this session's state cannot be saved")
 }

@@ -1,27 +1,28 @@
-//! What a model is fed of a picture, a sound or a film, and what stands for it in a prompt. Knows no file format and no model.
+//! Media processors: tensors of an image, an audio clip or a video for an encoder, and its place in a prompt. Knows no file format
+//! and no model.
 
 use std::fmt::Debug;
 
 use alloquy_core::Result;
 use alloquy_core::media::{Digest, Media, MediaKind};
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 
-/// Makes of media what the encoders of one model are fed.
+/// Makes tensors of media for the encoders of one model, and their outline in a prompt.
 ///
-/// An engine that has one takes [`Unit::Media`](alloquy_core::prompt::Unit::Media). The prompt is told what stands around the media, and
-/// the session what stands for them; neither knows a picture from a sound.
+/// An engine that has one accepts [`PromptUnit::Media`](alloquy_core::prompt::PromptUnit::Media). The outline has the texts around the media,
+/// which the prompt needs, and the positions, which the session needs.
 ///
 /// # Contract
-/// Pure: the same media give the same outline and the same tensors, and nothing but their bytes is read. The positions of
-/// the outline are as many as the encoder gives features for the tensors. Media from outside are input that may be hostile:
-/// limits are kept before anything is decoded. [`Media::frames`] of a film are one piece of media.
+/// The same media give the same outline and the same tensors, and nothing but their bytes is read. The outline has as many
+/// positions as the encoder returns features for the tensors. Media may come from an attacker, so limits are checked before
+/// anything is decoded. [`Media::frames`] of a video are one piece of media.
 ///
 /// ```
 /// use alloquy_core::{Media, Result};
 /// use alloquy_core::media::{Digest, MediaKind};
-/// use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+/// use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaProcessor, MediaTensor, TensorData};
 ///
-/// /// Feeds the first byte of a picture.
+/// /// Makes a tensor of the first byte of an image.
 /// #[derive(Debug)]
 /// struct FirstByte;
 ///
@@ -35,7 +36,7 @@ use alloquy_core::report::Degradation;
 ///     }
 ///
 ///     fn outline(&self, _: &Media) -> Result<MediaOutline> {
-///         Ok(MediaOutline::of(MediaPiece::positions("<image>", 1)))
+///         Ok(MediaOutline::of(MediaPlaceholder::positions("<image>", 1)))
 ///     }
 ///
 ///     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
@@ -45,104 +46,106 @@ use alloquy_core::report::Degradation;
 ///     }
 /// }
 ///
-/// let picture = Media::new("image/png", vec![7, 8]);
-/// assert_eq!(FirstByte.outline(&picture)?.pieces.len(), 1);
+/// let image = Media::new("image/png", vec![7, 8]);
+/// assert_eq!(FirstByte.outline(&image)?.pieces.len(), 1);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub trait MediaProcessor: Send + Sync + Debug {
-    /// Returns what tells the processor from every other: two of one identity make the same of the same media.
+    /// Returns the identity of the processor: two with the same identity make the same tensors of the same media.
     ///
-    /// What an encoder gave and what a session computed are kept under it, so that whatever can change a number counts: the
-    /// version of the processor, its options, the files that it was made from.
+    /// Features and session states are kept under it. So it covers all that can change a number: the version of the processor,
+    /// its options, and the files that it was made from.
     fn identity(&self) -> Digest;
 
-    /// Returns the kinds of media that the model takes.
+    /// Returns the kinds of media that the model accepts.
     fn kinds(&self) -> &[MediaKind];
 
-    /// Returns what stands for the media in a prompt.
+    /// Returns the texts and positions of the media in a prompt.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for media of a kind or a format that is not taken,
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for media that are damaged, empty or beyond a limit, and whose
-    /// bytes are not loaded.
+    /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for media of a kind or a format that is not accepted,
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for media that are damaged, empty, beyond a limit, or
+    /// without their bytes.
     fn outline(&self, media: &Media) -> Result<MediaOutline>;
 
-    /// Returns what the encoder of their kind is fed.
+    /// Returns the tensors for the encoder of their kind.
     ///
     /// # Errors
     /// As [`MediaProcessor::outline`].
     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>>;
 }
 
-/// What stands for one piece of media in a prompt.
+/// The texts and positions of one piece of media in a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediaOutline {
-    /// Text before the first position; it is encoded together with what stands before it in the prompt.
+    /// Text before the first position. It is encoded together with the text before it in the prompt.
     pub before: String,
     /// The positions, and the texts between them. The first and the last are positions.
-    pub pieces: Vec<MediaPiece>,
-    /// Text behind the last position; it is encoded together with what follows.
+    pub pieces: Vec<MediaPlaceholder>,
+    /// Text after the last position. It is encoded together with the text that follows.
     pub after: String,
-    /// What was not done as the media would have it, such as fewer pixels.
-    pub degradations: Vec<Degradation>,
+    /// What was changed in the media, such as fewer pixels.
+    pub warnings: Vec<Warning>,
 }
 
 impl MediaOutline {
-    /// The outline of media for which one stretch of positions stands, and nothing else.
-    pub fn of(piece: MediaPiece) -> Self {
+    /// Creates an outline of one run of positions.
+    pub fn of(piece: MediaPlaceholder) -> Self {
         Self { pieces: vec![piece], ..Self::default() }
     }
 
     /// Returns how many positions the encoder's features take.
     pub fn features(&self) -> usize {
-        let count = |piece: &MediaPiece| match piece {
-            MediaPiece::Positions { count, .. } => *count,
-            MediaPiece::Text(_) => 0,
-        };
-        self.pieces.iter().map(count).sum()
+        let mut features = 0;
+        for piece in &self.pieces {
+            if let MediaPlaceholder::Positions { count, .. } = piece {
+                features += count;
+            }
+        }
+        features
     }
 }
 
 /// A piece of a [`MediaOutline`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum MediaPiece {
+pub enum MediaPlaceholder {
     /// Text between positions; control tokens in it count as such.
     Text(String),
     /// Positions that take the encoder's next features.
     Positions {
-        /// The text of the token that stands at each of them, such as `<|image_pad|>`.
+        /// The text of the token at each of them, such as `<|image_pad|>`.
         token: String,
         /// How many there are.
         count: usize,
-        /// How they lie in time and in the picture, for models that number positions by that.
+        /// Their rows and columns in the image and in time, for models whose position ids depend on these.
         grid: Option<MediaGrid>,
     },
 }
 
-impl MediaPiece {
-    /// Positions without a grid.
+impl MediaPlaceholder {
+    /// Creates positions without a grid.
     pub fn positions(token: impl Into<String>, count: usize) -> Self {
         Self::Positions { token: token.into(), count, grid: None }
     }
 }
 
-/// How the features of a picture or a film lie: row by row, picture by picture.
+/// The rows and columns of features, in the order row by row, image by image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaGrid {
-    /// How many pictures, or groups of them, follow each other.
+    /// How many images, or groups of images, there are in time.
     pub time: usize,
     /// How many rows of features each has.
     pub height: usize,
     /// How many columns.
     pub width: usize,
-    /// How far positions in time lie apart: 1 for pictures, what the model's numbering of films says for those.
+    /// The distance of position ids in time: 1 for images, and what the model's files define for videos.
     pub time_step: f64,
 }
 
 /// A tensor for an encoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediaTensor {
-    /// What Hugging Face's processor calls it, such as `pixel_values`.
+    /// Its name in Hugging Face's processors, such as `pixel_values`.
     pub name: String,
     /// How long each axis is, the outermost first.
     pub shape: Vec<usize>,

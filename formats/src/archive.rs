@@ -1,5 +1,5 @@
-//! Whole conversations as documents: read, repaired where that can be done, written, and imported into a store. Knows JSON
-//! and text; no file and no network.
+//! Whole conversations as documents: read, repaired where possible, written, and imported into a store. Knows JSON and
+//! text; no file and no network.
 //!
 //! | format | name | reads | writes |
 //! |---|---|---|---|
@@ -9,7 +9,7 @@
 //! | [`ArchiveFormat::ChatMl`] | `chatml` | marked text | marked text |
 //! | [`ArchiveFormat::Markdown`] | `markdown` | what it wrote, and any text with headings that are roles | headings and text |
 //!
-//! The first two hold trees; the others hold the path to the head, and what they leave out is said ([`Omission`]).
+//! The first two hold trees. The others hold the path to the head and report what they leave out ([`Omission`]).
 //! `docs/import-export.md` has the details.
 //!
 //! ```
@@ -51,7 +51,7 @@ pub use loss::{Omission, Repair};
 
 /// Reads the conversations of a document. One that cannot be read is an error of its own, which names it.
 ///
-/// Ids that a document lacks are derived from what it holds, so that reading it again gives the same conversation.
+/// Missing ids are derived from the document, so that reading it again gives the same conversation.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind) for what is not a document of the format, or larger than `limits`.
@@ -59,7 +59,7 @@ pub fn read(format: ArchiveFormat, text: &str, limits: &ArchiveLimits) -> Result
     read_with(format, text, limits, &MediaRules::default())
 }
 
-/// As [`read`], with rules for the media that a document has or names.
+/// As [`read`], with rules for the media in a document and the media that it names.
 ///
 /// # Errors
 /// As [`read`].
@@ -72,7 +72,22 @@ pub fn read_with(
     Archives::of(format, text, *limits, rules).map(Iterator::collect)
 }
 
-/// Writes a conversation.
+/// Writes a conversation; [`WrittenArchive::omitted`] is what the format has no place for.
+///
+/// ```
+/// use alloquy_core::store::{Archive, ConversationRecord};
+/// use alloquy_core::{Message, Node, Preface};
+/// use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
+///
+/// let question = Node::new(None, Message::user("Green or black?"));
+/// let mut record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// record.head = Some(question.id);
+/// let tea = Archive::new(record, vec![question])?;
+/// let written = archive::write(ArchiveFormat::Markdown, &tea, &ArchiveLimits::default())?;
+/// assert_eq!(written.text, "## User\n\nGreen or black?\n\n");
+/// assert!(written.omitted.is_empty());
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind) for what the format cannot express and cannot leave out either, and

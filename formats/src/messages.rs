@@ -1,4 +1,4 @@
-//! The same messages in the formats people have. Knows JSON and text; reads no file and no network.
+//! Lists of messages in five formats, the dialects. Knows JSON and text; reads no file and no network.
 //!
 //! | dialect | name | reads | writes |
 //! |---|---|---|---|
@@ -8,9 +8,11 @@
 //! | [`Dialect::Aki`] | `aki` | a list, or the JSON string it travels in | a list |
 //! | [`Dialect::ChatMl`] | `chatml` | marked text, a list of roles and texts | marked text |
 //!
-//! `docs/message-formats.md` says what each can express, what it tolerates and what it refuses. Three rules hold
-//! for all: an unknown field of a message or of a part stays in its `extra`; what a message cannot hold, or a dialect
-//! cannot express, is an error that names its place; and reading what was written gives the transcript back.
+//! `docs/message-formats.md` says what each can express, what it tolerates and what it refuses. Three rules hold for all:
+//!
+//! * An unknown field of a message or of a part stays in its `extra`.
+//! * What a message cannot hold, or a dialect cannot express, is an error that names its place.
+//! * Reading what was written gives the transcript back.
 //!
 //! ```
 //! use alloquy_formats::messages::{self, Dialect, MediaRules};
@@ -88,7 +90,7 @@ impl Dialect {
     pub const ALL: [Dialect; 5] =
         [Dialect::LiteRt, Dialect::Gemini, Dialect::OpenAi, Dialect::Aki, Dialect::ChatMl];
 
-    /// Returns the name, as a command line takes it.
+    /// Returns the name, as a command line accepts it.
     pub fn as_str(self) -> &'static str {
         match self {
             Dialect::LiteRt => "litert",

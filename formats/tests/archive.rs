@@ -47,7 +47,8 @@ fn shown(read: alloquy_core::Result<ReadArchive>) -> String {
         writeln!(text, "preface {}", json!(message)).unwrap();
     }
     for (_, node) in tree.walk() {
-        let (address, head) = (tree.position(Some(node.id)).unwrap(), archive.record.head == Some(node.id));
+        let address = tree.position(Some(node.id)).unwrap();
+        let head = archive.record.head == Some(node.id);
         let mark = if head { "*" } else { " " };
         let metadata = Value::Object(node.metadata.clone());
         write!(text, "{mark}{address} {} {metadata}", json!(node.message)).unwrap();
@@ -96,11 +97,9 @@ fn rich() -> Archive {
     facts.facts = json!({"alloquy.redaction": 2}).as_object().unwrap().clone();
     answer.reply = Some(Box::new(facts));
     answer.label = Some("first".to_owned());
-    let picture = Media::new("image/png", b"no picture".to_vec());
-    let other = Node::new(
-        None,
-        Message::new(Role::User, vec![Content::Text(String::new()), Content::Image(picture)]),
-    );
+    let image = Media::new("image/png", b"no image".to_vec());
+    let other =
+        Node::new(None, Message::new(Role::User, vec![Content::Text(String::new()), Content::Image(image)]));
     let preface = Preface::system("Be brief.").tool(ToolSpec::new("weather", "", json!({})));
     let mut record = ConversationRecord::new("rich".parse().unwrap(), preface);
     record.metadata = json!({"title": "Weather", "dataknobs": [1], "n": 1e-7}).as_object().unwrap().clone();
@@ -207,7 +206,8 @@ fn what_was_read_twice_is_the_same() {
 
 #[test]
 fn an_import_lands_whole_or_not_at_all() {
-    let (owner, rich) = (Owner::local(), rich());
+    let owner = Owner::local();
+    let rich = rich();
     for call in [StoreCall::PutBlob, StoreCall::Create, StoreCall::AppendAndMove] {
         let store = FaultStore::new(MemoryStore::default());
         store.fail(call, 0);
@@ -221,7 +221,8 @@ fn an_import_lands_whole_or_not_at_all() {
 
 #[test]
 fn an_import_that_was_killed_is_finished_by_the_next() {
-    let (owner, rich) = (Owner::local(), rich());
+    let owner = Owner::local();
+    let rich = rich();
     let store = MemoryStore::default();
     let mut begun = rich.record.clone();
     begun.head = None;

@@ -140,8 +140,8 @@ fn value() -> impl Strategy<Value = Value> {
         usage.prop_map(|(prompt, reply, _)| {
             json!({"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": u64::from(prompt) + u64::from(reply)})
         }),
-        usage.prop_map(|(prompt, reply, reused)| {
-            json!({"prompt": prompt, "reused": reused, "generated": reply, "thinking": 0})
+        usage.prop_map(|(prompt, reply, cached)| {
+            json!({"prompt": prompt, "reused": cached, "generated": reply, "thinking": 0})
         }),
     ]
 }

@@ -111,7 +111,8 @@ fn state(ids: &[&str], edges: &Value, head: &str) -> String {
 
 #[test]
 fn trees_of_dataknobs_that_are_none_are_mended_aloud() {
-    let (whole, ids) = (json!([["", "0"], ["0", "0.0"]]), ["", "0", "0.0"]);
+    let whole = json!([["", "0"], ["0", "0.0"]]);
+    let ids = ["", "0", "0.0"];
     let cases = [
         ("its own parent", state(&ids, &json!([["", "0"], ["0.0", "0.0"]]), "0")),
         ("a cycle", state(&ids, &json!([["0", "0.0"], ["0.0", "0"]]), "0")),

@@ -119,7 +119,7 @@ fn transcript_of(value: &Value) -> Transcript {
     }
 }
 
-fn picture(address: &str) -> Value {
+fn image(address: &str) -> Value {
     json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": address}}]}])
 }
 
@@ -133,9 +133,9 @@ fn the_host_resolves_what_a_document_names() {
         other => Err(Error::new(ErrorKind::NotFound, format!("there is no {other:?}"))),
     };
     let rules = MediaRules { source: &fetch, ..MediaRules::default() };
-    let resolved = |address: &str| messages::read(Dialect::OpenAi, &picture(address), &rules);
+    let resolved = |address: &str| messages::read(Dialect::OpenAi, &image(address), &rules);
 
-    assert_eq!(resolved("cat.svg").unwrap(), read(Dialect::OpenAi, &picture(SVG)).unwrap());
+    assert_eq!(resolved("cat.svg").unwrap(), read(Dialect::OpenAi, &image(SVG)).unwrap());
     let errors = ["https://example.org/cat.svg", "cat.wav"].map(|address| resolved(address).unwrap_err());
     insta::assert_snapshot!(errors.map(|error| sentence(&error)).join("\n"), @r#"
     NotFound: messages[0].content[0].image_url.url: there is no Url("https://example.org/cat.svg")
@@ -183,19 +183,18 @@ fn a_source_counts_against_the_limits() {
         Ok(Media::new("image/svg+xml", b"<svg/>".to_vec()))
     };
     let rules = MediaRules { max_bytes: 5, source: &fetch, ..MediaRules::default() };
-    let error = messages::read(Dialect::OpenAi, &picture("cat.svg"), &rules).unwrap_err();
+    let error = messages::read(Dialect::OpenAi, &image("cat.svg"), &rules).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 
 #[test]
-fn no_source_refuses_and_an_error_never_shows_a_whole_picture() {
+fn no_source_refuses_and_an_error_never_shows_a_whole_image() {
     let error = NoMediaSource.fetch(MediaKind::Audio, MediaReference::Path("a.wav")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let long = "iVBORw0KGgo".repeat(100);
     let mut part = json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": SVG}}]}]);
     part[0]["content"][0]["type"] = json!(long);
-    for document in [picture(&long), picture(&format!("data:{long};base64,")), part, json!([{"role": long}])]
-    {
+    for document in [image(&long), image(&format!("data:{long};base64,")), part, json!([{"role": long}])] {
         let error = read(Dialect::OpenAi, &document).unwrap_err();
         assert!(error.to_string().len() < 300, "{error}");
     }
@@ -295,31 +294,32 @@ fn a_long_document_is_read_in_one_go() {
 }
 
 #[test]
-fn a_film_is_a_list_of_pictures_in_aki() {
+fn a_video_is_a_list_of_images_in_aki() {
     let frame = "data:image/png;base64,iVBORw0KGgo=";
-    let film = |video: Value| json!([{"role": "assistant", "content": [{"text": "See:"}, {"video": video}]}]);
-    let document = film(json!([frame, frame, "data:image/gif;base64,R0lGODlh"]));
+    let video =
+        |video: Value| json!([{"role": "assistant", "content": [{"text": "See:"}, {"video": video}]}]);
+    let document = video(json!([frame, frame, "data:image/gif;base64,R0lGODlh"]));
     let transcript = read(Dialect::Aki, &document).unwrap();
     let media: Vec<_> = transcript.messages[0].media().map(Media::media_type).collect();
     assert_eq!(media, ["image/png", "image/png", "image/gif"]);
     assert_eq!(messages::write(Dialect::Aki, &transcript).unwrap(), document);
-    let one = film(json!([frame]));
+    let one = video(json!([frame]));
     assert_eq!(messages::write(Dialect::Aki, &read(Dialect::Aki, &one).unwrap()).unwrap(), one);
 
     let errors = [
-        film(json!([])),
-        film(json!([frame, 1])),
-        film(json!(["data:audio/wav;base64,AAAA"])),
-        film(json!([frame, "frame.png"])),
+        video(json!([])),
+        video(json!([frame, 1])),
+        video(json!(["data:audio/wav;base64,AAAA"])),
+        video(json!([frame, "frame.png"])),
     ]
     .map(|document| sentence(&read(Dialect::Aki, &document).unwrap_err()));
     insta::assert_snapshot!(errors.join("\n"), @r#"
-    Invalid: messages[0].content[1].video: a film has one picture or more
+    Invalid: messages[0].content[1].video: a video has one image or more
     Invalid: messages[0].content[1].video[1]: expected a string, found a number
     Invalid: messages[0].content[1].video[0]: the image has the MIME type "audio/wav"
     Unsupported: messages[0].content[1].video[1]: the image is the file "frame.png", which is not read here: the host gives a media source, or puts the bytes into the document as base64
     "#);
-    let films = |kinds: &'static [MediaKind]| MediaRules { kinds, ..MediaRules::default() };
-    assert!(messages::read(Dialect::Aki, &document, &films(&[MediaKind::Video])).is_ok());
-    assert!(messages::read(Dialect::Aki, &document, &films(&[MediaKind::Image])).is_err());
+    let videos = |kinds: &'static [MediaKind]| MediaRules { kinds, ..MediaRules::default() };
+    assert!(messages::read(Dialect::Aki, &document, &videos(&[MediaKind::Video])).is_ok());
+    assert!(messages::read(Dialect::Aki, &document, &videos(&[MediaKind::Image])).is_err());
 }

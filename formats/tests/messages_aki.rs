@@ -46,7 +46,8 @@ fn check(case: &Value) {
         None => {
             let ours = read(Dialect::OpenAi, &case["openai"]).unwrap();
             let written = messages::write(Dialect::Aki, &ours).unwrap();
-            let (ours, theirs) = (read(Dialect::Aki, &written), read(Dialect::Aki, &case["aki"]));
+            let ours = read(Dialect::Aki, &written);
+            let theirs = read(Dialect::Aki, &case["aki"]);
             assert_eq!(ours.unwrap(), theirs.unwrap(), "{id}");
         }
     }

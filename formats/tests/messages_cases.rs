@@ -79,7 +79,8 @@ fn litert_server() {
     let Some(cases) = cases("litert/serve.json") else { return };
     let mut seen = [0; 3];
     for case in cases.as_array().unwrap() {
-        let (input, expected) = (&case["input"], &case["expected"]);
+        let input = &case["input"];
+        let expected = &case["expected"];
         match case["kind"].as_str().unwrap() {
             "litertlm_message_from_gemini" => {
                 seen[0] += 1;

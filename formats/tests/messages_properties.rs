@@ -181,7 +181,7 @@ fn audio() -> impl Strategy<Value = Content> {
     media(&["audio/wav", "audio/mpeg", "audio/ogg"]).prop_map(Content::Audio)
 }
 
-fn film() -> impl Strategy<Value = Content> {
+fn video() -> impl Strategy<Value = Content> {
     media(&["video/mp4", "video/webm"]).prop_map(|media| Content::Video(vec![media]))
 }
 
@@ -200,7 +200,7 @@ fn channels() -> impl Strategy<Value = Vec<Content>> {
     })
 }
 
-/// Puts channels behind the thought.
+/// Puts channels behind the thinking block.
 fn with_channels((mut parts, channels): (Vec<Part>, Vec<Content>)) -> Vec<Part> {
     let thought = matches!(parts.first(), Some(Part { content: Content::Thinking(_), .. }));
     let start = usize::from(thought);
@@ -273,7 +273,7 @@ fn spoken() -> impl Strategy<Value = Role> {
     sample::select(vec![Role::System, Role::User, Role::Assistant])
 }
 
-/// A thought, content, calls: the order of the dialects that have a field for each.
+/// A thinking block, content, calls: the order of the dialects that have a field for each.
 fn laid_out(
     content: impl Strategy<Value = Content>,
     calls: impl Strategy<Value = Content>,
@@ -328,7 +328,7 @@ fn openai() -> impl Strategy<Value = Transcript> {
         message.extra.insert("refusal".into(), true.into());
         message
     };
-    let content = prop_oneof![text(), image(), audio(), film()];
+    let content = prop_oneof![text(), image(), audio(), video()];
     let arguments = prop_oneof![object(), Just(json!("{")), Just(json!([1])), Just(Value::Null)];
     let answer = with_further(result(word().prop_map(Value::from)), inner_of_openai).boxed();
     let answers = vec(answer.clone(), 1..4).prop_map(|parts| Message::new(Role::Tool, parts));
@@ -346,7 +346,7 @@ fn openai() -> impl Strategy<Value = Transcript> {
 }
 
 fn gemini() -> impl Strategy<Value = Transcript> {
-    let part = prop_oneof![text(), thinking(), image(), audio(), film(), call(object())];
+    let part = prop_oneof![text(), thinking(), image(), audio(), video(), call(object())];
     let said = message(
         sample::select(vec![Role::User, Role::Assistant]),
         vec(with_further(part, inner_of_gemini), 0..4),
@@ -363,7 +363,7 @@ fn gemini() -> impl Strategy<Value = Transcript> {
 }
 
 fn aki() -> impl Strategy<Value = Transcript> {
-    let content = prop_oneof![text(), image(), audio(), film()];
+    let content = prop_oneof![text(), image(), audio(), video()];
     vec(message(spoken(), vec(with_further(content, |_| None), 0..4)), 0..5).prop_map(Transcript::new)
 }
 

@@ -12,9 +12,9 @@ fn drawn(requests: &Map<String, Value>) -> String {
     for (name, request) in requests {
         match OpenAiOptions::of(request.as_object().unwrap()) {
             Ok(demands) => {
-                let guidance = serde_json::to_string(&demands.guidance).unwrap();
+                let constraints = serde_json::to_string(&demands.output).unwrap();
                 let arguments = serde_json::to_string(&demands.arguments).unwrap();
-                writeln!(drawing, "{name}\n  {guidance}\n  {arguments}").unwrap();
+                writeln!(drawing, "{name}\n  {constraints}\n  {arguments}").unwrap();
             }
             Err(error) => writeln!(drawing, "{name}\n  {:?}: {error}", error.kind()).unwrap(),
         }

@@ -46,7 +46,7 @@ async fn edit(conversation: &Conversation) -> Result<()> {
 async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
     let reply = turn.finish().await?;
     if let Some(cache) = reply.reply.cache {
-        println!("{what:26} {:>6} {:>6} {:>8}", cache.prompt, cache.reused, cache.forwarded);
+        println!("{what:26} {:>6} {:>6} {:>8}", cache.prompt, cache.cached, cache.computed);
     }
     Ok(reply)
 }

@@ -38,13 +38,14 @@ async fn say(conversation: &Conversation, text: &str) -> Result<TurnReply> {
 
 fn row(what: &str, turn: &TurnReply) {
     if let Some(cache) = turn.reply.cache {
-        println!("{what:22} {:>6} {:>6} {:>8}", cache.prompt, cache.reused, cache.forwarded);
+        println!("{what:22} {:>6} {:>6} {:>8}", cache.prompt, cache.cached, cache.computed);
     }
 }
 
 /// What the copy said comes back as a branch, so that the two stand side by side.
 async fn compare(conversation: &Conversation, copy: &Conversation) -> Result<()> {
-    let (here, there) = (conversation.head().await?, copy.head().await?);
+    let here = conversation.head().await?;
+    let there = copy.head().await?;
     conversation.merge(copy).await?;
     if let (Some(here), Some(there)) = (here, there) {
         let diff = conversation.diff(here, there).await?;

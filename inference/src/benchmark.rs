@@ -1,15 +1,15 @@
-//! How fast a model computes here: prompts, tokens, and several replies at once. Knows no text and no template.
+//! Measures how fast an engine computes prompts, tokens, and several replies at once.
 
 use std::time::{Duration, Instant};
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
-use alloquy_engine::{Cancel, Engine, Session, Step};
+use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
 
 use crate::sampler::Sampler;
 
-/// What is measured.
+/// Measures an engine: for each length of a prompt and each number of concurrent replies, the times of prefill and decode.
 ///
 /// ```
 /// use alloquy_inference::Benchmark;
@@ -23,55 +23,55 @@ use crate::sampler::Sampler;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Benchmark {
-    /// How long the prompts are, in tokens.
+    /// The lengths of the prompts, in tokens.
     pub prompts: Vec<usize>,
-    /// How many tokens are written behind each.
+    /// How many tokens are generated after each.
     pub generated: usize,
-    /// How many replies to one prompt are written together.
+    /// How many replies to one prompt are generated concurrently.
     pub together: Vec<usize>,
-    /// How often each is measured; the median counts.
+    /// How often each combination is measured. The median counts.
     pub repeats: usize,
 }
 
 impl Default for Benchmark {
-    /// Prompts of 128 and 512 tokens, 64 tokens behind them, alone and four together, three times.
+    /// Prompts of 128 and 512 tokens, replies of 64 tokens, one reply and four at a time, measured three times.
     fn default() -> Self {
         Self { prompts: vec![128, 512], generated: 64, together: vec![1, 4], repeats: 3 }
     }
 }
 
-/// What was measured.
+/// The results of a [`Benchmark`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkReport {
-    /// How long the first token of all took, in a session of its own: what a backend does once is in it, and in none of the
-    /// runs.
+    /// The time of the very first token, in a session of its own. It includes the work that a backend does once, which is not
+    /// part of the runs.
     pub warm_up: Duration,
-    /// How long opening a session took, the median of as many times as each run was measured.
+    /// The median time to open a session, measured as often as each run.
     pub session: Duration,
     /// One for each length of a prompt and each number of replies, in that order.
     pub runs: Vec<BenchmarkRun>,
 }
 
-/// Replies to one prompt.
+/// One or more concurrent replies to one prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkRun {
     /// Tokens of the prompt.
     pub prompt: usize,
-    /// How many replies were written together.
+    /// How many replies were generated concurrently.
     pub together: usize,
     /// Tokens of each reply.
     pub generated: usize,
-    /// How long the prompt took: the time to the first token, but for drawing it.
+    /// How long the prompt took: the time to the first token, without drawing it.
     pub prefill: Duration,
-    /// How long the forks took that the other replies go on in; what is copied later, when they write, counts there.
+    /// How long the forks took for the other replies. What a fork copies later, when it is written to, counts in `decode`.
     pub fork: Duration,
     /// How long the tokens of all replies took, drawing them included.
     pub decode: Duration,
     /// How long one step took, a token of each reply: the median, which a disturbed machine moves less than the sum.
     pub step: Duration,
-    /// How much of `decode` the runtime computed; `None` where the engine does not tell.
+    /// How much of `decode` the runtime computed; `None` where the engine does not report it.
     pub computing: Option<Duration>,
 }
 
@@ -104,7 +104,7 @@ impl BenchmarkRun {
 }
 
 impl Benchmark {
-    /// Measures an engine, after a short run that is not counted; `progress` is told what comes next.
+    /// Measures an engine, after a short run that is not counted. `progress` receives what is measured next.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a zero, [`ErrorKind::ContextOverflow`] for a prompt that leaves no room for its reply, and
@@ -125,11 +125,12 @@ impl Benchmark {
     }
 
     fn session(&self, engine: &dyn Engine) -> Result<Duration> {
-        let opened = (0..self.repeats).map(|_| {
+        let mut opened = Vec::with_capacity(self.repeats);
+        for _ in 0..self.repeats {
             let (took, session) = timed(|| engine.open());
-            session.map(|_| took)
-        });
-        let mut opened: Vec<_> = opened.collect::<Result<_>>()?;
+            session?;
+            opened.push(took);
+        }
         opened.sort_unstable();
         Ok(opened.get(opened.len() / 2).copied().unwrap_or_default())
     }
@@ -140,14 +141,14 @@ impl Benchmark {
             let message = "a benchmark of 0 tokens, replies or repeats measures nothing, at least 1";
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let (context, longest) = (engine.model().context_length, self.prompts.iter().max().unwrap_or(&0));
-        match longest + self.generated <= context {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorKind::ContextOverflow,
-                format!("a prompt of {longest} and {} more do not fit into {context}", self.generated),
-            )),
+        let context = engine.model().context_length;
+        let longest = self.prompts.iter().max().unwrap_or(&0);
+        if longest + self.generated > context {
+            let message =
+                format!("a prompt of {longest} and {} more do not fit into {context}", self.generated);
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
+        Ok(())
     }
 
     fn measure(&self, engine: &dyn Engine, prompt: usize, together: usize) -> Result<BenchmarkRun> {
@@ -155,7 +156,7 @@ impl Benchmark {
         let (prompt_units, tokens) = units.split_at(prompt);
         let mut trunk = engine.open()?;
         trunk.reserve(units.len());
-        let (prefill, first) = timed(|| trunk.forward(prompt_units, &Cancel::default()).map(drop));
+        let (prefill, first) = timed(|| trunk.forward(prompt_units, &CancelToken::default()).map(drop));
         first?;
         let (fork, copies) = timed(|| (1..together).map(|_| trunk.fork()).collect::<Result<Vec<_>>>());
         let mut sessions = copies?;
@@ -163,13 +164,15 @@ impl Benchmark {
         let mut greedy =
             Sampler::new(&SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() })?;
         let before = engine.computing();
-        let steps = tokens.iter().map(|unit| {
+        let mut steps = Vec::with_capacity(tokens.len());
+        for unit in tokens {
             let (took, stepped) = timed(|| step(engine, &mut sessions, unit, &mut greedy));
-            stepped.map(|()| took)
-        });
-        let mut steps = steps.collect::<Result<Vec<_>>>()?;
+            stepped?;
+            steps.push(took);
+        }
         let computing = engine.computing().zip(before).map(|(after, before)| after.saturating_sub(before));
-        let (decode, generated) = (steps.iter().sum(), self.generated);
+        let generated = self.generated;
+        let decode = steps.iter().sum();
         steps.sort_unstable();
         let step = steps.get(steps.len() / 2).copied().unwrap_or_default();
         Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode, step, computing })
@@ -177,25 +180,31 @@ impl Benchmark {
 }
 
 fn warm_up(engine: &dyn Engine) -> Result<Duration> {
-    let (units, mut session) = (babble(engine, 1), engine.open()?);
-    let (took, computed) = timed(|| session.forward(&units, &Cancel::default()).map(drop));
-    computed.map(|()| took)
+    let units = babble(engine, 1);
+    let mut session = engine.open()?;
+    let (took, computed) = timed(|| session.forward(&units, &CancelToken::default()).map(drop));
+    computed?;
+    Ok(took)
 }
 
-/// One token of each reply: computed, and the next one drawn as a reply would draw it, although another one follows.
+/// Computes a token of each reply, and draws the next one as a reply would. The drawn token is not used: every run computes the
+/// same tokens.
 fn step(
     engine: &dyn Engine,
     sessions: &mut [Box<dyn Session>],
-    unit: &Unit,
+    unit: &PromptUnit,
     greedy: &mut Sampler,
 ) -> Result<()> {
     if let [alone] = sessions {
-        alone.forward(std::slice::from_ref(unit), &Cancel::default())?;
+        alone.forward(std::slice::from_ref(unit), &CancelToken::default())?;
     } else {
-        let steps = sessions.iter_mut().map(|session| Step { session: &mut **session, unit });
+        let steps = sessions.iter_mut().map(|session| BatchStep { session: &mut **session, unit });
         engine.forward_many(&mut steps.collect::<Vec<_>>())?;
     }
-    sessions.iter_mut().try_for_each(|session| greedy.sample(session.logits()).map(drop))
+    for session in sessions {
+        greedy.sample(session.logits())?;
+    }
+    Ok(())
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
@@ -205,24 +214,30 @@ fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 }
 
 /// Ordinary tokens without a pattern: a linear congruential sequence (Park and Miller's multiplier).
-fn babble(engine: &dyn Engine, count: usize) -> Vec<Unit> {
+fn babble(engine: &dyn Engine, count: usize) -> Vec<PromptUnit> {
     let vocabulary = engine.model().vocabulary.max(1) as u64;
-    let next = |seed: &u64| Some(seed * 48_271 % 2_147_483_647);
-    let numbers =
-        std::iter::successors(Some(20_211_u64), next).map(|number| (number % vocabulary) as TokenId);
-    let is_special = |token: &TokenId| engine.model().specials.iter().any(|special| special.id == *token);
-    numbers.filter(|token| !is_special(token)).take(count).map(Unit::Token).collect()
+    let mut units = Vec::with_capacity(count);
+    let mut number = 20_211_u64;
+    while units.len() < count {
+        let token = (number % vocabulary) as TokenId;
+        if !engine.model().specials.iter().any(|special| special.id == token) {
+            units.push(PromptUnit::Token(token));
+        }
+        number = number * 48_271 % 2_147_483_647;
+    }
+    units
 }
 
-/// The run whose reply took the median time, with the medians of the rest.
+/// Returns the run with the median decode time, with the medians of the other times.
 fn median(mut runs: Vec<BenchmarkRun>) -> Result<BenchmarkRun> {
     let middle = runs.len() / 2;
-    let mut of = |field: fn(&BenchmarkRun) -> Duration| {
-        runs.sort_by_key(field);
-        runs.get(middle).copied()
+    runs.sort_by_key(|run| run.prefill);
+    let prefill = runs.get(middle).map(|run| run.prefill);
+    runs.sort_by_key(|run| run.fork);
+    let fork = runs.get(middle).map(|run| run.fork);
+    runs.sort_by_key(|run| run.decode);
+    let (Some(prefill), Some(fork), Some(run)) = (prefill, fork, runs.get(middle)) else {
+        return Err(Error::new(ErrorKind::Invalid, "nothing was measured"));
     };
-    let (prefill, fork, decode) = (of(|run| run.prefill), of(|run| run.fork), of(|run| run.decode));
-    let nothing = || Error::new(ErrorKind::Invalid, "nothing was measured");
-    let (Some(prefill), Some(fork), Some(run)) = (prefill, fork, decode) else { return Err(nothing()) };
-    Ok(BenchmarkRun { prefill: prefill.prefill, fork: fork.fork, ..run })
+    Ok(BenchmarkRun { prefill, fork, ..*run })
 }

@@ -1,4 +1,4 @@
-//! The one thread that owns an engine's sessions, and the stream of tokens that comes out of it.
+//! Runs an engine on a thread of its own, which owns the sessions and writes streams of tokens.
 
 use std::pin::Pin;
 use std::sync::{Arc, mpsc as queue};
@@ -6,17 +6,17 @@ use std::task::{Context, Poll};
 
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::{Prompt, Unit};
-use alloquy_core::sampling::Logprob;
+use alloquy_core::prompt::{Prompt, PromptUnit};
+use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::snapshot::Reading;
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeEvent, DecodeRequest, Decoder, GrammarSupport, Snapshot, SnapshotOrigin,
-    SnapshotRefusal, SnapshotSource, TokenStream,
+    CacheStatistics, DecodeEvent, DecodeRequest, Decoder, GrammarSupport, Snapshot, SnapshotError,
+    SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use alloquy_engine::media_processor::MediaProcessor;
-use alloquy_engine::{Cancel, Engine};
+use alloquy_engine::{CancelToken, Engine};
 use async_trait::async_trait;
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
@@ -41,11 +41,11 @@ pub use lookup::PromptLookup;
 pub use options::GeneratorOptions;
 pub use slots::CacheBudget;
 
-/// Runs an engine on a thread of its own; clones share the thread, which ends with the last of them.
+/// Runs an engine on a thread of its own. Clones share the thread, which ends with the last clone.
 ///
-/// Generations take turns, so that a long prompt keeps nobody waiting: between two of its chunks, every reply that is being
-/// written gets its next token. Those tokens are computed in one call where the model can ([`Engine::forward_many`]).
-/// A prompt that begins like one that is being computed waits for it, and goes on in a copy.
+/// Generations take turns, so that a long prompt does not block the others. Between two of its chunks, every running reply gets
+/// its next token. If the model has batches, these tokens are one batch ([`Engine::forward_many`]). A prompt that shares a prefix
+/// with a prompt that is being computed waits for it, and continues in a copy of its session.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -73,10 +73,10 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Starts the thread, which keeps KV caches within a budget: a number of them, or more of it.
+    /// Starts the thread. Options convert from a number of sessions and from a [`CacheBudget`].
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] when the system gives no thread.
+    /// [`ErrorKind::Backend`] if the thread cannot be started.
     pub fn new(engine: Arc<dyn Engine>, options: impl Into<GeneratorOptions>) -> Result<Self> {
         let options = options.into();
         let (work, inbox) = queue::channel();
@@ -89,7 +89,7 @@ impl Generator {
         Ok(Self { engine, work })
     }
 
-    /// Queues a generation of at most `limit` tokens, drawn by `sampler`; 0 computes the prompt and stops.
+    /// Queues a generation of at most `limit` tokens, sampled by `sampler`. With 0, only the prompt is computed.
     ///
     /// The stream is unbounded because `limit` bounds it: the thread never waits for a reader.
     pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
@@ -98,7 +98,7 @@ impl Generator {
 
     fn queue(&self, prompt: Prompt, sampler: Sampler, limit: usize, guide: GuidedSampler) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
-        let cancel = Cancel::default();
+        let cancel = CancelToken::default();
         let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
@@ -106,7 +106,7 @@ impl Generator {
         Events { stream, cancel }.boxed()
     }
 
-    /// Returns what is kept, and what became of the prompts so far.
+    /// Returns the statistics of the cache.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when the thread has ended.
@@ -116,30 +116,31 @@ impl Generator {
         answered.await.map_err(|_| ended())
     }
 
-    /// Writes down what is computed of `prompt` with `origin`: the longest beginning of it that a session holds.
+    /// Saves the longest cached prefix of `prompt`. `origin` is the model and the template that computed it.
     ///
-    /// Sessions stay as they are. Writing takes a turn of the thread, about as long as copying the session does.
+    /// Sessions do not change. Saving takes a turn of the thread, about as long as copying the session does.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no session holds anything of it, [`ErrorKind::Unsupported`] when the engine's sessions
-    /// cannot be written down, [`ErrorKind::Backend`] when the thread has ended.
-    pub async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+    /// - [`ErrorKind::NotFound`] if nothing of the prompt is cached.
+    /// - [`ErrorKind::Unsupported`] if the engine's sessions cannot be saved.
+    /// - [`ErrorKind::Backend`] if the thread has ended.
+    pub async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
         let (answer, answered) = oneshot::channel();
         self.work.send(Work::Snapshot(prompt, origin, answer)).map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
 
-    /// Puts back what was computed with `origin`, as a session among the others, and returns how many units that are.
+    /// Restores a snapshot of [`Generator::snapshot`] as one more session, and returns its number of units.
     ///
-    /// It is read in a turn of the thread.
+    /// The thread reads it in one of its turns.
     ///
     /// # Errors
-    /// Why it was refused; sessions stay as they are then.
+    /// The reason why the snapshot is refused. Then no session has changed.
     pub async fn restore(
         &self,
         from: impl Into<SnapshotSource>,
-        origin: SnapshotOrigin,
-    ) -> Result<usize, SnapshotRefusal> {
+        origin: SnapshotIdentity,
+    ) -> Result<usize, SnapshotError> {
         let snapshot = Reading::of(from.into())?;
         snapshot.check(&origin)?;
         let (answer, answered) = oneshot::channel();
@@ -147,16 +148,16 @@ impl Generator {
         answered.await.map_err(|_| ended())?
     }
 
-    /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
+    /// Returns how likely the tokens of each target are after `prompt`.
     ///
-    /// Sessions stay as they are. It takes turns with generations, a chunk or a target at a time; one scoring waits for
-    /// another. Dropping the future ends the work.
+    /// They are computed in a copy of the session with the longest common prefix; sessions do not change. Scoring takes turns with
+    /// generations, a chunk or a target at a time. Several scorings run one after another. Dropping the future ends the work.
     ///
     /// # Errors
-    /// Those of the session; [`ErrorKind::ContextOverflow`] when a target does not fit.
-    pub async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+    /// The errors of the session, and [`ErrorKind::ContextOverflow`] if a target does not fit.
+    pub async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
         let (answer, answered) = oneshot::channel();
-        let guard = CancelOnDrop(Cancel::default());
+        let guard = CancelOnDrop(CancelToken::default());
         let scoring = Scoring { prompt: prompt.units, targets, cancel: guard.0.clone(), answer };
         self.work.send(Work::Score(scoring)).map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
@@ -177,7 +178,7 @@ impl Decoder for Generator {
         self.engine.media()
     }
 
-    fn positions(&self, unit: &Unit) -> Result<usize> {
+    fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         self.engine.positions(unit)
     }
 
@@ -193,7 +194,7 @@ impl Decoder for Generator {
         }
     }
 
-    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
         Self::score(self, prompt, targets).await
     }
 
@@ -205,20 +206,20 @@ impl Decoder for Generator {
         self.engine.identity()
     }
 
-    async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
         Self::snapshot(self, prompt, origin).await
     }
 
-    async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
         Self::restore(self, from, origin).await
     }
 }
 
-/// The events of one generation. Dropping it cancels the work; the session keeps what it has computed.
+/// The events of one generation. Dropping it cancels the work; units that are computed stay in the session.
 #[derive(Debug)]
 struct Events {
     stream: mpsc::UnboundedReceiver<Result<DecodeEvent>>,
-    cancel: Cancel,
+    cancel: CancelToken,
 }
 
 impl Stream for Events {
@@ -235,8 +236,8 @@ impl Drop for Events {
     }
 }
 
-/// Ends work that nobody waits for any more.
-struct CancelOnDrop(Cancel);
+/// Cancels the work when the future that waits for it is dropped.
+struct CancelOnDrop(CancelToken);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

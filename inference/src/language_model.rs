@@ -1,21 +1,21 @@
-//! One model call: template, processor, prompt, session, parser. The only place that knows their order.
+//! One model call: template, processor, prompt, decoder, parser. The only place that knows their order.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
-use alloquy_core::grammar::Constraints;
+use alloquy_core::grammar::GrammarEngine;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
-use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptLength};
-use alloquy_core::report::{CacheReport, Degradation, FinishReason, Score};
-use alloquy_core::stream::Run;
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
+use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptCounter};
+use alloquy_core::report::{CacheReport, FinishReason, TextScore, Warning};
+use alloquy_core::stream::EventStream;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, Snapshot, SnapshotOrigin, SnapshotRefusal,
+    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, Snapshot, SnapshotError, SnapshotIdentity,
     SnapshotSource,
 };
 use async_trait::async_trait;
@@ -38,7 +38,10 @@ use media::Outlines;
 use reading::{Reading, ThinkingTokens, ended, read};
 use verifying::Verifier;
 
-/// The [`ChatModel`] of a [`Decoder`]: with its template and its processor. Clones share the decoder.
+/// The [`ChatModel`] of a [`Decoder`], with the template and the processor of its model. Clones share the decoder.
+///
+/// Replies end at the stop strings and stop tokens of the model, of its template and of the request. Warnings about a prompt,
+/// such as a thinking switch that the template ignores, are in [`PreparedPrompt::warnings`] and in the reply.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -73,7 +76,7 @@ pub struct LanguageModelBuilder {
     decoder: Arc<dyn Decoder>,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
-    grammars: Option<Box<dyn Constraints>>,
+    grammars: Option<Box<dyn GrammarEngine>>,
 }
 
 impl LanguageModelBuilder {
@@ -94,9 +97,12 @@ impl LanguageModelBuilder {
     /// # Errors
     /// [`ErrorKind::Invalid`] when the template or the processor is missing.
     pub fn build(self) -> Result<LanguageModel> {
-        let missing = |what: &str| Error::new(ErrorKind::Invalid, format!("a language model needs a {what}"));
-        let template = self.template.ok_or_else(|| missing("template"))?;
-        let processor = self.processor.ok_or_else(|| missing("processor"))?;
+        let Some(template) = self.template else {
+            return Err(Error::new(ErrorKind::Invalid, "a language model needs a template"));
+        };
+        let Some(processor) = self.processor else {
+            return Err(Error::new(ErrorKind::Invalid, "a language model needs a processor"));
+        };
         Ok(LanguageModel {
             decoder: self.decoder,
             template,
@@ -114,13 +120,13 @@ impl LanguageModel {
         LanguageModelBuilder { decoder: Arc::new(decoder), template: None, processor: None, grammars: None }
     }
 
-    /// Returns what the model says of itself.
+    /// Returns the description of the model.
     pub fn model(&self) -> &ModelInfo {
         self.decoder.model()
     }
 
-    /// Returns how replies are sampled and what ends them, where a request does not say otherwise: as the model's authors
-    /// recommend. The stops of the model's family and of the template, and those of a request, add up.
+    /// Returns the sampling options for what a request leaves open, as the model's authors recommend. The stop strings and stop
+    /// tokens of the model's family, of the template and of a request add up.
     pub fn sampling(&self) -> SamplingOptions {
         let stop = self.processor.stop_strings();
         let family = SamplingOptions { stop, ..SamplingOptions::default() };
@@ -131,16 +137,16 @@ impl LanguageModel {
         self.model().sampling.clone().or(&family).or(&format)
     }
 
-    /// Returns what the decoder keeps for prompts to come, and what became of those so far.
+    /// Returns what the decoder keeps for later prompts, and how much of the prompts so far was reused.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] when what computes has ended, [`ErrorKind::Unsupported`] where the decoder does not know.
+    /// [`ErrorKind::Backend`] when the decoder has ended, [`ErrorKind::Unsupported`] where it reports no statistics.
     pub async fn cache_statistics(&self) -> Result<CacheStatistics> {
-        let unknown = || {
-            let message = format!("what model {:?} keeps of prompts is not known here", self.model().name);
-            Error::new(ErrorKind::Unsupported, message)
+        let Some(statistics) = self.decoder.cache_statistics().await? else {
+            let message = format!("model {:?} reports no cache statistics", self.model().name);
+            return Err(Error::new(ErrorKind::Unsupported, message));
         };
-        self.decoder.cache_statistics().await?.ok_or_else(unknown)
+        Ok(statistics)
     }
 
     /// Returns the processor.
@@ -148,14 +154,28 @@ impl LanguageModel {
         &*self.processor
     }
 
-    /// What tells its prompts' lengths from those of other rounds.
+    /// Identifies the counts of positions: models with the same identity count a prompt alike.
     fn counting_identity(&self) -> Digest {
         let ModelInfo { name, context_length, vocabulary, .. } = self.model();
-        let (template, processor) = (self.template.digest(), self.processor.name());
+        let template = self.template.digest();
+        let processor = self.processor.name();
         Digest::of(format!("{name:?} {context_length} {vocabulary} {template} {processor:?}").as_bytes())
     }
 
     /// Makes the prompt of a request without running the model.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_core::{Message, Preface, Request};
+    /// use alloquy_inference::{Generator, LanguageModel};
+    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    ///
+    /// let generator = Generator::new(Arc::new(ScriptedEngine::new([])), 1)?;
+    /// let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    /// let prompt = model.prepare(&Request::new(Preface::default(), vec![Message::user("Hi")]))?;
+    /// assert_eq!(prompt.rendered, "<user>Hi<end><assistant>");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of the template, the processor, the tokenizer and the engine's media processor;
@@ -172,36 +192,38 @@ impl LanguageModel {
         let input = self.processor.template_input(source)?;
         let rendered = self.template.render(&input)?;
         let decoder = &*self.decoder;
-        let mut degradations = self.degradations(&input, &rendered, source);
+        let mut warnings = self.warnings(&input, &rendered, source);
         let parts = self.processor.prompt_parts(&rendered, source)?;
-        let parts = self.outlines.expand(decoder, parts, &mut degradations)?;
+        let parts = self.outlines.expand(decoder, parts, &mut warnings)?;
         let mut prompt = self.outlines.lower(decoder, &parts)?;
         let known = Self::spliced(&mut prompt, request, decoder)?;
         let media = self.outlines.placed(decoder, &prompt)?;
-        let (template, context) = (self.template.digest(), self.model().context_length);
+        let template = self.template.digest();
+        let context = self.model().context_length;
         let mut prepared = PreparedPrompt::new(rendered, parts, prompt, template, context);
         prepared.media = media;
         prepared.template_name = self.template.name_for(&input).map(str::to_owned);
-        prepared.degradations = degradations;
+        prepared.warnings = warnings;
         Ok((prepared, known))
     }
 
-    /// Puts the ids that replies were sampled as into their places: those of the path, or those that are given besides.
+    /// Puts the sampled ids of earlier replies into the prompt: those that the request lists, else those of the path.
     fn spliced(prompt: &mut Prompt, request: &Request, decoder: &dyn Decoder) -> Result<KnownReplies> {
-        let (tokenizer, lost) = (decoder.tokenizer(), request.path.has_lost());
+        let tokenizer = decoder.tokenizer();
+        let lost = request.path.has_lost();
         if request.replies.is_empty() {
             return splice(prompt, request.path.sampled(), lost, tokenizer);
         }
         splice(prompt, request.replies.iter().map(Vec::as_slice), lost, tokenizer)
     }
 
-    /// Writes down what is computed of a conversation, so that another process can go on from it.
+    /// Saves what is computed of a conversation, so that another process can continue from it.
     ///
-    /// It has the longest beginning of the request's prompt that a session holds, and nothing of other conversations.
+    /// The snapshot has the longest prefix of the request's prompt that a session holds, and nothing of other conversations.
     ///
     /// # Errors
     /// Those of [`LanguageModel::prepare`]; [`ErrorKind::NotFound`] when no session holds anything of it, and
-    /// [`ErrorKind::Unsupported`] when the engine's sessions cannot be written down.
+    /// [`ErrorKind::Unsupported`] when the engine's sessions cannot be saved.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -223,62 +245,57 @@ impl LanguageModel {
     /// let after = model()?;
     /// let restored = after.restore(bytes).await?;
     /// let reply = after.reply(request).await?.finish().await?;
-    /// assert_eq!(reply.cache.unwrap().reused, restored - 1, "the last unit says what comes next");
+    /// assert_eq!(reply.cache.unwrap().cached, restored - 1, "the last unit says what comes next");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn snapshot(&self, request: &Request) -> Result<Snapshot> {
-        let unknown = || {
-            let message = format!("model {:?} does not say what tells it from others", self.model().name);
-            Error::new(ErrorKind::Unsupported, message)
+        let Some(origin) = self.snapshot_origin() else {
+            let message = format!("model {:?} has no identity that a snapshot could name", self.model().name);
+            return Err(Error::new(ErrorKind::Unsupported, message));
         };
-        let origin = self.snapshot_origin().ok_or_else(unknown)?;
         self.decoder.snapshot(self.prepare(request)?.prompt, origin).await
     }
 
-    /// Takes back what [`LanguageModel::snapshot`] wrote down, and returns how many units are held now that were not computed
-    /// here. A prompt that begins with them goes on from there, which its [`CacheReport`] shows.
+    /// Restores what [`LanguageModel::snapshot`] saved, and returns how many units that are. A prompt that begins with them
+    /// continues from there, which its [`CacheReport`] shows.
     ///
     /// # Errors
-    /// Why it was refused; nothing has changed then, and prompts are computed.
-    pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotRefusal> {
-        let origin = self.snapshot_origin().ok_or(SnapshotRefusal::Unsupported)?;
+    /// Why it was refused. Then nothing has changed, and prompts are computed.
+    pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotError> {
+        let origin = self.snapshot_origin().ok_or(SnapshotError::Unsupported)?;
         self.decoder.restore(from.into(), origin).await
     }
 
-    fn snapshot_origin(&self) -> Option<SnapshotOrigin> {
-        Some(SnapshotOrigin::new(self.decoder.identity()?, self.template.digest()))
+    fn snapshot_origin(&self) -> Option<SnapshotIdentity> {
+        Some(SnapshotIdentity::new(self.decoder.identity()?, self.template.digest()))
     }
 
-    fn degradations(
-        &self,
-        input: &TemplateInput,
-        rendered: &str,
-        source: PromptSource<'_>,
-    ) -> Vec<Degradation> {
+    fn warnings(&self, input: &TemplateInput, rendered: &str, source: ProcessorInput<'_>) -> Vec<Warning> {
+        let mut warnings = self.model().warnings.clone();
         // A processor that has switched thinking in its own way left no variable for the template.
-        let mut given =
-            ThinkingSwitch::VARIABLES.iter().filter(|name| input.extra.contains_key(**name)).peekable();
-        let switched = source.arguments.thinking.is_some() && given.peek().is_some();
-        let ignored = switched && !given.any(|name| self.template.reads(input, name));
-        let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
-        let of_template = self.template.degradations(input);
-        let of_processor = self.processor.degradations(rendered, source);
-        let of_model = self.model().degradations.iter().cloned();
+        let variables = ThinkingSwitch::VARIABLES.iter().filter(|name| input.extra.contains_key(**name));
+        let variables: Vec<_> = variables.collect();
+        let is_switched = source.arguments.thinking.is_some() && !variables.is_empty();
+        if is_switched && !variables.iter().any(|name| self.template.reads(input, name)) {
+            warnings.push(Warning::ThinkingSwitchIgnored);
+        }
+        warnings.extend(self.template.warnings(input));
+        warnings.extend(self.processor.warnings(rendered, source));
         let markers = self.markers.get_or_init(|| RoleMarkers::of(&self.template, self.model()));
-        let forged = markers.found_in(input);
-        of_model.chain(ignored).chain(of_template).chain(of_processor).chain(forged).collect()
+        warnings.extend(markers.found_in(input));
+        warnings
     }
 
-    /// How the reply is sampled: as the request asks, else by default.
+    /// Returns how the reply is sampled: as the request says, else by default.
     fn options(&self, request: &Request) -> SamplingOptions {
         request.sampling.clone().or(&self.sampling())
     }
 
-    /// The tokens of a text that stands behind a prompt.
+    /// Returns the tokens of a text that follows a prompt.
     fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
-        // Lowered anew: the prompt has earlier replies as they were sampled, which may take more tokens or fewer.
+        // The prompt is encoded again: it has earlier replies as they were sampled, which may be more tokens or fewer.
         let before = self.outlines.lower(&*self.decoder, &prepared.parts)?.units.len();
         let mut parts = prepared.parts.clone();
         parts.push(PromptPart::Literal(text.to_owned()));
@@ -286,9 +303,10 @@ impl LanguageModel {
         Ok(whole.tokens().skip(before).flatten().collect())
     }
 
-    /// How many tokens the reply may have.
+    /// Returns how many tokens the reply may have.
     fn limit(&self, prompt: &PreparedPrompt, asked: Option<usize>) -> Result<Limit> {
-        let (context, length) = (prompt.context, prompt.positions());
+        let context = prompt.context;
+        let length = prompt.positions();
         let room = context.saturating_sub(length);
         if room == 0 {
             let message = format!(
@@ -296,16 +314,13 @@ impl LanguageModel {
             );
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
-        Ok(match asked {
-            Some(asked) if asked <= room => {
-                Limit { tokens: asked, reached: FinishReason::Length, capped: None }
-            }
-            asked => Limit {
-                tokens: room,
-                reached: FinishReason::ContextFull,
-                capped: asked.map(|asked| Degradation::MaxTokensCapped { asked, room }),
-            },
-        })
+        if let Some(asked) = asked
+            && asked <= room
+        {
+            return Ok(Limit { tokens: asked, reached: FinishReason::Length, capped: None });
+        }
+        let capped = asked.map(|asked| Warning::MaxTokensCapped { asked, room });
+        Ok(Limit { tokens: room, reached: FinishReason::ContextFull, capped })
     }
 }
 
@@ -322,10 +337,9 @@ impl ChatModel for LanguageModel {
         let limit = self.limit(&prepared, options.max_tokens)?;
         options.validate()?;
         let guided = self.guided(&request, &mut prepared)?;
-        let ignored = self.decoder.ignored(&options).into_iter();
-        prepared
-            .degradations
-            .extend(ignored.map(|name| Degradation::OptionIgnored { name: name.to_owned() }));
+        for name in self.decoder.ignored(&options) {
+            prepared.warnings.push(Warning::OptionIgnored { name: name.to_owned() });
+        }
         let reading = Reading {
             asked,
             marks: Marks::default(),
@@ -354,11 +368,11 @@ impl ChatModel for LanguageModel {
             seed: None,
             reached: limit.reached,
             template: prepared.template,
-            degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
+            warnings: limit.capped.into_iter().chain(prepared.warnings).collect(),
         };
         let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
         let tokens = self.decoder.decode(asked);
-        Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
+        Ok(EventStream::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 
     fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
@@ -379,17 +393,16 @@ impl ChatModel for LanguageModel {
         Err(ended())
     }
 
-    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         let prepared = self.prepare(&request)?;
         let tokens =
             targets.iter().map(|target| self.target(&prepared, target)).collect::<Result<Vec<_>>>()?;
         let logprobs = self.decoder.score(prepared.prompt, tokens).await?;
-        let score = |(text, tokens): (&String, _)| Score::new(text, tokens);
-        Ok(targets.iter().zip(logprobs).map(score).collect())
+        Ok(targets.iter().zip(logprobs).map(|(text, logprobs)| TextScore::new(text, logprobs)).collect())
     }
 }
 
-impl PromptLength for LanguageModel {
+impl PromptCounter for LanguageModel {
     fn units(&self, request: &Request) -> Result<usize> {
         Ok(self.prepare(request)?.positions())
     }
@@ -399,14 +412,14 @@ impl PromptLength for LanguageModel {
     }
 }
 
-fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
-    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
+fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> ProcessorInput<'a> {
+    ProcessorInput { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
 }
 
 #[derive(Clone, Debug)]
 struct Limit {
     tokens: usize,
-    /// What it means when that many were sampled.
+    /// The reason to end when that many were sampled.
     reached: FinishReason,
-    capped: Option<Degradation>,
+    capped: Option<Warning>,
 }

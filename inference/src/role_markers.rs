@@ -1,12 +1,15 @@
-//! The plain text by which a template parts messages, and which texts of a conversation spell it. Knows no model.
+//! Finds texts of a conversation that contain the plain text by which a template separates messages.
 //!
-//! A template whose roles are written as text, such as `USER:`, cannot be protected as control tokens are: whoever writes
-//! `USER:` into a text prints what the template prints. So the markers are learnt from the template, and a text that has
-//! one is reported. Nothing is listed by name: small conversations are rendered, and what stands between their messages
-//! is what marks them.
+//! A template may write roles as text, such as `USER:`. Text of users cannot be kept apart from it as from control tokens: a user
+//! who writes `USER:` writes what the template prints. So the markers are learnt from the template, and a text with a marker is
+//! reported. No marker is listed by name. Small conversations are rendered, and the text between their messages is the marker.
 //!
-//! A marker that has a control token of the model's in it is none of these: processors keep such texts apart, and report
-//! those that a policy lets through.
+//! ```text
+//! USER: Zqalphazq ASSISTANT: Zqbravozq USER: Zqcharliezq     the markers are `USER:` and `ASSISTANT:`
+//! ```
+//!
+//! Markers with a control token of the model are left out. Processors keep such texts apart, and report those that a policy lets
+//! through.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +18,7 @@ use serde_json::Value;
 
 use alloquy_core::arguments::TextSource;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 
 mod header;
@@ -25,7 +28,7 @@ mod units;
 
 use marker::Marker;
 
-/// The plain text by which a template parts the messages of a prompt.
+/// The plain text by which a template separates the messages of a prompt.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -48,14 +51,14 @@ pub struct RoleMarkers {
     anchors: Option<AhoCorasick>,
 }
 
-/// Where a text of the input stands.
+/// Where a text of the input is.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     source: TextSource,
     message: Option<usize>,
 }
 
-/// What was found of one marker in the texts of one source.
+/// The places of one marker in the texts of one source.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     message: Option<usize>,
@@ -65,8 +68,7 @@ struct Found {
 type Findings<'m> = BTreeMap<(TextSource, &'m str), Found>;
 
 impl RoleMarkers {
-    /// Learns the markers of a template from some twenty small conversations. A conversation that the template refuses
-    /// teaches nothing.
+    /// Learns the markers of a template from about twenty small conversations. Those that the template refuses are skipped.
     pub fn of(template: &dyn PromptTemplate, model: &ModelInfo) -> Self {
         let markers = header::markers(&probes::seams(template), model);
         let anchors = AhoCorasick::new(markers.iter().map(Marker::anchor)).ok();
@@ -78,9 +80,10 @@ impl RoleMarkers {
         self.markers.iter().map(Marker::text)
     }
 
-    /// Returns which texts of `input` spell a marker where it would be read as one, as
-    /// [`Degradation::RoleMarkerInText`]: each marker once for each source.
-    pub fn found_in(&self, input: &TemplateInput) -> Vec<Degradation> {
+    /// Reports the markers in the texts of `input` as [`Warning::RoleMarkerInText`], each marker once for each source.
+    ///
+    /// Only markers that a model would read as such are reported.
+    pub fn found_in(&self, input: &TemplateInput) -> Vec<Warning> {
         let mut findings = Findings::new();
         if self.anchors.is_some() {
             each_text(input, &mut |place, text| self.look(place, text, &mut findings));
@@ -88,7 +91,7 @@ impl RoleMarkers {
         findings.into_iter().map(|((source, marker), found)| reported(source, marker, found)).collect()
     }
 
-    /// Looks for markers in one text; of those that overlap, the first and then the longest counts.
+    /// Looks for markers in one text. Of markers that overlap, the first counts, and of several at one place the longest.
     fn look<'m>(&'m self, place: Place, text: &str, findings: &mut Findings<'m>) {
         let Some(anchors) = &self.anchors else { return };
         let mut hits = Vec::new();
@@ -110,14 +113,14 @@ impl RoleMarkers {
     }
 }
 
-fn reported(source: TextSource, marker: &str, found: Found) -> Degradation {
+fn reported(source: TextSource, marker: &str, found: Found) -> Warning {
     let Found { message, times } = found;
-    Degradation::RoleMarkerInText { marker: marker.to_owned(), source, message, times }
+    Warning::RoleMarkerInText { marker: marker.to_owned(), source, message, times }
 }
 
 type Visit<'v, 'i> = dyn FnMut(Place, &'i str) + 'v;
 
-/// Visits every text that a template may print, names of fields among them.
+/// Visits every text that a template may print, also the names of fields.
 fn each_text<'i>(input: &'i TemplateInput, visit: &mut Visit<'_, 'i>) {
     for (index, message) in input.messages.iter().enumerate() {
         let place = Place { source: source_of(message), message: Some(index) };
@@ -136,14 +139,14 @@ fn each_text<'i>(input: &'i TemplateInput, visit: &mut Visit<'_, 'i>) {
         each_text_of(document, variables, visit);
     }
     for (name, value) in &input.extra {
-        // A host that sets `bos_token` and the like means the token.
+        // A host that sets `bos_token` and the like wants the token.
         if !name.ends_with("_token") {
             each_text_of(value, variables, visit);
         }
     }
 }
 
-/// A role that is none of ours is a user's: nobody vouches for it.
+/// Returns the source of a message. An unknown role counts as the user's, which is trusted least.
 fn source_of(message: &Value) -> TextSource {
     let role = message.get("role").and_then(Value::as_str);
     let sources = [TextSource::System, TextSource::Assistant, TextSource::Tool];

@@ -1,11 +1,11 @@
-//! From logits to a token: the chain of steps that options describe, with what each remembers of the tokens so far.
+//! From logits to a token: the chain of steps that the options describe, each with its memory of the tokens so far.
 //!
-//! The order and the definitions are Hugging Face's (`transformers`, `GenerationMixin._get_logits_processor` in
-//! `generation/utils.py`, the classes named below in `generation/logits_process.py`): logit bias, penalties,
-//! n-grams, suppressed tokens, temperature, top-k, top-p, min-p, typical, then one draw.
+//! The order and the definitions are those of Hugging Face `transformers`: logit bias, penalties, n-grams, suppressed tokens,
+//! temperature, top-k, top-p, min-p, typical, then one draw. See `GenerationMixin._get_logits_processor` in
+//! `generation/utils.py`, and for the classes named below `generation/logits_process.py`.
 //!
-//! Nothing is ever sorted: the early steps touch only the tokens they mean, and the filters find the last token they
-//! keep by selection. Candidates stay in the order of their ids, which is the order of the draw.
+//! Nothing is sorted. The early steps change single logits, and the filters find the last token that they keep by selection.
+//! Candidates stay in the order of their ids, which is the order of the draw.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ pub(crate) use log_softmax::LogSoftmax;
 
 /// Draws the tokens of one reply.
 ///
-/// It is told each token once: those of the prompt by [`Sampler::read`], those of the reply by [`Sampler::accept`],
-/// whoever chose them. A clone goes on with the same draws.
+/// It receives each token once: those of the prompt by [`Sampler::read`], and those of the reply by [`Sampler::accept`], also
+/// when the sampler has not drawn them. A clone continues with the same draws.
 ///
 /// ```
 /// use alloquy_core::SamplingOptions;
@@ -92,7 +92,9 @@ impl Sampler {
     /// Takes the tokens of the prompt.
     pub fn read(&mut self, prompt: impl IntoIterator<Item = TokenId>) {
         if self.edits.remember() {
-            prompt.into_iter().for_each(|token| self.edits.read(token));
+            for token in prompt {
+                self.edits.read(token);
+            }
         }
     }
 
@@ -104,11 +106,11 @@ impl Sampler {
     /// Draws the next token. Greedy ties go to the lowest id. The logits are changed on the way.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] when there are no logits, or none is a number above minus infinity: the model,
-    /// not the sampler, is broken then. [`ErrorKind::Invalid`] when the options forbid every token.
+    /// [`ErrorKind::Backend`] when no logit is a finite number: then the model is broken, not the sampler. [`ErrorKind::Invalid`] when the options forbid every token.
     pub fn sample(&mut self, logits: &mut [f32]) -> Result<TokenId> {
         self.edits.apply(logits);
         let (best, highest) = likeliest(logits).ok_or_else(|| self.nothing_left(logits.len()))?;
+        // Greedy: no probabilities are needed.
         let Some(draws) = self.draws.as_mut() else {
             return Ok(best);
         };
@@ -163,24 +165,32 @@ impl Edits {
         }
     }
 
-    /// Says whether any step remembers tokens.
+    /// Returns whether any step remembers tokens.
     fn remember(&self) -> bool {
         !self.penalties.is_empty() || self.ngrams.is_some()
     }
 
-    /// Says whether any step rules tokens out.
+    /// Returns whether any step forbids tokens.
     fn forbid(&self) -> bool {
         !self.suppress.is_empty() || self.ngrams.is_some()
     }
 
     fn read(&mut self, token: TokenId) {
-        self.penalties.iter_mut().for_each(|penalty| penalty.read(token));
-        self.ngrams.iter_mut().for_each(|ngrams| ngrams.read(token));
+        for penalty in &mut self.penalties {
+            penalty.read(token);
+        }
+        if let Some(ngrams) = &mut self.ngrams {
+            ngrams.read(token);
+        }
     }
 
     fn accept(&mut self, token: TokenId) {
-        self.penalties.iter_mut().for_each(|penalty| penalty.accept(token));
-        self.ngrams.iter_mut().for_each(|ngrams| ngrams.accept(token));
+        for penalty in &mut self.penalties {
+            penalty.accept(token);
+        }
+        if let Some(ngrams) = &mut self.ngrams {
+            ngrams.accept(token);
+        }
     }
 
     fn apply(&self, logits: &mut [f32]) {
@@ -189,8 +199,12 @@ impl Edits {
                 *logit += bias;
             }
         }
-        self.penalties.iter().for_each(|penalty| penalty.apply(logits));
-        self.ngrams.iter().for_each(|ngrams| ngrams.apply(logits));
+        for penalty in &self.penalties {
+            penalty.apply(logits);
+        }
+        if let Some(ngrams) = &self.ngrams {
+            ngrams.apply(logits);
+        }
         for &token in &self.suppress {
             if let Some(logit) = logits.get_mut(token as usize) {
                 *logit = f32::NEG_INFINITY;

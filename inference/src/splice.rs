@@ -1,33 +1,42 @@
-//! Replies in a prompt as the ids that they were sampled as. Knows no template and no session.
+//! Replaces the ids of earlier replies in a prompt with the ids that were sampled.
 //!
-//! A reply's text need not encode to the ids that were sampled. A session holds those, so a prompt that has others in their
-//! place shares nothing behind them. Texts are compared as the bytes of their tokens, from control token to control token:
-//! no token reaches across one, so what stands between two of them may be exchanged for other ids of the same text. Added
-//! tokens that are blanks alone, as vocabularies like Gemma's have them for line breaks, are text like any other: what stands
-//! before a reply joins with the blanks that it begins with.
+//! A template prints a reply as text, and that text may encode to other ids than were sampled. The KV cache was computed from the
+//! sampled ids, so a prompt with other ids cannot use it from that reply on.
+//!
+//! [`splice`] finds each reply in the prompt, and replaces its ids with the sampled ones:
+//!
+//! ```text
+//! encoded:  <user> Hi <end> <assistant> Hello  <end> <user> And you? <end> <assistant>
+//! sampled:                              Hel lo
+//! spliced:  <user> Hi <end> <assistant> Hel lo <end> <user> And you? <end> <assistant>
+//! ```
+//!
+//! Texts are compared as the bytes of their tokens, one stretch between two control tokens at a time. No token extends over a
+//! control token, so the ids of a stretch may be replaced with other ids of the same text. Added tokens that are white space,
+//! such as Gemma's line breaks, count as text: the text before a reply joins with the white space at the reply's start.
 
 use alloquy_core::Result;
-use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::report::{CacheReport, MissReason};
-use alloquy_core::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer, TokenizerInput};
 
 mod places;
 
 use places::{Places, Stretch};
 
-/// What is known of the earlier replies of a prompt.
+/// The result of [`splice`]: where the earlier replies are in the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KnownReplies {
-    /// Where the last one ends whose ids stand in the prompt.
+    /// The end of the last reply whose sampled ids are in the prompt.
     end: usize,
-    /// Whether one does not stand there as it was said.
+    /// Whether the sampled ids of any reply are missing from the prompt.
     some_lost: bool,
-    /// Whether the last one does not. Those before it were computed as they stand here when it was asked for.
+    /// Whether those of the last reply are missing. The prompt of that reply had the earlier replies as this prompt has them.
     last_lost: bool,
 }
 
 impl KnownReplies {
-    /// Begins with a prompt that goes without earlier replies, or has them all.
+    /// Begins with a prompt that omits earlier replies (`lost`), or has all of them.
     fn begun(lost: bool) -> Self {
         Self { end: 0, some_lost: lost, last_lost: lost }
     }
@@ -38,39 +47,39 @@ impl KnownReplies {
         self.some_lost |= self.last_lost;
     }
 
-    /// Says why not all that was computed for earlier replies is reused, where it is not.
+    /// Adds the reason why a part of the earlier replies was computed again.
     pub(crate) fn explain(self, mut report: CacheReport) -> CacheReport {
-        report.miss = match report.miss {
-            // A reply that is known to stand otherwise says more than that its words are there.
-            respelled @ (Some(MissReason::Respelled) | None) => self.miss(report).or(respelled),
-            known => known,
-        };
+        // "A reply was rewritten" says more than "its text has other tokens now". Other reasons stay.
+        if matches!(report.miss, Some(MissReason::Retokenized) | None) {
+            report.miss = self.miss(report).or(report.miss);
+        }
         tracing::debug!(?report, "prompt");
         report
     }
 
     fn miss(self, report: CacheReport) -> Option<MissReason> {
-        // The last token of a reply that was cut off was never computed.
+        // The last token of an interrupted reply was never computed.
         let computed = self.end.min(report.prompt).saturating_sub(1);
-        // Beyond the prompt a session may hold another answer to it.
+        // A difference after the prompt's end is another reply to the same prompt, and explains nothing.
         let differs = report.first_difference.is_some_and(|place| place < report.prompt);
-        let is_short = report.reused < computed || self.last_lost && (differs || report.reused == 0);
-        is_short.then_some(match differs {
-            true if self.some_lost => MissReason::Rewritten,
-            true => MissReason::Differs,
-            false => MissReason::NotHeld,
-        })
+        let is_short = report.cached < computed || self.last_lost && (differs || report.cached == 0);
+        if !is_short {
+            return None;
+        }
+        if !differs {
+            return Some(MissReason::Evicted);
+        }
+        Some(if self.some_lost { MissReason::Rewritten } else { MissReason::Changed })
     }
 }
 
-/// Puts the ids of `replies`, which stand in the prompt in that order, into the places of their texts; `lost` says that
-/// earlier ones were left out of the prompt.
+/// Replaces the text of each of `replies` in the prompt with the ids that were sampled.
 ///
-/// What it costs does not grow faster than the prompt: a reply is looked for near the one before, and then by what was found
-/// out about the whole prompt once.
+/// Replies are in the order of the prompt. `lost` means that the prompt omits earlier ones. The cost is linear in the length of
+/// the prompt: a reply is looked for near the reply before it, and then in indexes of the whole prompt that are built once.
 ///
 /// # Errors
-/// Those of the tokenizer.
+/// The errors of the tokenizer.
 pub(crate) fn splice<'r>(
     prompt: &mut Prompt,
     replies: impl Iterator<Item = &'r [TokenId]>,
@@ -86,180 +95,214 @@ pub(crate) fn splice<'r>(
     for reply in replies {
         known.note(splicing.place(reply)?);
     }
-    let exchanges = splicing.exchanges;
-    if !exchanges.is_empty() {
-        prompt.units = exchanged(std::mem::take(&mut prompt.units), exchanges);
+    let replacements = splicing.replacements;
+    if !replacements.is_empty() {
+        prompt.units = with_replacements(&prompt.units, replacements);
     }
     Ok(known)
 }
 
-/// Ids that stand in the place of others.
-struct Exchange {
+/// Ids that replace the units from `start` to `end` of the prompt.
+struct Replacement {
     start: usize,
     end: usize,
     ids: Vec<TokenId>,
 }
 
-/// Puts ids into their places, which ascend.
-fn exchanged(units: Vec<Unit>, exchanges: Vec<Exchange>) -> Vec<Unit> {
-    let (mut all, mut rest, mut done) = (Vec::with_capacity(units.len()), units.into_iter(), 0);
-    for Exchange { start, end, ids } in exchanges {
-        all.extend(rest.by_ref().take(start - done));
-        all.extend(ids.into_iter().map(Unit::Token));
+/// Applies replacements, which are in the order of their places and do not overlap.
+fn with_replacements(units: &[PromptUnit], replacements: Vec<Replacement>) -> Vec<PromptUnit> {
+    let mut all = Vec::with_capacity(units.len());
+    let mut done = 0;
+    for Replacement { start, end, ids } in replacements {
+        all.extend_from_slice(units.get(done..start).unwrap_or_default());
+        all.extend(ids.into_iter().map(PromptUnit::Token));
         done = end;
-        if end > start {
-            rest.nth(end - start - 1);
-        }
     }
-    all.extend(rest);
+    all.extend_from_slice(units.get(done..).unwrap_or_default());
     all
 }
 
 struct Splicing<'a> {
     places: Places<'a>,
     tokenizer: &'a dyn Tokenizer,
-    /// The text behind the prompt's last control token: what stands before each reply ends like it.
-    opening: Vec<u8>,
-    /// Its ids, which are those of every prompt that ended with it.
-    opening_ids: Vec<TokenId>,
-    exchanges: Vec<Exchange>,
-    /// How many units the exchanges so far have added and taken away.
+    /// The text after the prompt's last control token, such as `assistant\n`. The text before each reply ends like it.
+    generation_prompt: Vec<u8>,
+    /// Its ids, which are the same in every prompt that ends with it.
+    generation_prompt_ids: Vec<TokenId>,
+    replacements: Vec<Replacement>,
+    /// The number of units that the replacements so far add.
     added: usize,
-    taken: usize,
+    /// The number of units that the replacements so far remove.
+    removed: usize,
 }
 
 impl<'a> Splicing<'a> {
-    fn new(units: &'a [Unit], tokenizer: &'a dyn Tokenizer) -> Self {
+    fn new(units: &'a [PromptUnit], tokenizer: &'a dyn Tokenizer) -> Self {
         let places = Places::new(units, tokenizer);
-        let (opening, opening_ids) = places.last_stretch().unwrap_or_default();
-        Self { places, tokenizer, opening, opening_ids, exchanges: Vec::new(), added: 0, taken: 0 }
+        let (generation_prompt, generation_prompt_ids) = places.last_stretch().unwrap_or_default();
+        Self {
+            places,
+            tokenizer,
+            generation_prompt,
+            generation_prompt_ids,
+            replacements: Vec::new(),
+            added: 0,
+            removed: 0,
+        }
     }
 
-    /// Finds a reply, as it was sampled or as its text encodes, with the blanks at its end or without, and says where it
-    /// ends once all is exchanged.
+    /// Finds a reply, and returns its end in the prompt after all replacements.
     fn place(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
-        let mut end = self.places.verbatim(reply);
-        match end {
-            Some(end) => self.places.advance(end, reply),
-            None => end = self.exchanged(reply)?,
+        // The ids are there already.
+        if let Some(end) = self.places.verbatim(reply) {
+            self.places.advance(end, reply);
+            return Ok(Some(self.spliced(end)));
         }
-        if end.is_none()
-            && let Some(trimmed) = self.trimmed(reply)?
-        {
-            end = self.exchanged(&trimmed)?;
+        // The text is there in other ids.
+        if let Some(end) = self.replace_text(reply)? {
+            return Ok(Some(self.spliced(end)));
         }
-        Ok(end.map(|end| end + self.added - self.taken))
+        // The text is there without the white space at its end.
+        let Some(trimmed) = self.trimmed(reply)? else { return Ok(None) };
+        let end = self.replace_text(&trimmed)?;
+        Ok(end.map(|end| self.spliced(end)))
     }
 
-    /// The reply without the blanks at its end, which many templates leave out; `None` where it has none, or nothing else.
+    /// Converts a place of the prompt to the place after the replacements so far.
+    fn spliced(&self, place: usize) -> usize {
+        place + self.added - self.removed
+    }
+
+    /// Returns the reply without the blanks at its end, which many templates omit: `It` ` is` `.\n` becomes `It` ` is` `.`.
+    /// Returns `None` if the reply has no blanks at its end, or nothing else.
     fn trimmed(&self, reply: &[TokenId]) -> Result<Option<Vec<TokenId>>> {
-        let ordinary = |token: TokenId| match self.places.special(token) {
-            Some(_) => None,
-            None => self.tokenizer.bytes(token),
-        };
-        let is_blank = |&token: &TokenId| ordinary(token).is_some_and(|bytes| bytes.trim_ascii().is_empty());
-        let kept = reply.len() - reply.iter().rev().take_while(|token| is_blank(token)).count();
-        let Some((last, before)) = reply.get(..kept).and_then(<[_]>::split_last) else { return Ok(None) };
-        let bytes = ordinary(*last).unwrap_or_default();
-        let ending = bytes.trim_ascii_end();
-        if ending.len() == bytes.len() {
-            return Ok((kept < reply.len()).then(|| [before, &[*last]].concat()));
+        let blanks = reply.iter().rev().take_while(|token| self.is_blank(**token)).count();
+        let kept = reply.get(..reply.len() - blanks).unwrap_or_default();
+        let Some((last, before)) = kept.split_last() else { return Ok(None) };
+        let bytes = self.text_bytes(*last).unwrap_or_default();
+        let text = bytes.trim_ascii_end();
+        if text.len() == bytes.len() {
+            return Ok((blanks > 0).then(|| kept.to_vec()));
         }
-        // The last token has blanks of its own.
-        let ending = self.encode_behind(None, ending)?;
-        Ok(ending.map(|ending| [before, &ending].concat()))
+        // The last token has text and white space, such as `.\n`. The text alone is another token.
+        let last = self.encode_after(None, text)?;
+        Ok(last.map(|last| [before, &last].concat()))
     }
 
-    /// Exchanges the ids of the reply's text for those that were sampled.
-    fn exchanged(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
-        let pieces = self.places.pieces(reply);
-        let Some(pieces) = pieces else { return Ok(None) };
-        let mut found = None;
-        self.places.each_like(&pieces, &mut |index, places| {
-            let opening = matches(places, &pieces, &self.opening);
-            let Some(opening) = opening.filter(|_| self.places.borders_match(places, reply)) else {
-                return false;
-            };
-            found = Some((index, opening.to_vec()));
-            true
+    /// Returns the bytes of a token; `None` for a control token.
+    fn text_bytes(&self, token: TokenId) -> Option<Vec<u8>> {
+        if self.places.special(token).is_some() {
+            return None;
+        }
+        self.tokenizer.bytes(token)
+    }
+
+    fn is_blank(&self, token: TokenId) -> bool {
+        self.text_bytes(token).is_some_and(|bytes| bytes.trim_ascii().is_empty())
+    }
+
+    /// Replaces the ids of the reply's text with those that were sampled, and returns where the text ends in the prompt.
+    fn replace_text(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
+        // A reply with control tokens of its own has a piece for each stretch: `Look.<call>{...}` has two.
+        let Some(pieces) = self.places.pieces(reply) else { return Ok(None) };
+        let found = self.places.find_like(&pieces, |stretches| {
+            let before = text_before(stretches, &pieces, &self.generation_prompt)?;
+            self.places.borders_match(stretches, reply).then(|| before.to_vec())
         });
         match found {
-            Some((index, opening)) => self.exchange(index, pieces.len(), &opening, reply),
+            Some((index, before)) => self.replace(index, pieces.len(), &before, reply),
             None => Ok(None),
         }
     }
 
-    fn exchange(
+    /// Replaces `count` stretches, which have the text `before` and then the reply.
+    fn replace(
         &mut self,
         index: usize,
         count: usize,
-        opening: &[u8],
+        before: &[u8],
         reply: &[TokenId],
     ) -> Result<Option<usize>> {
-        let (first, last) = (self.places.stretch(index), self.places.stretch(index + count - 1));
-        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
-        let (start, end) = (first.start, last.end);
-        let Some(mut ids) = self.encode_opening(&first, opening)? else { return Ok(None) };
+        let Some(first) = self.places.stretch(index) else { return Ok(None) };
+        let Some(last) = self.places.stretch(index + count - 1) else { return Ok(None) };
+        let start = first.start;
+        let end = last.end;
+        // The first stretch is replaced from its start: a token may cover the end of `before` and the start of the reply.
+        let Some(mut ids) = self.ids_before(&first, before)? else { return Ok(None) };
         ids.extend_from_slice(reply);
         self.added += ids.len();
-        self.taken += end - start;
-        self.exchanges.push(Exchange { start, end, ids });
+        self.removed += end - start;
+        self.replacements.push(Replacement { start, end, ids });
         self.places.advance(end, reply);
         Ok(Some(end))
     }
 
-    /// Returns the ids of what stands before a reply, as they were when the reply was sampled: those of the prompt's end, or
-    /// those that stand there where one of them ends with it, or what it encodes to behind its control token, and alone.
-    fn encode_opening(&self, place: &Stretch<'_>, opening: &[u8]) -> Result<Option<Vec<TokenId>>> {
-        if opening == self.opening {
-            return Ok(Some(self.opening_ids.clone()));
+    /// Returns the ids that the text before a reply had when the reply was sampled.
+    fn ids_before(&self, stretch: &Stretch<'_>, text: &[u8]) -> Result<Option<Vec<TokenId>>> {
+        // The prompt of that reply ended like this one.
+        if text == self.generation_prompt {
+            return Ok(Some(self.generation_prompt_ids.clone()));
         }
-        if let Some(ids) = self.standing(place, opening.len()) {
+        // One of the ids in the prompt ends with the text, so no token covers the reply's start.
+        if let Some(ids) = self.leading_ids(stretch, text.len()) {
             return Ok(Some(ids));
         }
-        self.encode_behind(self.places.special_before(place), opening)
+        self.encode_after(self.places.special_before(stretch), text)
     }
 
-    /// The first ids of a stretch that have so many bytes; `None` where no id ends there.
-    fn standing(&self, place: &Stretch<'_>, length: usize) -> Option<Vec<TokenId>> {
-        let mut ids = self.places.tokens(place.start, place.end)?;
+    /// Returns the ids of the first `length` bytes of a stretch; `None` where no id ends there.
+    fn leading_ids(&self, stretch: &Stretch<'_>, length: usize) -> Option<Vec<TokenId>> {
+        let mut leading = Vec::new();
         let mut end = 0;
-        let count = ids.iter().take_while(|id| {
-            end += self.tokenizer.bytes(**id).map_or(0, |bytes| bytes.len());
-            end <= length
-        });
-        ids.truncate(count.count());
-        (self.places.bytes(&ids)?.len() == length).then_some(ids)
+        for id in self.places.tokens(stretch.start, stretch.end)? {
+            end += self.tokenizer.bytes(id).map_or(0, |bytes| bytes.len());
+            if end > length {
+                break;
+            }
+            leading.push(id);
+        }
+        (self.places.bytes(&leading)?.len() == length).then_some(leading)
     }
 
-    /// Encodes text behind a control token; `None` where the ids do not spell it.
-    fn encode_behind(&self, before: Option<&SpecialToken>, text: &[u8]) -> Result<Option<Vec<TokenId>>> {
+    /// Encodes a text that follows a control token; `None` where the ids do not decode to it.
+    fn encode_after(&self, before: Option<&SpecialToken>, text: &[u8]) -> Result<Option<Vec<TokenId>>> {
         let Ok(text) = str::from_utf8(text) else { return Ok(None) };
-        let before = before.map(|special| Piece::Text(&special.text));
-        let pieces: Vec<_> = before.into_iter().chain([Piece::Literal(text)]).collect();
+        let mut pieces = Vec::new();
+        if let Some(special) = before {
+            pieces.push(TokenizerInput::Text(&special.text));
+        }
+        pieces.push(TokenizerInput::Literal(text));
         let mut ids = self.tokenizer.encode(&pieces)?;
-        ids.drain(..usize::from(before.is_some()).min(ids.len()));
+        if before.is_some() && !ids.is_empty() {
+            ids.remove(0);
+        }
         let is_exact = self.places.bytes(&ids).is_some_and(|bytes| bytes == text.as_bytes());
         Ok(is_exact.then_some(ids))
     }
 }
 
-/// Returns what stands before a reply in the first of `places`, when the texts of its `pieces` stand there.
-fn matches<'p>(places: &'p [Stretch<'p>], pieces: &[Vec<u8>], opening: &[u8]) -> Option<&'p [u8]> {
-    let (first, others) = places.split_first()?;
+/// Returns the text before a reply in the first of `stretches`, if the `pieces` of the reply follow it there.
+fn text_before<'p>(
+    stretches: &'p [Stretch<'p>],
+    pieces: &[Vec<u8>],
+    generation_prompt: &[u8],
+) -> Option<&'p [u8]> {
+    let (first, others) = stretches.split_first()?;
     let (begun, rest) = pieces.split_first()?;
+    // The stretch `assistant\nHello` with the piece `Hello`: `assistant\n` is before it.
     let before = first.text?.strip_suffix(begun.as_slice())?;
-    let announced = match announcement(opening) {
-        [] => before.trim_ascii().is_empty(),
-        last => before.ends_with(last),
-    };
-    let follow = others.iter().zip(rest).all(|(place, piece)| place.text == Some(piece.as_slice()));
-    let stands = follow && (announced || opening.ends_with(before));
-    stands.then_some(before)
+    if !others.iter().zip(rest).all(|(stretch, piece)| stretch.text == Some(piece.as_slice())) {
+        return None;
+    }
+    // `before` ends with the role, as the generation prompt does. It may have a whole question before that, where no control
+    // token is between the two: `USER: Hi ASSISTANT:`.
+    let role = last_word(generation_prompt);
+    let has_role = if role.is_empty() { before.trim_ascii().is_empty() } else { before.ends_with(role) };
+    (has_role || generation_prompt.ends_with(before)).then_some(before)
 }
 
-/// The last word of what stands before an answer. Before it a question may stand, where no control token parts the two.
-fn announcement(opening: &[u8]) -> &[u8] {
-    let blank = opening.trim_ascii_end().iter().rposition(u8::is_ascii_whitespace);
-    blank.and_then(|blank| opening.get(blank + 1..)).unwrap_or(opening)
+/// Returns the last word of a text with the blanks after it.
+fn last_word(text: &[u8]) -> &[u8] {
+    let blank = text.trim_ascii_end().iter().rposition(u8::is_ascii_whitespace);
+    blank.and_then(|blank| text.get(blank + 1..)).unwrap_or(text)
 }

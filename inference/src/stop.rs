@@ -1,4 +1,4 @@
-//! What ends a reply: texts, and sequences of tokens. Whatever might begin one is held back.
+//! Finds the texts and the sequences of tokens that end a reply. Text that may begin one is held back.
 
 mod automaton;
 mod strings;

@@ -1,43 +1,43 @@
-//! Where a reply begins and ends thinking, told from its bytes. Knows no grammar and no sampler.
+//! Finds the markers that begin and end thinking in the bytes of a reply.
 
 use alloquy_engine::decoder::ThinkingRule;
 
-/// What is being said.
+/// The stage of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing yet: a thought may begin.
+    /// The reply may begin with thinking or with the answer.
     Opening,
-    /// A thought.
+    /// The model thinks.
     Thinking,
-    /// The answer.
+    /// The model answers.
     #[default]
     Answer,
 }
 
-/// What is known of a thought while it is thought.
+/// Reads the thinking of a reply as it is generated.
 #[derive(Debug)]
-pub(crate) struct Thoughts {
-    /// The text that begins a thought, without white space around it.
+pub(crate) struct ThinkingScanner {
+    /// The text that begins thinking, without white space around it.
     pub(crate) start: String,
-    /// The text that ends it, likewise.
+    /// The text that ends thinking, without white space around it.
     end: String,
-    /// The white space that the model is trained to write before and behind that.
+    /// The white space that the model is trained to write before and after the end.
     pub(crate) around: (String, String),
     budget: Option<usize>,
-    /// How many tokens were thought.
+    /// The number of tokens so far.
     pub(crate) tokens: usize,
-    /// The last bytes, as many as a marker can have.
+    /// The last bytes, which may be the beginning of a marker.
     pub(crate) tail: Vec<u8>,
 }
 
 impl Stage {
-    /// What a reply begins with under a rule.
+    /// Returns the first stage of a reply under a rule.
     pub(crate) fn first(rule: &ThinkingRule) -> Self {
         if rule.is_open { Self::Thinking } else { Self::Opening }
     }
 }
 
-impl Thoughts {
+impl ThinkingScanner {
     pub(crate) fn new(rule: &ThinkingRule) -> Self {
         let before = rule.end.len() - rule.end.trim_start().len();
         let after = rule.end.trim_end().len();
@@ -50,11 +50,12 @@ impl Thoughts {
         Self { start, end, around, budget: rule.budget, tokens: 0, tail: Vec::new() }
     }
 
-    pub(crate) fn is_spent(&self) -> bool {
+    /// Returns whether thinking has used all the tokens that it may have.
+    pub(crate) fn is_over_budget(&self) -> bool {
         self.budget.is_some_and(|budget| self.tokens >= budget)
     }
 
-    /// Takes what opens the reply and says what it turns out to be.
+    /// Adds bytes of the beginning of a reply, and returns its stage after them.
     pub(crate) fn opens(&mut self, said: &[u8]) -> Stage {
         self.tail.extend_from_slice(said);
         let text = self.tail.trim_ascii_start();
@@ -62,13 +63,10 @@ impl Thoughts {
             self.tail.clear();
             return Stage::Thinking;
         }
-        match self.start.as_bytes().starts_with(text) {
-            true => Stage::Opening,
-            false => Stage::Answer,
-        }
+        if self.start.as_bytes().starts_with(text) { Stage::Opening } else { Stage::Answer }
     }
 
-    /// Takes more of the thought; returns what stands behind its end, once it ends.
+    /// Adds the bytes of a token of thinking. If they end it, returns the bytes after the marker.
     pub(crate) fn push(&mut self, said: &[u8]) -> Option<Vec<u8>> {
         self.tokens += 1;
         self.tail.extend_from_slice(said);
@@ -77,22 +75,25 @@ impl Thoughts {
         if let Some(at) = found {
             return Some(self.tail.split_off(at + end.len()));
         }
+        // The marker may be spread over several tokens: `</` `think` `>`.
         let kept = self.end.len() + self.around.0.len();
         self.tail.drain(..self.tail.len().saturating_sub(kept));
         None
     }
 
-    /// What is left to write so that the thought ends here.
+    /// Returns the text that ends thinking here: the whole marker, or the rest of it after `</th`.
     pub(crate) fn ending(&self) -> String {
         let Self { end, around: (before, after), tail, .. } = self;
-        let begun = (1..end.len()).rev().find(|&length| {
-            end.is_char_boundary(length)
-                && end.get(..length).is_some_and(|begun| tail.ends_with(begun.as_bytes()))
-        });
-        let before = match begun {
-            None if !tail.ends_with(before.as_bytes()) => before.as_str(),
-            _ => "",
-        };
-        format!("{before}{}{after}", end.get(begun.unwrap_or(0)..).unwrap_or_default())
+        for length in (1..end.len()).rev() {
+            if let Some((begun, rest)) = end.split_at_checked(length)
+                && tail.ends_with(begun.as_bytes())
+            {
+                return format!("{rest}{after}");
+            }
+        }
+        if tail.ends_with(before.as_bytes()) {
+            return format!("{end}{after}");
+        }
+        format!("{before}{end}{after}")
     }
 }

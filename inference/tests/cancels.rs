@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::stop::StopSignal;
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{ChatModel, Conversation, Manager, Preface, Request, Result, SamplingOptions, Turn};
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
@@ -55,7 +55,7 @@ async fn cancel(mut turn: Turn, draws: &mut Draws) {
     if draws.below(2) == 0 {
         return drop(turn);
     }
-    turn.stop();
+    turn.cancel();
     if let Err(error) = turn.finish().await {
         assert!(error.is_cancelled(), "{error:#}");
     }
@@ -64,7 +64,7 @@ async fn cancel(mut turn: Turn, draws: &mut Draws) {
 /// Asks, and compares with what is said where nothing was ever cancelled.
 async fn ask(conversation: &Conversation, question: &str) {
     conversation.add(question).await.unwrap();
-    let request = conversation.request().await.unwrap().ending(Ending::Answer);
+    let request = conversation.request().await.unwrap().ending(PromptEnd::Generation);
     let expected = unspoilt(request).await;
     let reply = conversation.complete(alloquy_core::TurnRequest::default()).finish().await.unwrap();
     assert_eq!(reply.reply.tokens, expected, "behind {question:?}");
@@ -94,11 +94,11 @@ fn the_turn_behind_a_cancelled_one_is_as_without_it() {
 #[derive(Debug)]
 struct Deaf {
     engine: ScriptedEngine,
-    progress: Arc<Progress>,
+    progress: Arc<MatcherState>,
 }
 
 #[derive(Debug, Default)]
-struct Progress {
+struct MatcherState {
     chunks: AtomicUsize,
     stop: OnceLock<StopSignal>,
 }
@@ -108,7 +108,7 @@ const STOPPED_IN: usize = 3;
 
 struct DeafSession {
     session: Box<dyn Session>,
-    progress: Arc<Progress>,
+    progress: Arc<MatcherState>,
 }
 
 impl Engine for Deaf {
@@ -126,11 +126,11 @@ impl Engine for Deaf {
 }
 
 impl Session for DeafSession {
-    fn resident(&self) -> usize {
-        self.session.resident()
+    fn length(&self) -> usize {
+        self.session.length()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         let chunk = 1 + self.progress.chunks.fetch_add(1, Ordering::SeqCst);
         if chunk == STOPPED_IN
             && let Some(stop) = self.progress.stop.get()
@@ -142,7 +142,7 @@ impl Session for DeafSession {
                 std::thread::yield_now();
             }
         }
-        self.session.forward(units, &Cancel::default())
+        self.session.forward(units, &CancelToken::default())
     }
 
     fn logits(&mut self) -> &mut [f32] {
@@ -160,7 +160,7 @@ impl Session for DeafSession {
 
 #[test]
 fn a_long_prompt_that_is_stopped_ends_with_the_chunk_it_is_in() {
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(MatcherState::default());
     let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(5000);
     let engine = Arc::new(Deaf { engine, progress: Arc::clone(&progress) });
     let chunk = engine.prefill_chunk();
@@ -179,8 +179,8 @@ fn a_long_prompt_that_is_stopped_ends_with_the_chunk_it_is_in() {
         // Another call is answered behind whatever of the first is still being done.
         let reply = conversation.send(question).finish().await.unwrap().reply;
         let cache = reply.cache.unwrap();
-        assert_eq!((reply.text().as_str(), cache.reused), ("Hello!", STOPPED_IN * chunk), "{cache:?}");
-        let rest = cache.forwarded.div_ceil(chunk) + "Hello!".len();
+        assert_eq!((reply.text().as_str(), cache.cached), ("Hello!", STOPPED_IN * chunk), "{cache:?}");
+        let rest = cache.computed.div_ceil(chunk) + "Hello!".len();
         assert_eq!(progress.chunks.load(Ordering::SeqCst), STOPPED_IN + rest, "chunks ran behind the stop");
     });
 }

@@ -45,6 +45,6 @@ fn added_messages_wait_for_an_answer_and_warming_computes_them() {
         let warm = conversation.warm(TurnRequest::default()).await.unwrap().unwrap();
         let reply = conversation.complete(TurnRequest::default()).finish().await.unwrap();
         let cache = reply.reply.cache.unwrap();
-        assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
+        assert_eq!((reply.text().as_str(), cache.cached, cache.computed), ("Hello!", warm.prompt, 1));
     });
 }

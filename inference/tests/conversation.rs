@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::report::{Degradation, FinishReason};
+use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{
     Conversation, ErrorKind, Message, Preface, Role, SamplingOptions, TurnEvent, TurnRequest,
@@ -53,10 +53,10 @@ fn question_and_answer_join_the_history() {
 fn the_second_turn_computes_only_what_is_new() {
     let (conversation, engine) = conversation();
     conversation.ask("Hi").unwrap();
-    let first = engine.forwarded();
+    let first = engine.computed();
     conversation.ask("And now?").unwrap();
     // The header, the question, the header of the answer, the answer: 1 + 1 + 8 + 1 + 1 + 12 units.
-    assert_eq!(engine.forwarded() - first, "<end>?And now?<><>Now we talk.".len() - "<end>?<><>".len() + 4);
+    assert_eq!(engine.computed() - first, "<end>?And now?<><>Now we talk.".len() - "<end>?<><>".len() + 4);
 }
 
 #[test]
@@ -99,12 +99,12 @@ fn a_dropped_answer_is_kept_as_far_as_it_came() {
 fn a_draft_is_computed_ahead_and_not_said() {
     let (conversation, engine) = conversation();
     let report = block_on(conversation.warm("part one, ")).unwrap().unwrap();
-    assert_eq!(report.reused, 0);
+    assert_eq!(report.cached, 0);
     assert!(history(&conversation).is_empty());
-    let before = engine.forwarded();
+    let before = engine.computed();
     assert_eq!(conversation.ask("part one, part two").unwrap().text(), "both parts");
     assert_eq!(history(&conversation)[0].text(), "part one, part two");
-    assert_eq!(engine.forwarded() - before, "part two".len() + 2 + "both parts".len());
+    assert_eq!(engine.computed() - before, "part two".len() + 2 + "both parts".len());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_fork_goes_its_own_way() {
 fn an_answer_that_is_stopped_before_its_first_word_leaves_the_history_alone() {
     let (conversation, _) = conversation();
     let turn = conversation.send("Hi");
-    turn.stop();
+    turn.cancel();
     assert!(block_on(turn.finish()).unwrap_err().is_cancelled());
     assert!(history(&conversation).is_empty());
 }
@@ -142,7 +142,7 @@ fn the_whole_reply_comes_back_with_what_was_not_as_asked() {
     let (conversation, _) = conversation();
     let many = SamplingOptions { max_tokens: Some(99_999), ..SamplingOptions::default() };
     let reply = conversation.ask(sampled("Hi", many)).unwrap().reply;
-    assert!(matches!(reply.degradations[..], [Degradation::MaxTokensCapped { asked: 99_999, .. }]));
+    assert!(matches!(reply.warnings[..], [Warning::MaxTokensCapped { asked: 99_999, .. }]));
 }
 
 #[test]
@@ -303,10 +303,10 @@ fn a_draft_is_asked_as_it_will_be_sent() {
         let next = conversation.prompt(question()).await.unwrap().unwrap();
         assert!(next.rendered.contains("Be brief."));
         conversation.warm(question()).await.unwrap();
-        let before = engine.forwarded();
+        let before = engine.computed();
         let reply = conversation.send(question()).await.unwrap().reply;
         assert_eq!(reply.usage.prompt, next.positions());
-        assert_eq!(engine.forwarded() - before, 1 + "Now we talk.".len(), "the header and the answer");
+        assert_eq!(engine.computed() - before, 1 + "Now we talk.".len(), "the header and the answer");
         let call = ToolCall::new("nothing", "clock", serde_json::json!({}));
         let result = Message::tool(vec![ToolResult::error(&call, "unknown")]);
         assert_eq!(conversation.warm(result).await.unwrap_err().kind(), ErrorKind::Invalid);

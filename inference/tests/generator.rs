@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind, TokenStream};
-use alloquy_engine::{Cancel, Engine, Session, Step};
+use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
 use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, PromptLookup, Sampler};
 use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::{FutureExt, StreamExt};
@@ -66,28 +66,33 @@ impl<E: Engine> Engine for Gated<E> {
         10
     }
 
-    fn forward_many(&self, steps: &mut [Step<'_>]) -> Result<()> {
+    fn forward_many(&self, steps: &mut [BatchStep<'_>]) -> Result<()> {
         self.log.lock().unwrap().push((1, steps.len()));
-        for Step { session, unit } in steps {
+        for BatchStep { session, unit } in steps {
             let session: &mut dyn std::any::Any = *session;
             let gated = session.downcast_mut::<GatedSession>().expect("a session of this engine");
-            gated.session.forward(std::slice::from_ref(*unit), &Cancel::default())?;
+            gated.session.forward(std::slice::from_ref(*unit), &CancelToken::default())?;
         }
         Ok(())
     }
 }
 
 impl Session for GatedSession {
-    fn resident(&self) -> usize {
-        self.session.resident()
+    fn length(&self) -> usize {
+        self.session.length()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         self.log.lock().unwrap().push((units.len(), 1));
         self.session.forward(units, cancel)
     }
 
-    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+    fn forward_each(
+        &mut self,
+        units: &[PromptUnit],
+        cancel: &CancelToken,
+        each: &mut dyn FnMut(&[f32]),
+    ) -> Result<()> {
         self.log.lock().unwrap().push((units.len(), 1));
         self.session.forward_each(units, cancel, each)
     }
@@ -106,7 +111,7 @@ impl Session for GatedSession {
 }
 
 fn prompt(tokens: impl IntoIterator<Item = TokenId>) -> Prompt {
-    Prompt { units: tokens.into_iter().map(Unit::Token).collect() }
+    Prompt { units: tokens.into_iter().map(PromptUnit::Token).collect() }
 }
 
 fn greedy() -> Sampler {
@@ -116,7 +121,8 @@ fn greedy() -> Sampler {
 /// The tokens of a generation, and how it ended.
 fn outcome(stream: TokenStream) -> Result<(Vec<TokenId>, Option<DecodeEnd>)> {
     let events: Result<Vec<_>> = block_on(stream.collect::<Vec<_>>()).into_iter().collect();
-    let (mut tokens, mut end) = (Vec::new(), None);
+    let mut tokens = Vec::new();
+    let mut end = None;
     for event in events? {
         match event.kind {
             DecodeEventKind::Token { id, .. } => tokens.push(id),
@@ -273,11 +279,11 @@ impl Engine for Peculiar {
 }
 
 impl Session for PeculiarSession {
-    fn resident(&self) -> usize {
-        self.session.resident()
+    fn length(&self) -> usize {
+        self.session.length()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         self.session.forward(units, cancel)
     }
 
@@ -286,12 +292,12 @@ impl Session for PeculiarSession {
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        let kept = (self.kept)(self.session.resident(), length);
+        let kept = (self.kept)(self.session.length(), length);
         self.session.truncate(kept)
     }
 
     fn bytes(&self) -> usize {
-        self.session.resident()
+        self.session.length()
     }
 
     fn copied(&self) -> usize {
@@ -299,7 +305,7 @@ impl Session for PeculiarSession {
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept, copied: self.resident() }))
+        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept, copied: self.length() }))
     }
 }
 
@@ -313,11 +319,11 @@ fn a_budget_of_bytes_is_kept_and_told() {
     let told = block_on(generator.statistics()).unwrap();
     assert_eq!((told.sessions, told.bytes), (2, 40));
     assert_eq!((told.opened, told.continued, told.forked, told.evicted), (5, 0, 0, 3));
-    assert_eq!((told.reused, told.forwarded), (0, 100));
+    assert_eq!((told.cached, told.computed), (0, 100));
     // Going on from the last leaves no room for a copy: it is cut, whatever it held.
     outcome(generator.generate(prompt((80..90).chain([7])), greedy(), 0)).unwrap();
     let told = block_on(generator.statistics()).unwrap();
-    assert_eq!((told.continued, told.forked, told.reused, told.sessions), (1, 0, 10, 2));
+    assert_eq!((told.continued, told.forked, told.cached, told.sessions), (1, 0, 10, 2));
     // One that is larger than all there may be is kept, alone.
     outcome(generator.generate(prompt(100..200), greedy(), 0)).unwrap();
     let told = block_on(generator.statistics()).unwrap();
@@ -398,16 +404,16 @@ impl Engine for Poisoned {
 }
 
 impl Session for PoisonedSession {
-    fn resident(&self) -> usize {
-        self.session.resident()
+    fn length(&self) -> usize {
+        self.session.length()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if units.contains(&Unit::Token(u32::from(b'!'))) {
+        if units.contains(&PromptUnit::Token(u32::from(b'!'))) {
             return Err(Error::new(ErrorKind::Backend, "poisoned"));
         }
-        assert!(!units.contains(&Unit::Token(u32::from(b'?'))), "poisoned");
+        assert!(!units.contains(&PromptUnit::Token(u32::from(b'?'))), "poisoned");
         self.session.forward(units, cancel)
     }
 

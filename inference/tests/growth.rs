@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{Detokenizer, SpecialToken, TokenId, Tokenizer, TokenizerInput};
 use alloquy_core::{Manager, Message, Preface, ReplyStream, Request, Result};
 use alloquy_engine::{Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -25,7 +25,7 @@ impl Tokenizer for Spelling {
         self.tokenizer.specials()
     }
 
-    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+    fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
         self.tokenizer.encode(pieces)
     }
 
@@ -77,7 +77,7 @@ fn spelled(replies: usize) -> usize {
     let round = round.build().unwrap();
     let thought = |number: usize| format!("<think>thought {number:6}<think>answer {number:6}");
     let tokenizer = ByteTokenizer::new(["<end>", "<user>", "<assistant>", "<think>"]);
-    let ids = |number| tokenizer.encode(&[Piece::Text(&thought(number))]).unwrap();
+    let ids = |number| tokenizer.encode(&[TokenizerInput::Text(&thought(number))]).unwrap();
     let said = |number: usize| {
         [Message::user(format!("question {number:6}")), Message::assistant(format!("answer {number:6}"))]
     };
@@ -89,7 +89,8 @@ fn spelled(replies: usize) -> usize {
 
 #[test]
 fn replies_that_stand_otherwise_cost_no_more_each_where_there_are_many() {
-    let (few, many) = (spelled(50), spelled(2_000));
+    let few = spelled(50);
+    let many = spelled(2_000);
     assert!(many <= few * 50, "{few} for 50 replies, {many} for 2,000");
 }
 

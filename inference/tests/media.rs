@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::processor::PromptPart;
-use alloquy_core::prompt::{PreparedPrompt, Unit};
-use alloquy_core::report::{CacheReport, Degradation};
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::prompt::{PreparedPrompt, PromptUnit};
+use alloquy_core::report::{CacheReport, Warning};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use alloquy_core::{
     ChatModel, Content, Conversation, ErrorKind, Manager, Media, Message, Preface, Reply, Request, Result,
     Role, SamplingOptions, TurnRequest,
@@ -31,7 +31,7 @@ fn over(engine: ScriptedEngine) -> LanguageModel {
         .unwrap()
 }
 
-fn picture(bytes: &[u8]) -> Media {
+fn image(bytes: &[u8]) -> Media {
     Media::new("image/png", bytes.to_vec())
 }
 
@@ -53,7 +53,7 @@ fn reply(round: &LanguageModel, request: Request) -> Result<Reply> {
 
 #[test]
 fn texts_around_media_join_the_prompt() {
-    let cat = picture(&[1, 2, 3]);
+    let cat = image(&[1, 2, 3]);
     let prompt = prepared(vec![shown(cat.clone(), "What?")]).unwrap();
     let expected = [
         PromptPart::Text("<user>\n<begin>".into()),
@@ -61,7 +61,7 @@ fn texts_around_media_join_the_prompt() {
         PromptPart::Text("<finish>\nWhat?<end><assistant>".into()),
     ];
     assert_eq!(prompt.parts, expected);
-    let before = prompt.prompt.units.iter().position(|unit| matches!(unit, Unit::Media(_)));
+    let before = prompt.prompt.units.iter().position(|unit| matches!(unit, PromptUnit::Media(_)));
     assert_eq!(before, Some(3), "<user>, a line break and <begin>");
     assert_eq!((prompt.media[0].unit, prompt.media[0].positions), (3, 3));
     assert_eq!(prompt.media[0].kind, MediaKind::Image);
@@ -71,7 +71,7 @@ fn texts_around_media_join_the_prompt() {
 
 #[test]
 fn what_begins_media_is_said_once() {
-    let path = vec![shown(picture(&[1]), "What?")];
+    let path = vec![shown(image(&[1]), "What?")];
     let told = |template: &'static str| {
         let round =
             LanguageModel::builder(Generator::new(Arc::new(engine()), GeneratorOptions::default()).unwrap())
@@ -106,13 +106,13 @@ impl PromptTemplate for Fixed {
 }
 
 #[test]
-fn a_film_is_one_unit_of_all_its_pictures() {
-    let frames = vec![picture(&[1, 2]), picture(&[3])];
-    let film = Message::new(Role::User, vec![Content::Video(frames.clone())]);
-    let prompt = prepared(vec![film]).unwrap();
+fn a_video_is_one_unit_of_all_its_images() {
+    let frames = vec![image(&[1, 2]), image(&[3])];
+    let video = Message::new(Role::User, vec![Content::Video(frames.clone())]);
+    let prompt = prepared(vec![video]).unwrap();
     let media: Vec<_> = prompt.media.iter().map(|media| (media.kind, media.positions)).collect();
     assert_eq!(media, [(MediaKind::Video, 3)]);
-    assert_eq!(prompt.media[0].media, Media::film(frames));
+    assert_eq!(prompt.media[0].media, Media::video(frames));
     let file = Media::new("video/mp4", vec![7; 5]);
     let prompt = prepared(vec![Message::new(Role::User, vec![Content::Video(vec![file.clone()])])]).unwrap();
     assert_eq!((&prompt.media[0].media, prompt.media[0].positions), (&file, 5));
@@ -120,7 +120,7 @@ fn a_film_is_one_unit_of_all_its_pictures() {
 
 #[test]
 fn a_model_says_what_it_takes() {
-    let path = || vec![shown(picture(&[1]), "What?")];
+    let path = || vec![shown(image(&[1]), "What?")];
     let error = |engine| over(engine).prepare(&request(path())).unwrap_err();
     let blind = error(ScriptedEngine::new(SCRIPT));
     assert_eq!(
@@ -130,43 +130,43 @@ fn a_model_says_what_it_takes() {
     let deaf = error(ScriptedEngine::new(SCRIPT).media(ScriptedMedia::of([MediaKind::Audio])));
     assert_eq!(deaf.to_string(), "model \"scripted\" takes no image; it takes: text, audio");
     let odd = prepared(vec![shown(Media::new("text/plain", vec![1]), "What?")]).unwrap_err();
-    assert_eq!(odd.to_string(), "media of the type \"text/plain\" are no picture, sound or film");
-    let empty = prepared(vec![shown(picture(&[]), "What?")]).unwrap_err();
+    assert_eq!(odd.to_string(), "media of the type \"text/plain\" are not an image, audio clip or video");
+    let empty = prepared(vec![shown(image(&[]), "What?")]).unwrap_err();
     assert_eq!(empty.kind(), ErrorKind::Invalid);
     assert!(empty.to_string().starts_with("the image e3b0c442"), "{empty}");
 }
 
 #[test]
 fn what_was_not_done_as_the_media_would_have_it_is_on_the_reply() {
-    let large = picture(&[7; 120]);
+    let large = image(&[7; 120]);
     let path =
         vec![shown(large.clone(), "What?"), Message::assistant("A cat."), shown(large.clone(), "And now?")];
     let reply = reply(&over(engine()), request(path)).unwrap();
-    let capped = Degradation::PixelsCapped { media: large.digest(), wanted: 120, taken: 100 };
-    assert_eq!((reply.text().as_str(), reply.degradations), ("It sleeps.", vec![capped]));
+    let capped = Warning::PixelsCapped { media: large.digest(), wanted: 120, taken: 100 };
+    assert_eq!((reply.text().as_str(), reply.warnings), ("It sleeps.", vec![capped]));
 }
 
 #[test]
-fn the_second_turn_computes_what_is_new_and_another_picture_from_there_on() {
+fn the_second_turn_computes_what_is_new_and_another_image_from_there_on() {
     let round = over(engine());
     let ask = |bytes: &[u8], said: &[&str]| -> CacheReport {
         let rest = said.iter().enumerate().skip(1).map(|(index, text)| match index % 2 {
             0 => Message::user(*text),
             _ => Message::assistant(*text),
         });
-        let path = [shown(picture(bytes), said[0])].into_iter().chain(rest).collect();
+        let path = [shown(image(bytes), said[0])].into_iter().chain(rest).collect();
         reply(&round, request(path)).unwrap().cache.unwrap()
     };
     let first = ask(&[1, 2], &["What?"]);
     let second = ask(&[1, 2], &["What?", "A cat.", "And now?"]);
-    assert_eq!(second.reused, first.prompt + "A cat.".len());
+    assert_eq!(second.cached, first.prompt + "A cat.".len());
     let changed = ask(&[1, 3], &["What?", "A cat.", "And now?"]);
-    assert_eq!((changed.reused, changed.first_difference), (3, Some(3)), "all before the picture is reused");
+    assert_eq!((changed.cached, changed.first_difference), (3, Some(3)), "all before the image is reused");
 }
 
 #[test]
-fn a_picture_counts_what_it_takes() {
-    let path = || vec![shown(picture(&[7; 50]), "What?")];
+fn an_image_counts_what_it_takes() {
+    let path = || vec![shown(image(&[7; 50]), "What?")];
     let prompt = prepared(path()).unwrap();
     let room = |context: usize| over(engine().context_length(context));
     let taken = prompt.positions();
@@ -177,18 +177,18 @@ fn a_picture_counts_what_it_takes() {
     assert_eq!((three.text().as_str(), three.usage.prompt, three.usage.remaining), ("A c", taken, Some(0)));
     let sampling = SamplingOptions { max_tokens: Some(20), ..SamplingOptions::default() };
     let capped = reply(&room(taken + 10), request(path()).sampling(sampling)).unwrap();
-    assert!(capped.degradations.contains(&Degradation::MaxTokensCapped { asked: 20, room: 10 }));
+    assert!(capped.warnings.contains(&Warning::MaxTokensCapped { asked: 20, room: 10 }));
 }
 
 #[test]
-fn scores_and_warming_count_and_reuse_pictures() {
+fn scores_and_warming_count_and_reuse_images() {
     block_on(async {
-        let path = || request(vec![shown(picture(&[7; 50]), "What?")]);
+        let path = || request(vec![shown(image(&[7; 50]), "What?")]);
         let round = over(engine());
         let warm = round.warm(path()).await.unwrap().unwrap();
-        assert_eq!(warm.forwarded, warm.prompt);
+        assert_eq!(warm.computed, warm.prompt);
         let again = round.reply(path()).await.unwrap().finish().await.unwrap();
-        assert_eq!(again.cache.unwrap().forwarded, 1);
+        assert_eq!(again.cache.unwrap().computed, 1);
         let scores = round.score(path(), &["A cat.".into(), "A dog.".into()]).await.unwrap();
         assert!(scores[0].total() > scores[1].total());
         let taken = round.prepare(&path()).unwrap().positions();
@@ -203,23 +203,24 @@ fn earlier_replies_stand_as_they_were_sampled_behind_media() {
     block_on(async {
         let manager = Manager::new(over(engine()));
         let conversation = manager.create(Preface::default()).await.unwrap();
-        let said = TurnRequest::from(vec![shown(picture(&[1, 2]), "What?")]);
+        let said = TurnRequest::from(vec![shown(image(&[1, 2]), "What?")]);
         let first = conversation.send(said).finish().await.unwrap();
         assert_eq!(first.reply.text(), "A cat.");
         let second = conversation.send("And now?").finish().await.unwrap();
-        let (first, second) = (first.reply.cache.unwrap(), second.reply.cache.unwrap());
-        assert_eq!((second.reused, second.miss), (first.prompt + "A cat.".len(), None));
+        let first = first.reply.cache.unwrap();
+        let second = second.reply.cache.unwrap();
+        assert_eq!((second.cached, second.miss), (first.prompt + "A cat.".len(), None));
     });
 }
 
 #[test]
 fn a_conversation_tells_what_its_media_take() {
     let conversation = Conversation::new(over(engine()));
-    conversation.ask(shown(picture(&[1; 30]), "What?")).unwrap();
+    conversation.ask(shown(image(&[1; 30]), "What?")).unwrap();
     let taken = block_on(conversation.token_count()).unwrap().unwrap();
     let left = block_on(conversation.remaining()).unwrap().unwrap();
     assert_eq!(taken + left, 4096);
-    let path = vec![shown(picture(&[1; 30]), "What?"), Message::assistant("A cat.")];
-    let closed = over(engine()).prepare(&request(path).ending(Ending::Closed)).unwrap();
+    let path = vec![shown(image(&[1; 30]), "What?"), Message::assistant("A cat.")];
+    let closed = over(engine()).prepare(&request(path).ending(PromptEnd::Closed)).unwrap();
     assert_eq!(taken, closed.positions());
 }

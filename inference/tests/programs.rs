@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use alloquy_core::SamplingOptions;
-use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_engine::decoder::{DecodeEventKind, TokenStream};
-use alloquy_engine::{Cancel, Engine, Session, Step};
+use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
 use alloquy_inference::{Generator, Sampler};
 use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::StreamExt;
@@ -38,8 +38,8 @@ fn tokens() -> impl Strategy<Value = Vec<TokenId>> {
     prop::collection::vec(0_u32..257, 1..20)
 }
 
-fn units(tokens: &[TokenId]) -> Vec<Unit> {
-    tokens.iter().copied().map(Unit::Token).collect()
+fn units(tokens: &[TokenId]) -> Vec<PromptUnit> {
+    tokens.iter().copied().map(PromptUnit::Token).collect()
 }
 
 /// What is done; sessions are counted round.
@@ -82,7 +82,7 @@ struct Held {
 
 impl Held {
     fn forward(&mut self, tokens: &[TokenId]) {
-        self.session.forward(&units(tokens), &Cancel::default()).unwrap();
+        self.session.forward(&units(tokens), &CancelToken::default()).unwrap();
         self.tokens.extend(tokens);
         self.is_fresh = true;
     }
@@ -95,7 +95,7 @@ impl Held {
 
     /// Is cancelled behind `behind` tokens, and holds what it says.
     fn cancelled(&mut self, tokens: &[TokenId], behind: usize) {
-        let cancel = Cancel::default();
+        let cancel = CancelToken::default();
         let mut fed = 0;
         if behind == 0 {
             cancel.cancel();
@@ -143,10 +143,10 @@ impl Program<'_> {
     }
 
     fn step(&mut self, which: u8, token: TokenId) {
-        let unit = Unit::Token(token);
+        let unit = PromptUnit::Token(token);
         let chosen = self.held.iter_mut().enumerate().filter(|(at, _)| which & (1 << at) != 0);
         let mut chosen: Vec<_> = chosen.map(|(_, held)| held).collect();
-        let steps = chosen.iter_mut().map(|held| Step { session: &mut *held.session, unit: &unit });
+        let steps = chosen.iter_mut().map(|held| BatchStep { session: &mut *held.session, unit: &unit });
         self.engine.forward_many(&mut steps.collect::<Vec<_>>()).unwrap();
         for held in chosen {
             held.tokens.push(token);
@@ -157,7 +157,7 @@ impl Program<'_> {
     /// Behind each action, every session says what it holds.
     fn check(&self) {
         for held in &self.held {
-            assert_eq!(held.session.resident(), held.tokens.len());
+            assert_eq!(held.session.length(), held.tokens.len());
         }
     }
 
@@ -168,7 +168,7 @@ impl Program<'_> {
                 held.forward(&[7]);
             }
             let mut fresh = self.engine.open().unwrap();
-            let expected = fresh.forward(&units(&held.tokens), &Cancel::default()).unwrap();
+            let expected = fresh.forward(&units(&held.tokens), &CancelToken::default()).unwrap();
             let bits = |logits: &[f32]| logits.iter().map(|logit| logit.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(held.session.logits()), bits(expected));
         }
@@ -218,9 +218,10 @@ fn conversations() -> impl Strategy<Value = (usize, Vec<Vec<Asked>>)> {
 /// What a session that knows nothing of the program says behind `prompt`.
 fn alone(engine: &dyn Engine, prompt: &[TokenId], limit: usize) -> Vec<TokenId> {
     let mut session = engine.open().unwrap();
-    let (mut next, mut said) = (prompt.to_vec(), Vec::new());
+    let mut next = prompt.to_vec();
+    let mut said = Vec::new();
     while said.len() < limit {
-        let logits = session.forward(&units(&next), &Cancel::default()).unwrap();
+        let logits = session.forward(&units(&next), &CancelToken::default()).unwrap();
         // Of equals the first is drawn, as it is at temperature zero.
         let best = logits.iter().enumerate().rev().max_by(|left, right| left.1.total_cmp(right.1));
         let token = best.unwrap().0 as TokenId;

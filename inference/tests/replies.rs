@@ -6,17 +6,17 @@ use std::sync::Arc;
 use alloquy_core::manager::NewConversation;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::report::{FinishReason, Usage};
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::tree::NodeStatus;
-use alloquy_core::turn::PartialReplies;
+use alloquy_core::turn::PartialReplyPolicy;
 use alloquy_core::{
     ChatModel, Conversation, ConversationManager, Error, ErrorKind, Manager, Message, Preface, Reply,
     Request, Result, SamplingOptions, TurnRequest,
 };
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::future::join_all;
@@ -95,14 +95,15 @@ impl Engine for Failing {
 }
 
 impl Session for FailingSession {
-    fn resident(&self) -> usize {
-        self.session.resident()
+    fn length(&self) -> usize {
+        self.session.length()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        match self.resident() + units.len() > self.after {
-            true => Err(Error::new(ErrorKind::Backend, "out of memory")),
-            false => self.session.forward(units, cancel),
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
+        if self.length() + units.len() > self.after {
+            Err(Error::new(ErrorKind::Backend, "out of memory"))
+        } else {
+            self.session.forward(units, cancel)
         }
     }
 
@@ -189,7 +190,7 @@ fn who_waits_for_an_answer_that_fails_gets_its_error() {
     assert_eq!(conversation.ask("Hi").unwrap_err().kind(), ErrorKind::Backend);
     let kept = block_on(conversation.history()).unwrap();
     assert_eq!(kept[1].status, NodeStatus::Interrupted, "what was said until then is kept");
-    let manager = Manager::builder(failing(PROMPT + 4)).partial_replies(PartialReplies::Discard);
+    let manager = Manager::builder(failing(PROMPT + 4)).partial_replies(PartialReplyPolicy::Discard);
     let forgetful = block_on(manager.build().unwrap().create(Preface::default())).unwrap();
     assert_eq!(forgetful.ask("Hi").unwrap_err().kind(), ErrorKind::Backend);
     assert!(block_on(forgetful.history()).unwrap().is_empty());
@@ -233,7 +234,7 @@ fn usage_says_what_was_reused_and_what_is_left() {
         let mut expected = Usage::new(PROMPT, 14);
         expected.remaining = Some(64 - PROMPT - 14);
         assert_eq!(first, expected);
-        assert_eq!(reply(&round, SamplingOptions::default()).await.unwrap().usage.reused, PROMPT - 1);
+        assert_eq!(reply(&round, SamplingOptions::default()).await.unwrap().usage.cached, PROMPT - 1);
     });
 }
 

@@ -71,7 +71,8 @@ fn logits(value: &Value) -> Option<Vec<f32>> {
 /// Takes the steps of a case; returns how many logits were compared.
 fn compared(case: &Value, options: &SamplingOptions) -> Option<usize> {
     let mut sampler = Sampler::new(options).unwrap();
-    let (mut edited, mut compared) = (Vec::new(), 0);
+    let mut edited = Vec::new();
+    let mut compared = 0;
     for step in case["expected"]["ops"].as_array()? {
         if let Some(token) = step.get("UpdateState") {
             let token = token[0].as_u64().or_else(|| token[0][0].as_u64())?;

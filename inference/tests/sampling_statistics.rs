@@ -150,10 +150,8 @@ fn penalties_change_the_logits_of_what_was_said() {
     let changed = |change: &dyn Fn(f64, f64) -> f64| {
         let count = |token: usize| said.iter().filter(|&&other| other as usize == token).count() as f64;
         let logits = logits().into_iter().enumerate();
-        let penalized = logits.map(|(token, logit)| match count(token) > 0.0 {
-            true => change(logit, count(token)),
-            false => logit,
-        });
+        let penalized =
+            logits.map(|(token, logit)| if count(token) > 0.0 { change(logit, count(token)) } else { logit });
         softmax(&penalized.collect::<Vec<_>>())
     };
     let repetition = SamplingOptions { repetition_penalty: Some(1.5), ..options() };

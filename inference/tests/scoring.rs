@@ -70,7 +70,7 @@ async fn second_turn(targets: &[String]) -> (String, Option<alloquy_core::report
 fn scoring_leaves_a_conversation_as_it_was() {
     block_on(async {
         let (text, cache) = second_turn(&[]).await;
-        assert!(cache.unwrap().reused > 0 && text == "Now we talk.");
+        assert!(cache.unwrap().cached > 0 && text == "Now we talk.");
         assert_eq!(second_turn(&targets()).await, (text, cache));
     });
 }
@@ -81,10 +81,10 @@ fn the_prompt_is_taken_from_the_session_that_holds_it() {
     let round = round(&engine);
     block_on(async {
         round.reply(request("Hi")).await.unwrap().finish().await.unwrap();
-        let before = engine.forwarded();
+        let before = engine.computed();
         round.score(request("Hi"), &["Hello!".to_owned()]).await.unwrap();
         // The prompt's last unit, for its logits, and all units of the target but the last.
-        assert_eq!(engine.forwarded() - before, 1 + "Hello".len());
+        assert_eq!(engine.computed() - before, 1 + "Hello".len());
     });
 }
 

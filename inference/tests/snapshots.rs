@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::report::MissReason;
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{ChatModel, ErrorKind, Media, Message, Preface, Reply, Request};
-use alloquy_engine::decoder::{Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader};
+use alloquy_engine::decoder::{Snapshot, SnapshotError, SnapshotIdentity, StateReader};
 use alloquy_engine::{Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -60,7 +60,7 @@ fn another_process_goes_on_where_the_first_stopped() {
     assert_eq!(restored, first.usage.prompt + "Hello!".len());
     let next = reply(&round, &["Hi", "Hello!", "Hi"]);
     let cache = next.cache.unwrap();
-    assert_eq!((next.text().as_str(), cache.reused, cache.miss), ("Hello!", restored, None));
+    assert_eq!((next.text().as_str(), cache.cached, cache.miss), ("Hello!", restored, None));
 }
 
 /// Asks behind a reply that the prompt has otherwise than it was said.
@@ -76,20 +76,21 @@ fn a_reply_that_the_template_rewrites_is_named_as_it_is_without_a_restart() {
     };
     let before = round_over(engine());
     reply(&before, &["Hi"]);
-    let (held, asked) = (["Hi", "Well, hello!"], ["Hi", "Well, hello!", "Hi"]);
+    let held = ["Hi", "Well, hello!"];
+    let asked = ["Hi", "Well, hello!", "Hi"];
     let snapshot = block_on(before.snapshot(&rewritten(&held))).unwrap();
     let without = cache(&before, &asked);
     let after = round_over(engine());
     let restored = block_on(after.restore(snapshot.bytes().to_vec())).unwrap();
     assert_eq!(cache(&after, &asked), without);
-    assert_eq!((without.reused, without.miss), (restored, Some(MissReason::Rewritten)));
+    assert_eq!((without.cached, without.miss), (restored, Some(MissReason::Rewritten)));
     assert_eq!(cache(&after, &asked).miss, None, "it is held now in these words");
     // A snapshot of that has it too, and so nothing is computed again.
     let snapshot = block_on(after.snapshot(&rewritten(&asked))).unwrap();
     let later = round_over(engine());
     block_on(later.restore(snapshot.bytes().to_vec())).unwrap();
     let further = cache(&later, &asked);
-    assert_eq!((further.forwarded, further.miss), (1, None));
+    assert_eq!((further.computed, further.miss), (1, None));
 }
 
 #[test]
@@ -99,13 +100,13 @@ fn a_prompt_that_is_computed_ahead_after_a_restart_is_told_once() {
     let snapshot = block_on(before.snapshot(&rewritten(&["Hi", "Well, hello!"]))).unwrap();
     let after = round_over(engine());
     block_on(after.restore(snapshot.bytes().to_vec())).unwrap();
-    let ahead = rewritten(&["Hi", "Well, hello!"]).ending(Ending::Closed);
+    let ahead = rewritten(&["Hi", "Well, hello!"]).ending(PromptEnd::Closed);
     let warmed = block_on(after.warm(ahead)).unwrap().unwrap();
-    assert_eq!((warmed.reused, warmed.miss), (snapshot.units().len(), Some(MissReason::Rewritten)));
+    assert_eq!((warmed.cached, warmed.miss), (snapshot.units().len(), Some(MissReason::Rewritten)));
     let next =
         block_on(async { after.reply(rewritten(&["Hi", "Well, hello!", "Hi"])).await?.finish().await });
     let cache = next.unwrap().cache.unwrap();
-    assert_eq!((cache.reused, cache.miss), (warmed.prompt, None));
+    assert_eq!((cache.cached, cache.miss), (warmed.prompt, None));
 }
 
 #[test]
@@ -117,8 +118,8 @@ fn a_snapshot_has_nothing_of_another_conversation_that_begins_alike() {
         .units()
         .iter()
         .filter_map(|unit| match unit {
-            Unit::Token(token) => u8::try_from(*token).ok(),
-            Unit::Media(_) => None,
+            PromptUnit::Token(token) => u8::try_from(*token).ok(),
+            PromptUnit::Media(_) => None,
         })
         .collect();
     assert!(said.ends_with(b"Hi"), "{:?}", String::from_utf8_lossy(&said));
@@ -150,7 +151,7 @@ fn a_restored_session_is_the_most_recently_used() {
     let restored = block_on(round.restore(snapshot.bytes().to_vec())).unwrap();
     let statistics = block_on(round.cache_statistics()).unwrap();
     assert_eq!((statistics.sessions, statistics.evicted), (1, 1));
-    assert_eq!(reply(&round, &["Hi", "Hello!", "Hi"]).cache.unwrap().reused, restored);
+    assert_eq!(reply(&round, &["Hi", "Hello!", "Hi"]).cache.unwrap().cached, restored);
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn an_edit_after_a_restart_reuses_what_stands_before_it() {
     let round = round_over(engine());
     block_on(round.restore(snapshot.bytes().to_vec())).unwrap();
     let cache = reply(&round, &["Ho"]).cache.unwrap();
-    assert_eq!(cache.reused, cache.prompt - "o".len() - 2);
+    assert_eq!(cache.cached, cache.prompt - "o".len() - 2);
 }
 
 /// An engine that does what the scripted one does, and has no snapshots: either it cannot say which model it is, or its
@@ -191,14 +192,14 @@ impl Engine for Without {
 }
 
 impl Session for Plain {
-    fn resident(&self) -> usize {
-        self.0.resident()
+    fn length(&self) -> usize {
+        self.0.length()
     }
 
     fn forward(
         &mut self,
-        units: &[Unit],
-        cancel: &alloquy_engine::Cancel,
+        units: &[PromptUnit],
+        cancel: &alloquy_engine::CancelToken,
     ) -> alloquy_core::Result<&mut [f32]> {
         self.0.forward(units, cancel)
     }
@@ -223,7 +224,7 @@ fn engines_that_cannot_say_so_and_go_on() {
     for identity in [None, same] {
         let round = round_over(Without { inner: engine(), identity });
         let refused = block_on(round.restore(snapshot.bytes().to_vec()));
-        assert_eq!(refused, Err(SnapshotRefusal::Unsupported));
+        assert_eq!(refused, Err(SnapshotError::Unsupported));
         assert_eq!(reply(&round, &["Hi"]).text(), "Hello!");
         let error = block_on(round.snapshot(&request(&["Hi"]))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
@@ -235,28 +236,28 @@ fn what_was_computed_otherwise_is_refused_by_name() {
     let (_, snapshot) = written();
     let bytes = || snapshot.bytes().to_vec();
     let other = round_over(ScriptedEngine::new([("Hi<end><assistant>", "Go away!")]));
-    assert_eq!(block_on(other.restore(bytes())), Err(SnapshotRefusal::OtherModel));
+    assert_eq!(block_on(other.restore(bytes())), Err(SnapshotError::OtherModel));
     assert_eq!(reply(&other, &["Hi"]).text(), "Go away!");
     let origin = *snapshot.origin();
     let digest = Digest::of(b"another");
     assert_eq!(snapshot.check(&origin), Ok(()));
-    let template = SnapshotOrigin::new(origin.model, digest);
-    assert_eq!(snapshot.check(&template), Err(SnapshotRefusal::OtherTemplate));
+    let template = SnapshotIdentity::new(origin.model, digest);
+    assert_eq!(snapshot.check(&template), Err(SnapshotError::OtherTemplate));
     let mut newer = bytes();
     newer[8] = 5;
-    assert_eq!(Snapshot::read(newer), Err(SnapshotRefusal::OtherVersion { found: 5 }));
+    assert_eq!(Snapshot::read(newer), Err(SnapshotError::OtherVersion { found: 5 }));
     let half = bytes().len() / 2;
     let cut = Snapshot::read(bytes()[..half].to_vec());
-    assert_eq!(cut, Err(SnapshotRefusal::Cut { expected: bytes().len() as u64, found: half as u64 }));
+    assert_eq!(cut, Err(SnapshotError::Cut { expected: bytes().len() as u64, found: half as u64 }));
 }
 
 #[test]
-fn pictures_are_units_like_others() {
-    let picture = Unit::Media(Media::new("image/png", b"a picture".to_vec()));
-    let units = [Unit::Token(104), picture.clone(), Unit::Token(105)];
+fn images_are_units_like_others() {
+    let image = PromptUnit::Media(Media::new("image/png", b"an image".to_vec()));
+    let units = [PromptUnit::Token(104), image.clone(), PromptUnit::Token(105)];
     let mut session = engine().open().unwrap();
-    session.forward(&units, &alloquy_engine::Cancel::default()).unwrap();
-    let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+    session.forward(&units, &alloquy_engine::CancelToken::default()).unwrap();
+    let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
     let taken = Snapshot::take(origin, &units, &*session).unwrap();
     let read = Snapshot::read(taken.bytes().to_vec()).unwrap();
     assert_eq!((read.units(), read.key()), (&units[..], taken.key()));
@@ -264,7 +265,7 @@ fn pictures_are_units_like_others() {
     let mut restored = engine().open().unwrap();
     let mut state = read.state();
     restored.restore(read.units(), &mut StateReader::new(&mut state)).unwrap();
-    assert_eq!(restored.resident(), 3);
+    assert_eq!(restored.length(), 3);
 }
 
 /// What becomes of a snapshot on a bad day.
@@ -321,7 +322,8 @@ impl Damage {
     fn shift_border(&mut self, bytes: &mut [u8]) {
         let number =
             |bytes: &[u8], place: usize| u64::from_le_bytes(bytes[place..place + 8].try_into().unwrap());
-        let (units, state) = (number(bytes, 12), number(bytes, 20));
+        let units = number(bytes, 12);
+        let state = number(bytes, 20);
         let moved = self.draws.below((units + state) as usize) as u64;
         bytes[12..20].copy_from_slice(&moved.to_le_bytes());
         bytes[20..28].copy_from_slice(&(units + state - moved).to_le_bytes());
@@ -351,7 +353,7 @@ fn a_thousand_damaged_snapshots_are_refused_and_the_next_reply_is_right() {
         *reasons.entry(name.split(' ').next().unwrap().to_owned()).or_default() += 1;
         let next = reply(&round, &["Hi"]);
         assert_eq!((next.text(), &next.tokens), (said.text(), &said.tokens), "after damage {number}");
-        assert_eq!(next.cache.unwrap().reused, 0, "after damage {number}");
+        assert_eq!(next.cache.unwrap().cached, 0, "after damage {number}");
     }
     let seen: Vec<_> = reasons.keys().map(String::as_str).collect();
     assert_eq!(seen, ["Cut", "Damaged", "Engine", "Foreign", "OtherModel", "OtherVersion"], "{reasons:?}");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::{
@@ -85,8 +85,8 @@ fn manager(store: &Arc<MemoryStore>, model: Arc<dyn ChatModel>) -> Manager {
     Manager::builder(model).store(store).tool(Clock).build().unwrap()
 }
 
-fn changed() -> Degradation {
-    Degradation::TemplateChanged { before: TaggedTemplate.digest(), now: Another.digest() }
+fn changed() -> Warning {
+    Warning::TemplateChanged { before: TaggedTemplate.digest(), now: Another.digest() }
 }
 
 #[test]
@@ -94,12 +94,12 @@ fn a_template_that_changed_is_told_once() {
     block_on(async {
         let held = Held::new().await;
         let first = held.conversation.send("Hi").finish().await.unwrap();
-        assert_eq!((first.reply.template, first.reply.degradations), (Some(TaggedTemplate.digest()), vec![]));
+        assert_eq!((first.reply.template, first.reply.warnings), (Some(TaggedTemplate.digest()), vec![]));
         let conversation = held.through(round(Another)).await;
         let second = conversation.send("And now?").finish().await.unwrap();
-        assert_eq!(second.reply.degradations, [changed()]);
+        assert_eq!(second.reply.warnings, [changed()]);
         let third = conversation.send("Hi").finish().await.unwrap();
-        assert_eq!(third.reply.degradations, []);
+        assert_eq!(third.reply.warnings, []);
         let history = conversation.history().await.unwrap();
         let facts = history[3].reply.as_ref().unwrap();
         assert_eq!(facts.template, Some(Another.digest()));
@@ -115,10 +115,10 @@ fn another_answer_to_the_first_question_has_nothing_to_differ_from() {
         held.conversation.send("And now?").finish().await.unwrap();
         let conversation = held.through(round(Another)).await;
         let second = conversation.regenerate(TurnRequest::default()).finish().await.unwrap();
-        assert_eq!(second.reply.degradations, [changed()], "the first answer was rendered otherwise");
+        assert_eq!(second.reply.warnings, [changed()], "the first answer was rendered otherwise");
         conversation.goto(None).await.unwrap();
         let first = conversation.send("Hi").finish().await.unwrap();
-        assert_eq!(first.reply.degradations, []);
+        assert_eq!(first.reply.warnings, []);
     });
 }
 
@@ -129,12 +129,12 @@ fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
         held.conversation.send("Hi").finish().await.unwrap();
         let conversation = held.through(round(Another)).await;
         let reply = conversation.send("What time is it?").finish().await.unwrap();
-        assert_eq!((reply.model_calls, reply.reply.degradations), (2, vec![changed()]));
+        assert_eq!((reply.model_calls, reply.reply.warnings), (2, vec![changed()]));
         let history = conversation.history().await.unwrap();
         let replies = history.iter().filter_map(|node| node.reply.as_ref());
         let told: Vec<_> = replies.map(|reply| &reply.warnings).filter(|told| !told.is_empty()).collect();
         assert_eq!(told, [&[changed()], &[changed()]]);
-        assert_eq!(conversation.send("Hi").finish().await.unwrap().reply.degradations, []);
+        assert_eq!(conversation.send("Hi").finish().await.unwrap().reply.warnings, []);
     });
 }
 
@@ -145,12 +145,12 @@ fn a_model_without_a_template_is_looked_past() {
         held.conversation.send("Hi").finish().await.unwrap();
         let echo = held.through(Arc::new(EchoModel)).await;
         let echoed = echo.send("Well?").finish().await.unwrap();
-        assert_eq!((echoed.reply.template, echoed.reply.degradations), (None, vec![]));
+        assert_eq!((echoed.reply.template, echoed.reply.warnings), (None, vec![]));
         assert_eq!(echo.history().await.unwrap()[3].reply.as_ref().unwrap().template, None);
         let same = held.conversation.send("Hi").finish().await.unwrap();
-        assert_eq!(same.reply.degradations, []);
+        assert_eq!(same.reply.warnings, []);
         let conversation = held.through(round(Another)).await;
-        assert_eq!(conversation.send("And now?").finish().await.unwrap().reply.degradations, [changed()]);
+        assert_eq!(conversation.send("And now?").finish().await.unwrap().reply.warnings, [changed()]);
     });
 }
 

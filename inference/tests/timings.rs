@@ -24,7 +24,7 @@ fn round(script: &[(&str, &str)]) -> LanguageModel {
 
 fn check(reply: &Reply) -> ReplyTiming {
     let timing = reply.timing.unwrap();
-    assert_eq!(timing.prefill_tokens, reply.cache.unwrap().forwarded);
+    assert_eq!(timing.prefill_tokens, reply.cache.unwrap().computed);
     assert_eq!(timing.decode_tokens, reply.usage.generated - 1);
     let first = timing.first_token.unwrap();
     assert!(first >= timing.waiting + timing.prefill, "{timing:?}");
@@ -38,8 +38,8 @@ fn a_reply_says_how_long_its_prompt_and_its_tokens_took() {
     let first = conversation.ask("Hi").unwrap().reply;
     let second = conversation.ask("Hi").unwrap().reply;
     assert_eq!(check(&first).prefill_tokens, first.usage.prompt);
-    assert_eq!(check(&second).prefill_tokens, second.usage.prompt - second.usage.reused);
-    assert!(second.usage.reused > 0);
+    assert_eq!(check(&second).prefill_tokens, second.usage.prompt - second.usage.cached);
+    assert!(second.usage.cached > 0);
     let limit = SamplingOptions { max_tokens: Some(1), ..SamplingOptions::default() };
     let short = conversation.ask(TurnRequest::from("Hi").sampling(limit)).unwrap().reply;
     assert_eq!((check(&short).decode_tokens, check(&short).decode_rate()), (0, None));

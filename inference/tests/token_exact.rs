@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::template::{PromptTemplate, TemplateInput};
-use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{Detokenizer, SpecialToken, TokenId, Tokenizer, TokenizerInput};
 use alloquy_core::{
     ChatModel, Conversation, Delta, Manager, Message, Preface, Request, Result, TurnEvent, TurnRequest,
 };
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
@@ -68,7 +68,7 @@ impl Tokenizer for PairTokenizer {
         self.0.specials()
     }
 
-    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+    fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
         Ok(Self::joined(&self.0.encode(pieces)?))
     }
 
@@ -129,16 +129,17 @@ impl Engine for Bytewise {
 }
 
 impl Session for BytewiseSession {
-    fn resident(&self) -> usize {
+    fn length(&self) -> usize {
         self.lengths.len()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         for unit in units {
-            let Unit::Token(token) = unit else { panic!("no media here") };
-            let bytes: Vec<_> = PairTokenizer::bytewise(&[*token]).into_iter().map(Unit::Token).collect();
+            let PromptUnit::Token(token) = unit else { panic!("no media here") };
+            let bytes: Vec<_> =
+                PairTokenizer::bytewise(&[*token]).into_iter().map(PromptUnit::Token).collect();
             self.session.forward(&bytes, cancel)?;
-            self.lengths.push(self.session.resident());
+            self.lengths.push(self.session.length());
         }
         Ok(self.session.logits())
     }
@@ -180,10 +181,10 @@ fn a_conversation_computes_none_of_its_replies_again() {
     assert_eq!(first.tokens, "banana".bytes().map(u32::from).collect::<Vec<_>>());
     let second = conversation.ask("more").unwrap().reply;
     let held = first.cache.unwrap().prompt + first.tokens.len();
-    assert_eq!((second.cache.unwrap().reused, second.cache.unwrap().miss), (held, None));
+    assert_eq!((second.cache.unwrap().cached, second.cache.unwrap().miss), (held, None));
     let third = conversation.ask("more fruit").unwrap().reply;
     let held = second.cache.unwrap().prompt + second.tokens.len();
-    assert_eq!((third.cache.unwrap().reused, third.cache.unwrap().miss), (held, None));
+    assert_eq!((third.cache.unwrap().cached, third.cache.unwrap().miss), (held, None));
     assert_eq!(third.text(), "banana");
 }
 
@@ -195,9 +196,9 @@ fn a_stored_chat_computes_none_of_its_replies_again() {
         let first = conversation.send("fruit").finish().await.unwrap().reply;
         let second = conversation.send("more").finish().await.unwrap().reply;
         let held = first.cache.unwrap().prompt + first.tokens.len();
-        assert_eq!(second.cache.unwrap().reused, held);
+        assert_eq!(second.cache.unwrap().cached, held);
         let again = conversation.regenerate(TurnRequest::default()).finish().await.unwrap().reply;
-        assert_eq!((again.cache.unwrap().forwarded, again.cache.unwrap().miss), (1, None));
+        assert_eq!((again.cache.unwrap().computed, again.cache.unwrap().miss), (1, None));
     });
 }
 
@@ -217,7 +218,7 @@ fn what_is_computed_again_is_named() {
     let answered = |text: &str| vec![asked(), Message::assistant(text), Message::user("more")];
     assert_eq!(report(&round, vec![asked()], vec![]).miss, None, "nothing was said before");
     let whole = report(&round, answered("banana"), vec![bytes("banana")]);
-    assert_eq!((whole.reused, whole.miss), (whole.prompt - "more".len() - 4, None));
+    assert_eq!((whole.cached, whole.miss), (whole.prompt - "more".len() - 4, None));
     let rewritten = report(&round, answered("a banana"), vec![bytes("banana ")]);
     assert_eq!(rewritten.miss, Some(MissReason::Rewritten));
     // Once it was computed so, it is not computed again.
@@ -231,11 +232,11 @@ fn what_is_computed_again_is_named() {
     assert_eq!(report(&round, further(), replies()).miss, None, "asked again behind another reply");
     let fresh = self::round();
     let unseen = report(&fresh, answered("a banana"), vec![bytes("banana ")]);
-    assert_eq!(unseen.miss, Some(MissReason::NotHeld));
+    assert_eq!(unseen.miss, Some(MissReason::Evicted));
     let fresh = self::round();
-    assert_eq!(report(&fresh, answered("banana"), vec![bytes("banana")]).miss, Some(MissReason::NotHeld));
+    assert_eq!(report(&fresh, answered("banana"), vec![bytes("banana")]).miss, Some(MissReason::Evicted));
     let other = vec![Message::user("fruits"), Message::assistant("banana"), Message::user("more")];
-    assert_eq!(report(&fresh, other, vec![bytes("banana")]).miss, Some(MissReason::Differs));
+    assert_eq!(report(&fresh, other, vec![bytes("banana")]).miss, Some(MissReason::Changed));
 }
 
 #[test]
@@ -252,10 +253,10 @@ fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
         }
         drop(turn);
         let next = conversation.send("more").finish().await.unwrap().reply.cache.unwrap();
-        assert_eq!(next.miss, Some(MissReason::Respelled), "{next:?}");
+        assert_eq!(next.miss, Some(MissReason::Retokenized), "{next:?}");
         let again =
             conversation.regenerate(TurnRequest::default()).finish().await.unwrap().reply.cache.unwrap();
-        assert_eq!((again.forwarded, again.miss), (1, None));
+        assert_eq!((again.computed, again.miss), (1, None));
     });
 }
 

@@ -7,8 +7,8 @@ use alloquy_core::arguments::{
     InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
 };
 use alloquy_core::media::Digest;
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, ReplyParser};
-use alloquy_core::report::Degradation;
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart, ReplyParser};
+use alloquy_core::report::Warning;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::{Conversation, Manager, Preface, Request, Result, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -24,17 +24,17 @@ impl DataProcessor for Listening {
         "listening"
     }
 
-    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
         self.0.lock().unwrap().push(source.arguments.clone());
         TaggedProcessor.template_input(source)
     }
 
-    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
         self.0.lock().unwrap().push(source.arguments.clone());
         TaggedProcessor.prompt_parts(rendered, source)
     }
 
-    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
         self.0.lock().unwrap().push(source.arguments.clone());
         TaggedProcessor.reply_parser(rendered, source)
     }
@@ -43,8 +43,8 @@ impl DataProcessor for Listening {
         Vec::new()
     }
 
-    fn degradations(&self, rendered: &str, _: PromptSource<'_>) -> Vec<Degradation> {
-        vec![Degradation::ThinkingLeftOut { messages: rendered.len() }]
+    fn warnings(&self, rendered: &str, _: ProcessorInput<'_>) -> Vec<Warning> {
+        vec![Warning::ThinkingLeftOut { messages: rendered.len() }]
     }
 }
 
@@ -124,16 +124,16 @@ fn a_conversation_in_memory_is_told_before_its_preface() {
 fn what_the_processor_tells_stands_with_the_reply_and_its_node() {
     let round = Listening::default().round();
     let prompt = "<user>Hi<end><assistant>".len();
-    let left_out = Degradation::ThinkingLeftOut { messages: prompt };
+    let left_out = Warning::ThinkingLeftOut { messages: prompt };
     let prepared = round.prepare(&Request::new(Preface::default(), vec!["Hi".into()])).unwrap();
-    assert_eq!((prepared.degradations, prepared.template_name), (vec![left_out.clone()], None));
+    assert_eq!((prepared.warnings, prepared.template_name), (vec![left_out.clone()], None));
     block_on(async {
         let manager = Manager::new(round);
         let chat = manager.create(Preface::default()).await.unwrap();
         let reply = chat.send("Hi").finish().await.unwrap();
-        assert_eq!(reply.reply.degradations, [left_out]);
+        assert_eq!(reply.reply.warnings, [left_out]);
         let node = chat.history().await.unwrap().pop().unwrap();
-        assert_eq!(node.reply.unwrap().warnings, [Degradation::ThinkingLeftOut { messages: prompt }]);
+        assert_eq!(node.reply.unwrap().warnings, [Warning::ThinkingLeftOut { messages: prompt }]);
     });
 }
 
@@ -164,10 +164,10 @@ fn a_switch_that_the_template_does_not_look_at_is_told_to_be_ignored() {
             .processor(TaggedProcessor)
             .build();
         let request = Request::new(Preface::default(), vec!["Hi".into()]).arguments(arguments);
-        round.unwrap().prepare(&request).unwrap().degradations
+        round.unwrap().prepare(&request).unwrap().warnings
     };
     let off = || ProcessorArguments::default().thinking(ThinkingSwitch::Off);
-    assert_eq!(told(&[], off()), [Degradation::ThinkingSwitchIgnored]);
+    assert_eq!(told(&[], off()), [Warning::ThinkingSwitchIgnored]);
     assert_eq!(told(&["enable_thinking"], off()), []);
     assert_eq!(told(&["thinking"], off()), []);
     assert_eq!(told(&[], ProcessorArguments::default()), []);

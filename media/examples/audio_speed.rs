@@ -1,9 +1,9 @@
-//! Measures how long a sound takes to become features, on one thread: the one of the file that is named, or else 30 seconds that
+//! Measures how long an audio clip takes to become features, on one thread: the one of the file that is named, or else 30 seconds that
 //! are made here.
 //!
 //! `cargo run --release --package alloquy-media --example audio_speed [FILE]`; beside it,
-//! `xtask/media/speed_audio.py` measures Hugging Face's extractors with the same sound. It fails where features are not as many
-//! as the sound's outline says, where one is no number, and where they take longer than the sound itself.
+//! `xtask/media/speed_audio.py` measures Hugging Face's extractors with the same audio clip. It fails where features are not as many
+//! as the audio's outline says, where one is no number, and where they take longer than the audio itself.
 
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,14 @@ const MODELS: [(&str, &str); 3] =
 
 fn main() -> Result<()> {
     let named = std::env::args_os().nth(1).map(|path| std::fs::read(path).map_err(unreadable)).transpose()?;
-    let sound = match named {
+    let audio = match named {
         Some(bytes) => Waveform::decode(&bytes, &AudioLimits::default())?,
         None => Waveform::new(16_000, noise(16_000))?,
     };
     for (name, model_type) in MODELS {
         let processor = processor(model_type)?;
-        check(&processor, &sound)?;
-        report(name, &sound, || processor.features(&sound).map(drop))?;
+        check(&processor, &audio)?;
+        report(name, &audio, || processor.features(&audio).map(drop))?;
     }
     let studio = Waveform::new(44_100, noise(44_100))?;
     report("44.1 to 16 kHz", &studio, || {
@@ -40,7 +40,7 @@ fn processor(model_type: &str) -> Result<AudioProcessor> {
     let mut model = ModelInfo::default();
     model.model_type = Some(model_type.to_owned());
     model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
-    AudioProcessor::of(&model)?.ok_or_else(|| wrong(format!("{model_type} takes no sounds")))
+    AudioProcessor::of(&model)?.ok_or_else(|| wrong(format!("{model_type} takes no audio clips")))
 }
 
 /// Thirty seconds of noise under a slow wave.
@@ -52,10 +52,10 @@ fn noise(rate: u32) -> Vec<f32> {
     (0..30 * rate).map(sample).collect()
 }
 
-/// Whether the features are what the sound's shape says, and numbers.
-fn check(processor: &AudioProcessor, sound: &Waveform) -> Result<()> {
-    let frames = processor.shape(sound)?.frames;
-    let features = processor.features(sound)?;
+/// Whether the features are what the audio's shape says, and numbers.
+fn check(processor: &AudioProcessor, audio: &Waveform) -> Result<()> {
+    let frames = processor.shape(audio)?.frames;
+    let features = processor.features(audio)?;
     let Some(MediaTensor { shape, values: TensorData::F32(values), .. }) = features.first() else {
         return Err(wrong("the first tensor has no features".to_owned()));
     };
@@ -70,7 +70,7 @@ fn check(processor: &AudioProcessor, sound: &Waveform) -> Result<()> {
     }
 }
 
-fn report(name: &str, sound: &Waveform, measured: impl Fn() -> Result<()>) -> Result<()> {
+fn report(name: &str, audio: &Waveform, measured: impl Fn() -> Result<()>) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let began = Instant::now();
@@ -81,10 +81,11 @@ fn report(name: &str, sound: &Waveform, measured: impl Fn() -> Result<()>) -> Re
     let (Some(&least), Some(&median)) = (times.first(), times.get(ROUNDS / 2)) else { return Ok(()) };
     let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
     println!("{name:<20} median {:7.2} ms, least {:7.2} ms", milliseconds(median), milliseconds(least));
-    let length = sound.samples().len() as f64 / f64::from(sound.rate());
-    match least.as_secs_f64() < length {
-        true => Ok(()),
-        false => Err(wrong(format!("{name} takes {least:.1?} for {length:.1} s of sound"))),
+    let length = audio.samples().len() as f64 / f64::from(audio.rate());
+    if least.as_secs_f64() < length {
+        Ok(())
+    } else {
+        Err(wrong(format!("{name} takes {least:.1?} for {length:.1} s of audio")))
     }
 }
 
@@ -93,5 +94,5 @@ fn wrong(message: String) -> Error {
 }
 
 fn unreadable(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::NotFound, "the sound cannot be read").with_source(error)
+    Error::new(ErrorKind::NotFound, "the audio cannot be read").with_source(error)
 }

@@ -1,10 +1,10 @@
-//! How long it takes to make tensors of a picture, on one thread: decoding included, median of several runs.
+//! How long it takes to make tensors of an image, on one thread: decoding included, median of several runs.
 //!
 //! ```text
 //! cargo run --release -p alloquy-media --example image_speed -- [IMAGE [RUNS]]
 //! ```
 //!
-//! Without a picture it measures a small JPEG that it makes. Prints a line of JSON for each model and backend; `xtask/media/speed.py` measures Hugging Face's processors beside it.
+//! Without an image it measures a small JPEG that it makes. Prints a line of JSON for each model and backend; `xtask/media/speed.py` measures Hugging Face's processors beside it.
 
 use std::io::Cursor;
 use std::time::Instant;
@@ -20,11 +20,11 @@ const MODELS: [&str; 8] =
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let picture = arguments.next().map_or_else(small, |path| read(&path))?;
+    let image = arguments.next().map_or_else(small, |path| read(&path))?;
     let runs = arguments.next().map_or(Ok(9), |runs| count(&runs))?;
     for name in MODELS {
         for backend in [ImageBackend::Torchvision, ImageBackend::Pillow] {
-            let milliseconds = median(&processors(name, backend)?, &picture, runs)?;
+            let milliseconds = median(&processors(name, backend)?, &image, runs)?;
             println!(r#"{{"model": "{name}", "backend": "{backend:?}", "milliseconds": {milliseconds:.2}}}"#);
         }
     }
@@ -60,15 +60,15 @@ fn processors(model_type: &str, backend: ImageBackend) -> Result<MediaProcessors
     model.files.insert("config.json".to_owned(), r#"{"vision_config": {}}"#.to_owned());
     let options = MediaOptions::default().pixel_cap(None).backend(backend);
     let processors = MediaProcessors::with_options(&model, &options)?;
-    processors.ok_or_else(|| Error::new(ErrorKind::Unsupported, format!("{model_type:?} takes no pictures")))
+    processors.ok_or_else(|| Error::new(ErrorKind::Unsupported, format!("{model_type:?} takes no images")))
 }
 
-fn median(processors: &MediaProcessors, picture: &Media, runs: usize) -> Result<f64> {
-    processors.tensors(picture)?;
+fn median(processors: &MediaProcessors, image: &Media, runs: usize) -> Result<f64> {
+    processors.tensors(image)?;
     let mut times = Vec::new();
     for _ in 0..runs {
         let start = Instant::now();
-        let tensors = processors.tensors(picture)?;
+        let tensors = processors.tensors(image)?;
         times.push(start.elapsed().as_secs_f64() * 1_000.0);
         drop(tensors);
     }

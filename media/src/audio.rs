@@ -1,5 +1,4 @@
-//! Sounds as models take them: decoded, resampled, and turned into features. Knows no session and no prompt but the texts
-//! that stand around a sound.
+//! Decodes audio clips, resamples them to the model's rate, and computes the features that the model's encoder receives.
 
 mod adpcm;
 mod decoded;
@@ -29,9 +28,9 @@ use std::time::Duration;
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{Error, ErrorKind, Media, Result};
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaProcessor, MediaTensor};
 
 pub use extractor::WaveformShape;
 pub use limits::AudioLimits;
@@ -45,10 +44,10 @@ use extractor::Extractor;
 use limits::invalid;
 use settings::{AudioSettings, ExtractorKind, Texts};
 
-/// Makes of sounds what the audio encoder of a model is fed, as its processor in transformers does.
+/// Computes the features that a model's audio encoder receives, as the model's processor in transformers does.
 ///
-/// A sound that is longer than the model takes at once is cut into stretches of the same length, each with positions and
-/// features of its own.
+/// An audio clip that is longer than the model accepts at once is cut into chunks of the same length. Each chunk has positions
+/// and features of its own.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -58,7 +57,7 @@ use settings::{AudioSettings, ExtractorKind, Texts};
 /// let mut model = ModelInfo::default();
 /// model.model_type = Some("gemma4".to_owned());
 /// model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
-/// let processor = AudioProcessor::of(&model)?.expect("the model hears");
+/// let processor = AudioProcessor::of(&model)?.expect("the model accepts audio");
 ///
 /// let second = Waveform::new(16_000, vec![0.0; 16_000])?;
 /// assert_eq!(processor.shape(&second)?.tokens, 25);
@@ -75,22 +74,23 @@ pub struct AudioProcessor {
     identity: Digest,
 }
 
-/// What a host sets about sounds.
+/// What a host sets about audio clips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AudioOptions {
-    /// How large a sound may be.
+    /// How large an audio clip may be.
     pub limits: AudioLimits,
-    /// How long a sound is at least, by silence behind it: 100 ms. Of shorter ones some models make no features at all.
+    /// The shortest length of an audio clip: 100 ms. A shorter clip is padded with silence at its end, because some models
+    /// compute no features at all for it.
     pub shortest: Duration,
-    /// What becomes of sounds that are longer than the model takes at once.
+    /// What happens to an audio clip that is longer than the model accepts at once.
     pub overlong: AudioOverflow,
 }
 
-/// What becomes of a sound that is longer than the model takes at once.
+/// What happens to an audio clip that is longer than the model accepts at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AudioOverflow {
-    /// It is cut into stretches of the same length, and [`Degradation::SoundChunked`] tells it.
+    /// It is cut into chunks of the same length, and [`Warning::AudioChunked`] reports it.
     #[default]
     Chunk,
     /// It is an error.
@@ -107,22 +107,22 @@ impl Default for AudioOptions {
     }
 }
 
-/// To a multiple of how many milliseconds a sound is cut: the positions of the models there are stand for this or a divisor.
+/// Chunks of an audio clip are a multiple of this long: a position of every supported model covers this time or a divisor of it.
 const CUT: Duration = Duration::from_millis(160);
 
 impl AudioProcessor {
-    /// Reads what a model says of the sounds that it takes; `None` where it takes none.
+    /// Reads a model's audio settings; `None` where the model accepts no audio.
     ///
-    /// `preprocessor_config.json`, `processor_config.json` and `config.json` decide, and what they leave out is as
-    /// published.
+    /// The settings come from `preprocessor_config.json`, `processor_config.json` and `config.json`. A setting that is missing
+    /// has the value that the model was published with.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] for settings that make no sense, [`ErrorKind::Unsupported`] for such as are not done here.
+    /// [`ErrorKind::Model`] for settings that make no sense, [`ErrorKind::Unsupported`] for settings that are not implemented.
     pub fn of(model: &ModelInfo) -> Result<Option<Self>> {
         Self::with_options(model, AudioOptions::default())
     }
 
-    /// As [`AudioProcessor::of`], with other limits.
+    /// As [`AudioProcessor::of`], with options of the host.
     ///
     /// # Errors
     /// As [`AudioProcessor::of`].
@@ -135,16 +135,17 @@ impl AudioProcessor {
             ExtractorKind::Gemma4 => Arc::new(gemma4::Gemma4::new(&settings)?),
             ExtractorKind::Gemma4Unified => Arc::new(gemma4_unified::Gemma4Unified::new(&settings)?),
         };
+        // The name is part of stored identities: another one would invalidate what is cached for the model.
         let identity = identity("sounds", model, &options);
         Ok(Some(Self { extractor, texts: settings.texts, options, decoded: Arc::default(), identity }))
     }
 
-    /// Returns how many features a sound becomes, and how many positions they take; of several stretches the sum.
+    /// Returns how many frames of features an audio clip has and how many positions they take, summed over its chunks.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a sound that becomes nothing, or is longer than is taken.
-    pub fn shape(&self, sound: &Waveform) -> Result<WaveformShape> {
-        let samples = self.padded(sound.length_at(self.extractor.rate()));
+    /// [`ErrorKind::Invalid`] for an audio clip that has no features, or is longer than the options allow.
+    pub fn shape(&self, audio: &Waveform) -> Result<WaveformShape> {
+        let samples = self.padded(audio.length_at(self.extractor.rate()));
         let shapes = self.spans(samples)?.into_iter().map(|span| self.extractor.shape(span.len()));
         Ok(shapes.fold(WaveformShape::default(), |sum, shape| WaveformShape {
             frames: sum.frames + shape.frames,
@@ -153,95 +154,103 @@ impl AudioProcessor {
         }))
     }
 
-    /// Returns the features of a sound. The first axis of each tensor counts the stretches.
+    /// Returns the features of an audio clip. The first axis of each tensor counts the chunks.
     ///
     /// # Errors
     /// As [`AudioProcessor::shape`].
-    pub fn features(&self, sound: &Waveform) -> Result<Vec<MediaTensor>> {
-        let mut samples = match sound.rate() == self.extractor.rate() {
-            true => Cow::Borrowed(sound.samples()),
-            false => Cow::Owned(sound.at_rate(self.extractor.rate())),
+    pub fn features(&self, audio: &Waveform) -> Result<Vec<MediaTensor>> {
+        let mut samples = if audio.rate() == self.extractor.rate() {
+            Cow::Borrowed(audio.samples())
+        } else {
+            Cow::Owned(audio.at_rate(self.extractor.rate()))
         };
         let length = self.padded(samples.len());
         if samples.len() < length {
             samples.to_mut().resize(length, 0.0);
         }
         let spans = self.spans(samples.len())?;
-        let stretches: Vec<&[f32]> = spans.into_iter().filter_map(|span| samples.get(span)).collect();
-        Ok(self.extractor.tensors(&stretches))
+        let chunks: Vec<&[f32]> = spans.into_iter().filter_map(|span| samples.get(span)).collect();
+        Ok(self.extractor.tensors(&chunks))
     }
 
-    /// Returns the tables that features are computed with, where the model has some: `window`, and `mel_filters` with a row
-    /// for each bin of the spectrum.
+    /// Returns the tables that the features are computed with, if the model has any: `window`, and `mel_filters` with a row for
+    /// each bin of the spectrum.
     pub fn tables(&self) -> Vec<MediaTensor> {
         self.extractor.tables()
     }
 
     fn decoded(&self, media: &Media) -> Result<Arc<Waveform>> {
         let bytes = media.bytes().ok_or_else(|| match media.frames() {
-            Some(_) => Error::new(ErrorKind::Unsupported, "a film is no sound"),
-            None => invalid(format!("the bytes of the sound {} are not loaded", media.digest())),
+            Some(_) => Error::new(ErrorKind::Unsupported, "a video is no audio"),
+            None => invalid(format!("the bytes of the audio {} are not loaded", media.digest())),
         })?;
-        if let Some(sound) = self.decoded.find(&media.digest()) {
-            return Ok(sound);
+        if let Some(audio) = self.decoded.find(&media.digest()) {
+            return Ok(audio);
         }
-        let sound = Arc::new(Waveform::decode(bytes, &self.options.limits)?);
-        self.decoded.keep(media.digest(), Arc::clone(&sound));
-        Ok(sound)
+        let audio = Arc::new(Waveform::decode(bytes, &self.options.limits)?);
+        self.decoded.keep(media.digest(), Arc::clone(&audio));
+        Ok(audio)
     }
 
-    /// How many of the model's samples lie in a stretch of time.
+    /// Returns how many samples a time has, at the model's rate.
     fn samples(&self, time: Duration) -> usize {
         (time.as_micros() * u128::from(self.extractor.rate())).div_ceil(1_000_000) as usize
     }
 
+    /// Returns the length of an audio clip with the silence that fills it up to the shortest length.
     fn padded(&self, samples: usize) -> usize {
         samples.max(self.samples(self.options.shortest))
     }
 
-    /// Cuts a sound of so many samples.
+    /// Returns the chunks of an audio clip of so many samples.
     fn spans(&self, samples: usize) -> Result<Vec<Range<usize>>> {
         let longest = self.extractor.longest();
         let count = samples.div_ceil(longest.max(1));
         if count > 1 && self.options.overlong == AudioOverflow::Refuse {
-            let seconds = |samples: usize| samples as f64 / f64::from(self.extractor.rate());
-            let message = format!(
-                "the sound is {:.2} s long, and the model takes {:.2} s",
-                seconds(samples),
-                seconds(longest)
-            );
-            return Err(invalid(message));
+            let rate = f64::from(self.extractor.rate());
+            let found = samples as f64 / rate;
+            let limit = longest as f64 / rate;
+            return Err(invalid(format!("the audio is {found:.2} s long, and the model takes {limit:.2} s")));
         }
+        // All chunks have the same length but the last, and end between two positions: 40 s at a limit of 30 s are two of 20 s.
         let length =
             samples.div_ceil(count.max(1)).next_multiple_of(self.samples(CUT).max(1)).min(longest).max(1);
         let spans: Vec<_> =
             (0..samples).step_by(length).map(|start| start..samples.min(start + length)).collect();
-        let empty = |span: &Range<usize>| {
-            let shape = self.extractor.shape(span.len());
-            shape.frames == 0 || shape.tokens == 0
-        };
-        match spans.is_empty() || spans.iter().any(empty) {
-            true => Err(invalid(format!("the model makes no features of a sound of {samples} samples"))),
-            false => Ok(spans),
+        if spans.is_empty() || spans.iter().any(|span| self.is_empty(span.len())) {
+            return Err(invalid(format!(
+                "the model makes no features of an audio clip of {samples} samples"
+            )));
         }
+        Ok(spans)
     }
 
-    fn degradations(&self, media: &Media, sound: &Waveform, stretches: usize) -> Vec<Degradation> {
-        let samples = sound.length_at(self.extractor.rate());
-        let milliseconds = |samples: usize| samples as u64 * 1000 / u64::from(self.extractor.rate());
-        let padded = (self.padded(samples) > samples).then(|| Degradation::SoundPadded {
-            media: media.digest(),
-            milliseconds: milliseconds(samples),
-            padded: milliseconds(self.padded(samples)),
-        });
-        let chunked =
-            (stretches > 1).then(|| Degradation::SoundChunked { media: media.digest(), chunks: stretches });
-        let cut = sound.cut().map(|cut| Degradation::SoundCut {
-            media: media.digest(),
-            missing: cut.missing,
-            partial: cut.partial,
-        });
-        cut.into_iter().chain(padded).chain(chunked).collect()
+    /// Says whether a chunk of so many samples has no features.
+    fn is_empty(&self, samples: usize) -> bool {
+        let shape = self.extractor.shape(samples);
+        shape.frames == 0 || shape.tokens == 0
+    }
+
+    fn warnings(&self, media: &Media, audio: &Waveform, chunks: usize) -> Vec<Warning> {
+        let media = media.digest();
+        let mut warnings = Vec::new();
+        if let Some(cut) = audio.cut() {
+            warnings.push(Warning::AudioCut { media, missing: cut.missing, partial: cut.partial });
+        }
+        let samples = audio.length_at(self.extractor.rate());
+        let padded = self.padded(samples);
+        if padded > samples {
+            let milliseconds = self.milliseconds(samples);
+            warnings.push(Warning::AudioPadded { media, milliseconds, padded: self.milliseconds(padded) });
+        }
+        if chunks > 1 {
+            warnings.push(Warning::AudioChunked { media, chunks });
+        }
+        warnings
+    }
+
+    fn milliseconds(&self, samples: usize) -> u64 {
+        samples as u64 * 1000 / u64::from(self.extractor.rate())
     }
 }
 
@@ -255,23 +264,23 @@ impl MediaProcessor for AudioProcessor {
     }
 
     fn outline(&self, media: &Media) -> Result<MediaOutline> {
-        let sound = self.decoded(media)?;
-        let spans = self.spans(self.padded(sound.length_at(self.extractor.rate())))?;
+        let audio = self.decoded(media)?;
+        let spans = self.spans(self.padded(audio.length_at(self.extractor.rate())))?;
         let Texts { before, token, between, after } = &self.texts;
         let mut pieces = Vec::new();
         for span in &spans {
             if !pieces.is_empty() {
-                pieces.push(MediaPiece::Text(between.clone()));
+                pieces.push(MediaPlaceholder::Text(between.clone()));
             }
-            pieces.push(MediaPiece::positions(token, self.extractor.shape(span.len()).tokens));
+            pieces.push(MediaPlaceholder::positions(token, self.extractor.shape(span.len()).tokens));
         }
-        let degradations = self.degradations(media, &sound, spans.len());
-        Ok(MediaOutline { before: before.clone(), pieces, after: after.clone(), degradations })
+        let warnings = self.warnings(media, &audio, spans.len());
+        Ok(MediaOutline { before: before.clone(), pieces, after: after.clone(), warnings })
     }
 
     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
-        let sound = self.decoded(media)?;
+        let audio = self.decoded(media)?;
         self.decoded.forget(&media.digest());
-        self.features(&sound)
+        self.features(&audio)
     }
 }

@@ -1,4 +1,4 @@
-//! What a model's description files say of its media. Knows where the files keep it, not what a processor does with it.
+//! Reads the settings for media from a model's description files.
 
 #[cfg(feature = "audio")]
 use std::ops::RangeInclusive;
@@ -15,13 +15,13 @@ pub(crate) struct Description<'a> {
     config: Value,
     /// `model` of `genai_config.json`.
     genai: Value,
-    /// The settings of the processor of one kind, those that win first.
+    /// The settings for images; a document overrides those after it.
     #[cfg(feature = "image")]
     images: Vec<Value>,
     #[cfg(feature = "image")]
-    films: Value,
+    videos: Value,
     #[cfg(feature = "audio")]
-    sounds: Vec<Value>,
+    clips: Vec<Value>,
 }
 
 impl<'a> Description<'a> {
@@ -30,26 +30,22 @@ impl<'a> Description<'a> {
     /// # Errors
     /// [`ErrorKind::Model`] for a file that is not JSON.
     pub(crate) fn of(model: &'a ModelInfo) -> Result<Self> {
-        let file = |name: &str| model.json(name).map(Option::unwrap_or_default);
-        let (processor, preprocessor) = (file("processor_config.json")?, file("preprocessor_config.json")?);
-        let part = |document: &Value, name: &str| document.get(name).cloned().unwrap_or_default();
-        let layered = |name: &str| {
-            vec![part(&processor, name), part(&preprocessor, name), preprocessor.clone(), processor.clone()]
-        };
+        let processor = document(model, "processor_config.json")?;
+        let preprocessor = document(model, "preprocessor_config.json")?;
         Ok(Self {
             model,
-            config: file("config.json")?,
-            genai: part(&file("genai_config.json")?, "model"),
+            config: document(model, "config.json")?,
+            genai: part(&document(model, "genai_config.json")?, "model"),
             #[cfg(feature = "image")]
-            images: layered("image_processor"),
+            images: layered(&processor, &preprocessor, "image_processor"),
             #[cfg(feature = "image")]
-            films: first([
+            videos: first([
                 part(&processor, "video_processor"),
-                file("video_preprocessor_config.json")?,
+                document(model, "video_preprocessor_config.json")?,
                 preprocessor.clone(),
             ]),
             #[cfg(feature = "audio")]
-            sounds: layered("feature_extractor"),
+            clips: layered(&processor, &preprocessor, "feature_extractor"),
         })
     }
 
@@ -61,53 +57,52 @@ impl<'a> Description<'a> {
             .or_else(|| self.genai.get("type").and_then(Value::as_str))
     }
 
-    /// Says whether the model has an encoder for pictures.
+    /// Says whether the model has an encoder for images.
     #[cfg(feature = "image")]
-    pub(crate) fn sees(&self) -> bool {
+    pub(crate) fn accepts_images(&self) -> bool {
         const PLACES: [&str; 4] =
             ["/vision_config", "/thinker_config/vision_config", "/vision_tower", "/mm_vision_tower"];
-        let is_for_pictures = |settings: &Value| {
-            settings.get("image_processor_type").is_some() || settings.get("image_mean").is_some()
-        };
         PLACES.iter().any(|place| self.config.pointer(place).is_some())
             || self.genai.get("vision").is_some()
-            || self.images.iter().any(is_for_pictures)
+            || self.images.iter().any(|settings| {
+                settings.get("image_processor_type").is_some() || settings.get("image_mean").is_some()
+            })
     }
 
-    /// Says whether the model has an encoder for sounds: some of a family have none, and their files name a feature extractor
-    /// all the same.
+    /// Says whether the model has an encoder for audio. A feature extractor in the files is not enough: some models of a family
+    /// name one and have no encoder.
     #[cfg(feature = "audio")]
-    pub(crate) fn hears(&self) -> bool {
+    pub(crate) fn accepts_audio(&self) -> bool {
         const PLACES: [&str; 2] = ["/audio_config", "/thinker_config/audio_config"];
         if self.config.is_object() {
             return PLACES.iter().any(|place| self.config.pointer(place).is_some_and(Value::is_object));
         }
         self.genai.get("speech").is_some_and(Value::is_object)
-            || self.genai.is_null() && self.sounds().text("/feature_extractor_type").is_some()
+            || self.genai.is_null() && self.clips().text("/feature_extractor_type").is_some()
     }
 
-    /// Returns the settings for sounds.
+    /// Returns the settings for audio.
     #[cfg(feature = "audio")]
-    pub(crate) fn sounds(&self) -> Settings<'_> {
-        Settings(self.sounds.iter().collect())
+    pub(crate) fn clips(&self) -> Settings<'_> {
+        Settings(self.clips.iter().collect())
     }
 
-    /// Returns what stands in `config.json` itself.
+    /// Returns the settings in `config.json`.
     #[cfg(feature = "audio")]
     pub(crate) fn config(&self) -> Settings<'_> {
         Settings(vec![&self.config])
     }
 
-    /// Returns the settings for pictures.
+    /// Returns the settings for images.
     #[cfg(feature = "image")]
     pub(crate) fn images(&self) -> Settings<'_> {
         Settings(self.images.iter().collect())
     }
 
-    /// Returns the settings for films.
+    /// Returns the settings for videos.
     #[cfg(feature = "image")]
-    pub(crate) fn films(&self) -> Settings<'_> {
-        Settings(vec![&self.films])
+    pub(crate) fn videos(&self) -> Settings<'_> {
+        Settings(vec![&self.videos])
     }
 
     /// Returns a whole number of `config.json` or of `genai_config.json`, at one of several places.
@@ -119,10 +114,7 @@ impl<'a> Description<'a> {
 
     /// Returns a number of `config.json` or of `genai_config.json`, at one of several places.
     pub(crate) fn real(&self, places: &[&str]) -> Option<f64> {
-        let at = |document: &Value| {
-            places.iter().find_map(|place| document.pointer(place).and_then(Value::as_f64))
-        };
-        at(&self.config).or_else(|| at(&self.genai))
+        first_real(&self.config, places).or_else(|| first_real(&self.genai, places))
     }
 
     /// Returns a text of `config.json`.
@@ -139,7 +131,7 @@ impl<'a> Description<'a> {
     }
 }
 
-/// Settings of a processor: a document over another.
+/// The settings of a processor: documents, of which each overrides those after it.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings<'a>(Vec<&'a Value>);
 
@@ -149,7 +141,7 @@ impl Settings<'_> {
     }
 }
 
-/// What is read of pictures and films.
+/// Readers for the settings of images and videos.
 #[cfg(feature = "image")]
 impl Settings<'_> {
     /// Returns a whole number above zero.
@@ -164,7 +156,7 @@ impl Settings<'_> {
             .ok_or_else(|| unusable(place, value, "a whole number above zero"))
     }
 
-    /// Returns the first number there is, otherwise the usual one.
+    /// Returns the first number that is set, otherwise the usual one.
     ///
     /// # Errors
     /// As [`Settings::number`].
@@ -182,7 +174,7 @@ impl Settings<'_> {
         self.get(place).and_then(Value::as_f64)
     }
 
-    /// Returns a switch.
+    /// Returns a truth value; `None` for any other value.
     pub(crate) fn switch(&self, place: &str) -> Option<bool> {
         self.get(place).and_then(Value::as_bool)
     }
@@ -198,7 +190,7 @@ impl Settings<'_> {
     }
 }
 
-/// What is read of sounds, where a value that makes no sense is an error always.
+/// Readers for the settings of audio, where a value that makes no sense is always an error.
 #[cfg(feature = "audio")]
 impl Settings<'_> {
     /// Returns a text.
@@ -212,9 +204,11 @@ impl Settings<'_> {
     /// [`ErrorKind::Model`] for anything else.
     pub(crate) fn real_within(&self, place: &str, range: &RangeInclusive<f64>) -> Result<Option<f64>> {
         let Some(value) = self.get(place) else { return Ok(None) };
-        let wanted = || format!("a number from {} to {}", range.start(), range.end());
         let number = value.as_f64().filter(|number| range.contains(number));
-        number.map(Some).ok_or_else(|| unusable(place, value, &wanted()))
+        number.map(Some).ok_or_else(|| {
+            let wanted = format!("a number from {} to {}", range.start(), range.end());
+            unusable(place, value, &wanted)
+        })
     }
 
     /// Returns a whole number from 1 to `most`.
@@ -239,7 +233,7 @@ impl Settings<'_> {
         value.as_bool().map(Some).ok_or_else(|| unusable(place, value, "true or false"))
     }
 
-    /// Returns so many numbers.
+    /// Returns `count` numbers.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] for anything else.
@@ -254,7 +248,27 @@ fn reals(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// The first document that is there: of films, transformers reads one and no other (`get_video_processor_dict`, 5.23).
+/// Returns the document in a file of the model; null where there is none.
+fn document(model: &ModelInfo, name: &str) -> Result<Value> {
+    model.json(name).map(Option::unwrap_or_default)
+}
+
+/// Returns a field of a document; null where there is none.
+fn part(document: &Value, name: &str) -> Value {
+    document.get(name).cloned().unwrap_or_default()
+}
+
+/// Returns the documents with the settings of a processor: its own fields override the files that hold them.
+fn layered(processor: &Value, preprocessor: &Value, name: &str) -> Vec<Value> {
+    vec![part(processor, name), part(preprocessor, name), preprocessor.clone(), processor.clone()]
+}
+
+/// Returns the first number at one of several places of a document.
+fn first_real(document: &Value, places: &[&str]) -> Option<f64> {
+    places.iter().find_map(|place| document.pointer(place).and_then(Value::as_f64))
+}
+
+/// Returns the first document that exists: transformers reads only that one for videos (`get_video_processor_dict`, 5.23).
 #[cfg(feature = "image")]
 fn first(documents: [Value; 3]) -> Value {
     documents.into_iter().find(|document| !document.is_null()).unwrap_or_default()

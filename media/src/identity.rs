@@ -1,4 +1,4 @@
-//! What tells a processor of media from every other. Knows nothing of what it does.
+//! The identity of a media processor: processors with the same identity compute the same tensors.
 
 use std::fmt::Debug;
 
@@ -16,10 +16,11 @@ const FILES: [&str; 5] = [
 
 /// Returns the identity of a processor that was made of a model's description files.
 ///
-/// Options count as they print themselves, so that none is forgotten that comes later; and so does the version, because
-/// another decoder of pictures or sounds gives other numbers too.
+/// It includes the options as `Debug` prints them, so that no later option is forgotten. It includes the version, because another
+/// version of a decoder may compute other numbers.
 pub(crate) fn identity(of: &str, model: &ModelInfo, options: &impl Debug) -> Digest {
-    let (version, model_type) = (env!("CARGO_PKG_VERSION"), model.model_type.as_deref().unwrap_or_default());
+    let version = env!("CARGO_PKG_VERSION");
+    let model_type = model.model_type.as_deref().unwrap_or_default();
     let mut lines = vec![format!("alloquy {version}: {of} for {model_type:?}, {options:?}")];
     let files = FILES.iter().filter_map(|name| Some((name, model.files.get(*name)?)));
     lines.extend(files.map(|(name, text)| format!("{name} {}", Digest::of(text.as_bytes()))));

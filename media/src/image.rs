@@ -1,7 +1,7 @@
-//! Pictures as tensors. Knows which model looks at them how; not what a prompt is.
+//! Computes a model's input tensors from images.
 
 mod damaged;
-mod fitting;
+pub(crate) mod fitting;
 mod format;
 mod gemma3;
 mod gemma3n;
@@ -28,28 +28,28 @@ use std::borrow::Cow;
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{Media, Result};
 use alloquy_engine::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
 
 pub use plan::ImagePlan;
 pub use view::{ImageView, ResizeArea, Size};
 
-pub(crate) use format::is_picture;
+pub(crate) use format::is_image;
 pub(crate) use gemma4::{Budget, padded};
 pub(crate) use loading::Loader;
 pub(crate) use qwen::{Generation, Patching, check_ratio, fitted};
 pub(crate) use resizing::{Kernel, Resizer};
 pub(crate) use rules::{impossible, kernel, outline, text};
 pub(crate) use values::{Scaling, Table, UNIT};
-pub(crate) use view::{CHANNELS, Picture};
+pub(crate) use view::{CHANNELS, Image};
 
 use self::rules::{Look, Rules};
 use crate::description::Description;
 use crate::identity::identity;
 use crate::options::MediaOptions;
 
-/// Makes of pictures what the vision encoder of one model is fed.
+/// Computes the input tensors of a model's vision encoder from images.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -58,7 +58,7 @@ use crate::options::MediaOptions;
 /// let mut model = ModelInfo::default();
 /// model.model_type = Some("qwen2_5_vl".to_owned());
 /// model.files.insert("config.json".to_owned(), r#"{"vision_config": {"patch_size": 14}}"#.to_owned());
-/// let processor = ImageProcessor::of(&model, &MediaOptions::default())?.expect("it sees");
+/// let processor = ImageProcessor::of(&model, &MediaOptions::default())?.expect("the model accepts images");
 /// let plan = processor.plan(Size::new(640, 480))?;
 /// assert_eq!(plan.views[0].size, Size::new(644, 476));
 /// # Ok::<(), alloquy_core::Error>(())
@@ -73,53 +73,51 @@ pub struct ImageProcessor {
 }
 
 impl ImageProcessor {
-    /// Reads how a model sees from its description files; `None` for one that does not see, or not in a way that is known.
+    /// Reads a model's image settings from its description files; `None` for a model without images, or of an unknown type.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for files that say something unusable,
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for files with unusable settings,
     /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for a resizing other than bilinear and bicubic.
     pub fn of(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Self>> {
         let description = Description::of(model)?;
-        let look = match description.sees() {
-            true => look(&description, options)?,
-            false => None,
-        };
+        let look = if description.accepts_images() { look(&description, options)? } else { None };
         Ok(look.map(|look| Self {
             loader: Loader::new(options.limits.clone(), options.alpha.unwrap_or(look.alpha)),
             resizer: Resizer { backend: options.backend, kernel: look.kernel },
             table: look.scaling.table(options.backend),
             rules: look.rules,
+            // The name is part of stored identities: another one would invalidate what is cached for the model.
             identity: identity("pictures", model, options),
         }))
     }
 
-    /// Says what is cut out of a picture of this size, and what it is stretched to. No limits hold.
+    /// Returns which parts of an image of this size the model sees, and to which size they are resized. No limits apply.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for proportions that the model does not take.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for proportions that the model does not accept.
     pub fn plan(&self, size: Size) -> Result<ImagePlan> {
         if size.shortest() == 0 {
-            return Err(impossible(format!("a picture of {size} pixels has none")));
+            return Err(impossible(format!("an image of {size} pixels has none")));
         }
         self.rules.plan(size)
     }
 
-    /// What is cut out of a picture, which is given up for the last of it.
-    fn cut(&self, picture: Picture) -> Result<Vec<Picture>> {
-        let plan = self.plan(picture.size())?;
+    /// Returns the resized parts of an image. The last view takes the image itself, so that its memory is freed early.
+    fn cut(&self, image: Image) -> Result<Vec<Image>> {
+        let plan = self.plan(image.size())?;
         let mut cut = Vec::new();
         let Some((last, views)) = plan.views.split_last() else { return Ok(cut) };
         for view in views {
-            cut.extend(self.resizer.windows(Cow::Borrowed(&picture), view)?);
+            cut.extend(self.resizer.windows(Cow::Borrowed(&image), view)?);
         }
-        cut.extend(self.resizer.windows(Cow::Owned(picture), last)?);
+        cut.extend(self.resizer.windows(Cow::Owned(image), last)?);
         Ok(cut)
     }
 
-    /// The outline of a picture, or of a frame, that is cut so.
+    /// Returns the outline of an image, or of a frame, with this plan.
     fn outlined(&self, media: &Media, plan: &ImagePlan) -> MediaOutline {
         let mut outline = self.rules.outline(plan);
-        outline.degradations.extend(plan.uncapped.map(|wanted| Degradation::PixelsCapped {
+        outline.warnings.extend(plan.uncapped.map(|wanted| Warning::PixelsCapped {
             media: media.digest(),
             wanted,
             taken: plan.size().pixels(),
@@ -143,15 +141,14 @@ impl MediaProcessor for ImageProcessor {
     }
 
     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
-        let picture = self.loader.picture(media)?;
-        let cut = self.cut(picture)?;
+        let image = self.loader.image(media)?;
+        let cut = self.cut(image)?;
         self.rules.tensors(&cut, &self.table)
     }
 }
 
-/// How a model looks at pictures, by its type.
+/// Returns how a model sees images, by its type.
 fn look(model: &Description<'_>, options: &MediaOptions) -> Result<Option<Look>> {
-    let qwen = |generation| qwen::look(model, options, generation);
     let look = match model.model_type().unwrap_or_default() {
         "gemma3" => gemma3::look(model, options)?,
         "gemma3n" => gemma3n::look(model)?,
@@ -161,14 +158,14 @@ fn look(model: &Description<'_>, options: &MediaOptions) -> Result<Option<Look>>
         "fast_vlm" | "llava_qwen2" => llava::fastvlm(model)?,
         "lfm2_vl" => lfm2::look(model)?,
         other => match generation(other) {
-            Some(generation) => qwen(generation)?,
+            Some(generation) => qwen::look(model, options, generation)?,
             None => return Ok(None),
         },
     };
     Ok(Some(look))
 }
 
-/// Which generation of Qwen-VL a model type is, as Hugging Face and ONNX Runtime GenAI call them.
+/// Returns the generation of Qwen-VL of a model type, by the names of Hugging Face and ONNX Runtime GenAI.
 pub(crate) fn generation(model_type: &str) -> Option<Generation> {
     match model_type {
         "qwen2_vl" => Some(Generation::Two),

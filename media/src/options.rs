@@ -23,26 +23,24 @@ pub struct MediaOptions {
     /// Whose resizing is followed to the bit.
     #[cfg(feature = "image")]
     pub backend: ImageBackend,
-    /// What becomes of transparency; `None` leaves it to the model's processor: LFM2-VL's takes colours as they are, all others lay
-    /// the picture on white.
+    /// How transparency is handled. `None` does as the model's processor: LFM2-VL's drops it, all others put the image on white.
     #[cfg(feature = "image")]
     pub alpha: Option<AlphaHandling>,
-    /// Whether Gemma 3 looks at crops of wide and tall pictures too; `None` leaves it to the model's files.
+    /// Whether Gemma 3 looks at crops of wide and tall images too; `None` leaves it to the model's files.
     #[cfg(feature = "image")]
     pub pan_and_scan: Option<bool>,
-    /// How many pixels Qwen-VL is fed of a picture or a frame at most; `None` leaves it to the model's files, which allow
-    /// 12,845,056 and more: 15,552 positions for a photograph of 12 megapixels. A picture that is made smaller for it is
-    /// reported as [`Degradation::PixelsCapped`](alloquy_core::report::Degradation::PixelsCapped).
+    /// The most pixels of an image or a frame for Qwen-VL. The bound of the model's files applies for `None`. They allow 12,845,056
+    /// and more: a photograph of 12 megapixels takes 15,552 positions. An image that is made smaller for the cap is reported as [`Warning::PixelsCapped`](alloquy_core::report::Warning::PixelsCapped).
     #[cfg(feature = "image")]
     pub pixel_cap: Option<usize>,
-    /// How many positions a picture may take in Gemma 4: 70, 140, 280, 560 or 1120. `None` leaves it to the model's files.
+    /// How many positions an image may take in Gemma 4: 70, 140, 280, 560 or 1120. `None` leaves it to the model's files.
     #[cfg(feature = "image")]
     pub visual_tokens: Option<usize>,
-    /// How many frames of a film a second has where the frames do not say when they are shown. 24 is what Hugging Face's
+    /// How many frames of a video a second has where the frames do not say when they are shown. 24 is what Hugging Face's
     /// processors assume.
     #[cfg(feature = "image")]
     pub frames_per_second: f64,
-    /// What holds for sounds.
+    /// What holds for audio.
     #[cfg(feature = "audio")]
     pub audio: AudioOptions,
 }
@@ -64,11 +62,11 @@ impl Default for MediaOptions {
     }
 }
 
-/// 4,096 positions of Qwen2.5-VL, 3,136 of Qwen3-VL: a picture of 1920 x 1080 goes in whole.
+/// 4,096 positions of Qwen2.5-VL, 3,136 of Qwen3-VL: an image of 1920 x 1080 goes in whole.
 #[cfg(feature = "image")]
 const PIXEL_CAP: usize = 4_096 * 28 * 28;
 
-/// What holds for pictures and films.
+/// What holds for images and videos.
 #[cfg(feature = "image")]
 impl MediaOptions {
     /// Sets the limits.
@@ -106,7 +104,7 @@ impl MediaOptions {
         self
     }
 
-    /// Sets how many positions a picture may take in Gemma 4.
+    /// Sets how many positions an image may take in Gemma 4.
     #[must_use]
     pub fn visual_tokens(mut self, positions: usize) -> Self {
         self.visual_tokens = Some(positions);
@@ -121,10 +119,10 @@ impl MediaOptions {
     }
 }
 
-/// What holds for sounds.
+/// What holds for audio.
 #[cfg(feature = "audio")]
 impl MediaOptions {
-    /// Sets what holds for sounds.
+    /// Sets what holds for audio.
     #[must_use]
     pub fn audio(mut self, audio: AudioOptions) -> Self {
         self.audio = audio;
@@ -143,12 +141,12 @@ impl MediaOptions {
 pub struct MediaLimits {
     /// How many bytes a file may have: 64 MiB.
     pub bytes: usize,
-    /// How many pixels a picture may have: 100 million. A decoded picture takes four bytes for each at most, so that one
+    /// How many pixels an image may have: 100 million. A decoded image takes four bytes for each at most, so that one
     /// with 16 bits a channel may have half as many.
     pub pixels: usize,
-    /// How many times longer one side of a picture may be than the other: 10,000.
+    /// How many times longer one side of an image may be than the other: 10,000.
     pub ratio: usize,
-    /// How many frames a film may have: 1,024.
+    /// How many frames a video may have: 1,024.
     pub frames: usize,
 }
 
@@ -174,7 +172,7 @@ pub enum ImageBackend {
 #[cfg(feature = "image")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AlphaHandling {
-    /// The picture lies on white.
+    /// The image lies on white.
     #[default]
     White,
     /// The colours are taken as they are, hidden ones too.

@@ -1,4 +1,4 @@
-//! The processor of everything that a model takes: it hands media on by their kind.
+//! The processor for all media of a model: it passes each medium to the processor of its kind.
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::model_info::ModelInfo;
@@ -8,12 +8,12 @@ use alloquy_engine::media_processor::{MediaOutline, MediaProcessor, MediaTensor}
 #[cfg(feature = "audio")]
 use crate::audio::AudioProcessor;
 #[cfg(feature = "image")]
-use crate::image::{ImageProcessor, is_picture};
+use crate::image::{ImageProcessor, is_image};
 use crate::options::MediaOptions;
 #[cfg(feature = "image")]
 use crate::video::VideoProcessor;
 
-/// Makes of pictures, films and sounds what one model is fed.
+/// Computes a model's input tensors from images, videos and audio clips.
 ///
 /// ```
 /// use alloquy_core::{ErrorKind, Media};
@@ -27,12 +27,12 @@ use crate::video::VideoProcessor;
 /// # #[cfg(feature = "image")] {
 /// model.model_type = Some("gemma3".to_owned());
 /// model.files.insert("config.json".to_owned(), r#"{"vision_config": {"image_size": 896}}"#.to_owned());
-/// let processors = MediaProcessors::of(&model)?.expect("it sees");
-/// let picture = Media::new("image/x-portable-pixmap", b"P6 2 1 255 ABCDEF".to_vec());
-/// let outline = processors.outline(&picture)?;
+/// let processors = MediaProcessors::of(&model)?.expect("the model accepts images");
+/// let image = Media::new("image/x-portable-pixmap", b"P6 2 1 255 ABCDEF".to_vec());
+/// let outline = processors.outline(&image)?;
 /// assert_eq!((outline.before.as_str(), outline.features()), ("\n\n<start_of_image>", 256));
 ///
-/// let error = processors.outline(&Media::new("image/png", b"no picture".to_vec())).unwrap_err();
+/// let error = processors.outline(&Media::new("image/png", b"no image".to_vec())).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Unsupported);
 /// # }
 /// # Ok::<(), alloquy_core::Error>(())
@@ -50,19 +50,19 @@ pub struct MediaProcessors {
 }
 
 impl MediaProcessors {
-    /// Reads from a model's description files what it takes; `None` for one that takes text alone.
+    /// Reads from a model's description files which media it accepts; `None` for a model that accepts only text.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] for files that say something unusable, [`ErrorKind::Unsupported`] for something that no
-    /// processor here does.
+    /// [`ErrorKind::Model`] for files with unusable settings, [`ErrorKind::Unsupported`] for settings that no processor
+    /// implements.
     pub fn of(model: &ModelInfo) -> Result<Option<Self>> {
         Self::with_options(model, &MediaOptions::default())
     }
 
-    /// As [`MediaProcessors::of`], in another way than the usual.
+    /// As [`MediaProcessors::of`], with options of the host.
     ///
     /// # Errors
-    /// As [`MediaProcessors::of`], and [`ErrorKind::Invalid`] for an option that the model has no such value of.
+    /// As [`MediaProcessors::of`], and [`ErrorKind::Invalid`] for an option whose value the model does not support.
     pub fn with_options(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Self>> {
         let mut processors = Self {
             name: model.name.clone(),
@@ -74,18 +74,21 @@ impl MediaProcessors {
             #[cfg(feature = "audio")]
             audio: AudioProcessor::with_options(model, options.audio)?,
         };
-        let taken = |kind: &MediaKind| processors.processor(*kind).is_some();
-        processors.kinds = MediaKind::ALL.into_iter().filter(taken).collect();
+        for kind in MediaKind::ALL {
+            if processors.processor(kind).is_some() {
+                processors.kinds.push(kind);
+            }
+        }
         Ok((!processors.kinds.is_empty()).then_some(processors))
     }
 
-    /// Returns what makes tensors of pictures.
+    /// Returns the processor for images.
     #[cfg(feature = "image")]
     pub fn images(&self) -> Option<&ImageProcessor> {
         self.images.as_ref()
     }
 
-    /// Returns what makes tensors of videos.
+    /// Returns the processor for videos.
     #[cfg(feature = "image")]
     pub fn videos(&self) -> Option<&VideoProcessor> {
         self.videos.as_ref()
@@ -107,9 +110,9 @@ impl MediaProcessors {
     }
 
     fn of_kind(&self, media: &Media) -> Result<&dyn MediaProcessor> {
-        // A type that says nothing is no loss to pictures, which say themselves what they are.
+        // An image with an unknown media type, such as `application/octet-stream`, is recognized by its first bytes.
         #[cfg(feature = "image")]
-        let sniffed = media.bytes().is_some_and(|bytes| is_picture(bytes)).then_some(MediaKind::Image);
+        let sniffed = media.bytes().is_some_and(|bytes| is_image(bytes)).then_some(MediaKind::Image);
         #[cfg(not(feature = "image"))]
         let sniffed = None;
         MediaKind::of(media).or(sniffed).and_then(|kind| self.processor(kind)).ok_or_else(|| {

@@ -1,19 +1,19 @@
-//! Work on rows of numbers that do not depend on each other, on as many threads as there are processors. Knows no numbers.
+//! Fills independent rows of a tensor on several threads.
 //!
-//! Half of the time that a large tensor takes is the memory, which the system gives page by page, as it is written to: two threads
-//! write, and wait for pages, at once.
+//! Half of the time for a large tensor is spent on its memory, which the system allocates page by page as it is written. Several
+//! threads wait for their pages in parallel.
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, available_parallelism, scope};
 
-/// How many threads take part at most. Memory is not faster for more.
+/// The most threads that fill rows; memory is not faster with more.
 const THREADS: usize = 4;
 
-/// How many values are worth a thread.
+/// How many values justify a thread.
 const WORTH: usize = 1 << 18;
 
-/// Calls `fill` for each row, with its number. What is left of the values behind the last whole row stays as it is.
+/// Calls `fill` for each row, with its number. Values after the last whole row stay as they are.
 pub(crate) fn rows<T: Send>(values: &mut [T], length: usize, fill: impl Fn(usize, &mut [T]) + Sync) {
     if length == 0 {
         return;
@@ -31,7 +31,7 @@ pub(crate) fn rows<T: Send>(values: &mut [T], length: usize, fill: impl Fn(usize
     });
 }
 
-/// Starts a thread; where there can be none, the others do its work.
+/// Starts a thread. If the system refuses one, the other threads fill its rows.
 fn helped<'scope>(scope: &'scope Scope<'scope, '_>, work: impl FnOnce() + Send + 'scope) {
     if Builder::new().name("media".to_owned()).spawn_scoped(scope, work).is_err() {
         // All rows are taken from one list, so none of them waits for this thread.
@@ -43,7 +43,7 @@ fn work<'a, T: 'a>(
     fill: &(impl Fn(usize, &mut [T]) + Sync),
 ) {
     loop {
-        // An iterator that was at work when its thread panicked is left as it was.
+        // The iterator is intact after a panic in `fill`, which runs without the lock.
         let next = rows.lock().unwrap_or_else(PoisonError::into_inner).next();
         let Some((index, row)) = next else { return };
         fill(index, row);

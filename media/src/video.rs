@@ -1,4 +1,4 @@
-//! Films as tensors, of frames that a host hands over. Knows no container and no codec.
+//! Computes a model's input tensors from the frames of videos, which a host decodes.
 
 mod frames;
 mod gemma4;
@@ -8,7 +8,7 @@ mod sampling;
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_engine::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
 
@@ -22,8 +22,10 @@ use crate::identity::identity;
 use crate::image::{Loader, Size, generation};
 use crate::options::MediaOptions;
 
-/// Makes of films what the vision encoder of one model is fed. Containers are not decoded here: whoever has a decoder asks which
-/// frames are wanted, and hands those over.
+/// Computes the input tensors of a model's vision encoder from the frames of videos.
+///
+/// Video files are not decoded here. A host with a decoder calls [`VideoProcessor::frames_wanted`], decodes those frames, and
+/// passes them as images.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,15 +38,15 @@ use crate::options::MediaOptions;
 /// let mut model = ModelInfo::default();
 /// model.model_type = Some("qwen3_vl".to_owned());
 /// model.files.insert("config.json".to_owned(), r#"{"vision_config": {}}"#.to_owned());
-/// let films = VideoProcessor::of(&model, &MediaOptions::default())?.expect("it sees films");
+/// let videos = VideoProcessor::of(&model, &MediaOptions::default())?.expect("the model accepts videos");
 ///
-/// // A container has 90 frames, 30 a second; a decoder makes pictures of those that are wanted.
-/// let wanted = films.frames_wanted(90, FrameRate::of(30.0))?;
+/// // A container has 90 frames, 30 a second; a decoder makes images of those that are wanted.
+/// let wanted = videos.frames_wanted(90, FrameRate::of(30.0))?;
 /// assert_eq!(wanted, [0, 18, 36, 53, 71, 89]);
-/// let picture = || Media::new("image/x-portable-pixmap", b"P6 1 1 255 ABC".to_vec());
-/// let frames = wanted.iter().map(|frame| picture().at(Duration::from_secs_f64(*frame as f64 / 30.0)));
-/// let film = Media::film(frames.collect::<Vec<_>>());
-/// assert!(films.outline(&film)?.before.starts_with("<0.3 seconds>"));
+/// let image = || Media::new("image/x-portable-pixmap", b"P6 1 1 255 ABC".to_vec());
+/// let frames = wanted.iter().map(|frame| image().at(Duration::from_secs_f64(*frame as f64 / 30.0)));
+/// let video = Media::video(frames.collect::<Vec<_>>());
+/// assert!(videos.outline(&video)?.before.starts_with("<0.3 seconds>"));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Debug)]
@@ -57,19 +59,19 @@ pub struct VideoProcessor {
 }
 
 impl VideoProcessor {
-    /// Reads how a model sees films from its description files; `None` for one that sees none, or not in a way that is known.
+    /// Reads a model's video settings from its description files; `None` for a model without videos, or of an unknown type.
     ///
     /// # Errors
-    /// As [`ImageProcessor::of`](crate::ImageProcessor::of), and [`ErrorKind::Invalid`] for a rate of frames that is none.
+    /// As [`ImageProcessor::of`](crate::ImageProcessor::of), and [`ErrorKind::Invalid`] for a frame rate that is not above 0.
     pub fn of(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Self>> {
         let rate = options.frames_per_second;
         if !FrameRate::of(rate).is_sane() {
-            let message = format!("a film of {rate} frames a second is none, give a number above 0");
+            let message = format!("{rate} frames a second are no rate for videos: give a number above 0");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let description = Description::of(model)?;
         let model_type = description.model_type().unwrap_or_default();
-        let rules: Box<dyn VideoRules> = match (description.sees(), generation(model_type)) {
+        let rules: Box<dyn VideoRules> = match (description.accepts_images(), generation(model_type)) {
             (true, Some(generation)) => Box::new(qwen::Qwen::of(&description, options, generation)?),
             (true, None) if model_type == "gemma4" => Box::new(gemma4::Gemma4::of(&description, options)?),
             _ => return Ok(None),
@@ -79,40 +81,44 @@ impl VideoProcessor {
             limit: options.limits.frames,
             frames_per_second: rate,
             rules,
+            // The name is part of stored identities: another one would invalidate what is cached for the model.
             identity: identity("films", model, options),
         }))
     }
 
-    /// Returns which frames of a film of `total` the model would see, for whoever decodes it.
+    /// Returns the numbers of the frames that a host decodes for the model, out of a video with `total` frames.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when more are asked for than there are, or the rate is none.
+    /// [`ErrorKind::Invalid`] when more frames are requested than the video has, or the rate is not above 0.
     pub fn frames_wanted(&self, total: usize, rate: FrameRate) -> Result<Vec<usize>> {
         if total == 0 || !rate.is_sane() {
-            let message = format!("a film of {total} frames at {rate:?} cannot be sampled");
+            let message = format!("a video of {total} frames at {rate:?} cannot be sampled");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         self.rules.sample(total, rate)
     }
 
-    /// The frames that are taken, and what is to be told of those that are not.
-    fn taken<'a>(&self, media: &'a Media) -> Result<(Frames<'a>, Option<Degradation>)> {
+    /// Returns the frames that the model sees, and the warning about those that it does not.
+    fn taken<'a>(&self, media: &'a Media) -> Result<(Frames<'a>, Option<Warning>)> {
         let all = media.frames().ok_or_else(|| container::undecoded(media))?;
-        let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
         if all.is_empty() {
-            return invalid("a film has no frames".to_owned());
+            return Err(Error::new(ErrorKind::Invalid, "a video has no frames"));
         }
         if all.len() > self.limit {
-            return invalid(format!("a film has {} frames, and the limit is {}", all.len(), self.limit));
+            let message = format!("a video has {} frames, and the limit is {}", all.len(), self.limit);
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
         let most = self.rules.most();
         let frames = Frames::new(all, most, self.frames_per_second);
+        if all.len() <= most {
+            return Ok((frames, None));
+        }
         let sampled =
-            Degradation::FramesSampled { media: media.digest(), frames: all.len(), taken: frames.len() };
-        Ok((frames, (all.len() > most).then_some(sampled)))
+            Warning::FramesSampled { media: media.digest(), frames: all.len(), taken: frames.len() };
+        Ok((frames, Some(sampled)))
     }
 
-    /// The size that all frames have.
+    /// Returns the size of the frames, which must all be the same.
     fn size(&self, frames: &Frames<'_>) -> Result<Size> {
         let mut sizes = frames.iter().map(|(frame, _)| self.loader.size(frame));
         let first = sizes.next().unwrap_or_else(|| Ok(Size::new(0, 0)))?;
@@ -120,7 +126,7 @@ impl VideoProcessor {
             let size = size?;
             if size != first {
                 let message =
-                    format!("frame {} of a film has {size} pixels, and the first has {first}", index + 1);
+                    format!("frame {} of a video has {size} pixels, and the first has {first}", index + 1);
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
         }
@@ -141,9 +147,9 @@ impl MediaProcessor for VideoProcessor {
         let (frames, sampled) = self.taken(media)?;
         let size = self.size(&frames)?;
         let mut outline = self.rules.outline(&frames, size)?;
-        outline.degradations.extend(sampled);
+        outline.warnings.extend(sampled);
         let capped = self.rules.capped(frames.len(), size)?;
-        outline.degradations.extend(capped.map(|(wanted, taken)| Degradation::PixelsCapped {
+        outline.warnings.extend(capped.map(|(wanted, taken)| Warning::PixelsCapped {
             media: media.digest(),
             wanted,
             taken,

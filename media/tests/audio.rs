@@ -1,14 +1,14 @@
-//! Sounds through the public face: what is taken, what is refused and how it is said, and shapes that fit each other.
+//! Audio clips through the public interface: supported and refused files, the messages, and shapes that agree with each other.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::time::Duration;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{ErrorKind, Media};
-use alloquy_engine::media_processor::{MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaPlaceholder, MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{AudioLimits, AudioOptions, AudioOverflow, AudioProcessor, MediaProcessors, Waveform};
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ fn channels_become_their_mean() {
 }
 
 #[test]
-fn what_is_no_sound_is_refused_by_name() {
+fn what_is_no_audio_is_refused_by_name() {
     let refused = |bytes: &[u8]| {
         let error = decode(bytes).unwrap_err();
         (error.kind(), error.to_string())
@@ -104,35 +104,39 @@ fn what_is_no_sound_is_refused_by_name() {
     unfinished[40..44].fill(0);
     let opus = [b"OggS\0\x02".as_slice(), &[0; 22], b"OpusHead", &[0; 60]].concat();
     let cases: [(&[u8], ErrorKind, &str); 13] = [
-        (b"", ErrorKind::Invalid, "the sound has no bytes"),
-        (b"not a sound at all, but text", ErrorKind::Unsupported, "the sound is text, which is not taken"),
-        (&[0x89, b'P', b'N', b'G', 13, 10, 26, 10], ErrorKind::Unsupported, "the sound is PNG, a picture"),
-        (b"wvpk\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ErrorKind::Unsupported, "the sound is WavPack"),
-        (&opus, ErrorKind::Unsupported, "the sound is Opus"),
-        (&silence(16_000, 10)[..30], ErrorKind::Invalid, "the sound"),
-        (&silence(0, 10), ErrorKind::Invalid, "the sound"),
-        (&silence(4_000_000_000, 10), ErrorKind::Invalid, "the sound has a sample rate of 4000000000 Hz"),
-        (&wav(1, 0, 8000, 16, &[0; 4]), ErrorKind::Invalid, "the sound"),
-        (&wav(1, 1, 8000, 3, &[0; 4]), ErrorKind::Invalid, "the sound"),
-        (&cut, ErrorKind::Invalid, "the sound is damaged"),
-        (&unfinished, ErrorKind::Invalid, "the sound's header has no samples, and 2044 bytes are there"),
-        (&not_a_number, ErrorKind::Invalid, "sample 0 of the sound is no finite number"),
+        (b"", ErrorKind::Invalid, "the audio has no bytes"),
+        (
+            b"not an audio clip at all, but text",
+            ErrorKind::Unsupported,
+            "the audio is text, which is not supported",
+        ),
+        (&[0x89, b'P', b'N', b'G', 13, 10, 26, 10], ErrorKind::Unsupported, "the audio is PNG, an image"),
+        (b"wvpk\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ErrorKind::Unsupported, "the audio is WavPack"),
+        (&opus, ErrorKind::Unsupported, "the audio is Opus"),
+        (&silence(16_000, 10)[..30], ErrorKind::Invalid, "the audio"),
+        (&silence(0, 10), ErrorKind::Invalid, "the audio"),
+        (&silence(4_000_000_000, 10), ErrorKind::Invalid, "the audio has a sample rate of 4000000000 Hz"),
+        (&wav(1, 0, 8000, 16, &[0; 4]), ErrorKind::Invalid, "the audio"),
+        (&wav(1, 1, 8000, 3, &[0; 4]), ErrorKind::Invalid, "the audio"),
+        (&cut, ErrorKind::Invalid, "the audio is damaged"),
+        (&unfinished, ErrorKind::Invalid, "the audio's header has no samples, and 2044 bytes are there"),
+        (&not_a_number, ErrorKind::Invalid, "sample 0 of the audio is no finite number"),
     ];
     for (bytes, kind, start) in cases {
         let (found, message) = refused(bytes);
         // A header that makes no sense may be called damaged or not supported.
-        assert!(found == kind || start == "the sound", "{found:?}: {message}");
+        assert!(found == kind || start == "the audio", "{found:?}: {message}");
         assert!(message.starts_with(start), "{message}");
     }
 }
 
 #[test]
 fn limits_are_kept_before_anything_is_decoded() {
-    let sound = silence(16_000, 16_000);
-    let refused = |limits: AudioLimits| Waveform::decode(&sound, &limits).unwrap_err().to_string();
+    let audio = silence(16_000, 16_000);
+    let refused = |limits: AudioLimits| Waveform::decode(&audio, &limits).unwrap_err().to_string();
     let limits = AudioLimits::default();
     let bytes = refused(AudioLimits { bytes: 1000, ..limits });
-    assert_eq!(bytes, "the sound has 32044 bytes, more than the 1000 that are taken");
+    assert_eq!(bytes, "the audio has 32044 bytes, more than the 1000 that are taken");
     let longer = refused(AudioLimits { duration: Duration::from_millis(999), ..limits });
     assert!(
         longer.contains("16000 samples or more (1.0 s at 16000 Hz), and 15984 are taken: 0.999 s"),
@@ -141,10 +145,10 @@ fn limits_are_kept_before_anything_is_decoded() {
     let more = refused(AudioLimits { samples: 15_999, ..limits });
     assert!(more.contains("and 15999 are taken"), "{more}");
     let channels = refused(AudioLimits { channels: 0, ..limits });
-    assert!(channels.starts_with("the sound has 1 channels"), "{channels}");
+    assert!(channels.starts_with("the audio has 1 channels"), "{channels}");
     assert!(
         Waveform::decode(
-            &sound,
+            &audio,
             &AudioLimits { duration: Duration::from_secs(1), samples: 16_000, ..limits }
         )
         .is_ok()
@@ -152,38 +156,38 @@ fn limits_are_kept_before_anything_is_decoded() {
 }
 
 #[test]
-fn media_without_bytes_and_films_are_refused() {
+fn media_without_bytes_and_videos_are_refused() {
     let processor = processor("gemma4");
     let stored = serde_json::to_string(&Media::new("audio/wav", silence(16_000, 10))).unwrap();
     let media: Media = serde_json::from_str(&stored).unwrap();
     assert_eq!(processor.tensors(&media).unwrap_err().kind(), ErrorKind::Invalid);
-    assert_eq!(processor.outline(&Media::film(vec![media])).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(processor.outline(&Media::video(vec![media])).unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
-fn short_sounds_are_padded_and_it_is_told() {
+fn short_audio_is_padded_and_the_reply_reports_it() {
     for name in MODELS {
         for length in [0, 1, 320, 1599] {
             let media = Media::new("audio/wav", silence(16_000, length));
             let outline = processor(name).outline(&media).unwrap();
             let milliseconds = length as u64 / 16;
-            let padded = Degradation::SoundPadded { media: media.digest(), milliseconds, padded: 100 };
-            assert_eq!(outline.degradations, [padded], "{name}");
+            let padded = Warning::AudioPadded { media: media.digest(), milliseconds, padded: 100 };
+            assert_eq!(outline.warnings, [padded], "{name}");
             assert!(outline.features() > 0, "{name}");
         }
         let media = Media::new("audio/wav", silence(16_000, 1600));
-        assert_eq!(processor(name).outline(&media).unwrap().degradations, [], "{name}");
+        assert_eq!(processor(name).outline(&media).unwrap().warnings, [], "{name}");
     }
 }
 
 #[test]
-fn long_sounds_are_cut_into_stretches_or_refused() {
+fn long_audio_are_cut_into_stretches_or_refused() {
     let media = Media::new("audio/wav", silence(16_000, 16_000 * 70));
     let outline = processor("gemma3n").outline(&media).unwrap();
-    let told = Degradation::SoundChunked { media: media.digest(), chunks: 3 };
-    assert_eq!(outline.degradations, [told]);
-    let between = MediaPiece::Text("<end_of_audio>\n\n\n\n<start_of_audio>".to_owned());
-    let positions = || MediaPiece::positions("<audio_soft_token>", 188);
+    let told = Warning::AudioChunked { media: media.digest(), chunks: 3 };
+    assert_eq!(outline.warnings, [told]);
+    let between = MediaPlaceholder::Text("<end_of_audio>\n\n\n\n<start_of_audio>".to_owned());
+    let positions = || MediaPlaceholder::positions("<audio_soft_token>", 188);
     assert_eq!(outline.pieces, [positions(), between.clone(), positions(), between, positions()]);
     let tensors = processor("gemma3n").tensors(&media).unwrap();
     assert_eq!((tensors[0].shape[0], tensors[1].shape[0]), (3, 3));
@@ -191,13 +195,13 @@ fn long_sounds_are_cut_into_stretches_or_refused() {
     let options = AudioOptions { overlong: AudioOverflow::Refuse, ..AudioOptions::default() };
     let strict = AudioProcessor::with_options(&model("gemma3n", "{}"), options).unwrap().unwrap();
     let error = strict.outline(&media).unwrap_err();
-    assert_eq!(error.to_string(), "the sound is 70.00 s long, and the model takes 30.00 s");
+    assert_eq!(error.to_string(), "the audio is 70.00 s long, and the model takes 30.00 s");
     // Qwen2.5-Omni takes five minutes.
-    assert_eq!(processor("qwen2_5_omni").outline(&media).unwrap().degradations, []);
+    assert_eq!(processor("qwen2_5_omni").outline(&media).unwrap().warnings, []);
 }
 
 #[test]
-fn a_model_decides_what_it_hears() {
+fn the_model_type_decides_about_audio() {
     let of = |model: &ModelInfo| AudioProcessor::of(model);
     assert!(of(&ModelInfo::default()).unwrap().is_none());
     let mut deaf = model("gemma4", r#"{"feature_extractor_type": "Gemma4AudioFeatureExtractor"}"#);
@@ -221,13 +225,13 @@ fn a_model_decides_what_it_hears() {
 }
 
 #[test]
-fn a_model_that_hears_needs_no_pictures() {
+fn a_model_that_hears_needs_no_images() {
     let processors = MediaProcessors::of(&model("gemma4", "{}")).unwrap().unwrap();
     assert_eq!(processors.kinds(), [MediaKind::Audio]);
     let media = Media::new("audio/wav", silence(16_000, 16_000));
     assert_eq!(processors.outline(&media).unwrap().features(), 25);
-    let picture = processors.outline(&Media::new("image/png", vec![0])).unwrap_err();
-    assert_eq!(picture.kind(), ErrorKind::Unsupported);
+    let image = processors.outline(&Media::new("image/png", vec![0])).unwrap_err();
+    assert_eq!(image.kind(), ErrorKind::Unsupported);
 }
 
 #[test]
@@ -241,7 +245,7 @@ fn the_models_own_settings_and_tokens_count() {
     let media = Media::new("audio/wav", silence(16_000, 16_000));
     let outline = processor.outline(&media).unwrap();
     assert_eq!((outline.before.as_str(), outline.after.as_str()), ("\n\n<sound>", "</sound>\n\n"));
-    assert_eq!(outline.pieces, [MediaPiece::positions("<hum>", 12)]);
+    assert_eq!(outline.pieces, [MediaPlaceholder::positions("<hum>", 12)]);
     assert_eq!(processor.tensors(&media).unwrap()[0].shape, [1, 97, 64]);
 }
 
@@ -252,17 +256,17 @@ fn a_tone_stays_a_tone_at_another_rate() {
         move |at: usize| (0.5 * angle(at).sin()) as f32
     };
     for from in [8_000, 11_025, 22_050, 44_100, 48_000, 96_000, 44_101, 767_999] {
-        let sound = Waveform::new(from, (0..from as usize / 2).map(tone(from, 1000.0)).collect()).unwrap();
-        let found = sound.at_rate(16_000);
-        assert_eq!(found.len(), sound.length_at(16_000));
+        let audio = Waveform::new(from, (0..from as usize / 2).map(tone(from, 1000.0)).collect()).unwrap();
+        let found = audio.at_rate(16_000);
+        assert_eq!(found.len(), audio.length_at(16_000));
         let expected: Vec<f32> = (0..found.len()).map(tone(16_000, 1000.0)).collect();
         let middle = found.len() / 4..found.len() * 3 / 4;
         let worst = middle.map(|at| (found[at] - expected[at]).abs()).fold(0.0, f32::max);
         assert!(worst < 2e-6, "{from} Hz: off by {worst:e}");
     }
     // What lies above the lower Nyquist frequency is gone.
-    let sound = Waveform::new(48_000, (0..24_000).map(tone(48_000, 9000.0)).collect()).unwrap();
-    let found = sound.at_rate(16_000);
+    let audio = Waveform::new(48_000, (0..24_000).map(tone(48_000, 9000.0)).collect()).unwrap();
+    let found = audio.at_rate(16_000);
     let middle = &found[2000..6000];
     assert!(middle.iter().all(|sample| sample.abs() < 1e-6));
 }
@@ -288,9 +292,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_resampled_sound_has_the_length_that_is_foretold(rate in 1_000_u32..=768_000, to in 1_000_u32..=48_000, length in 0_usize..300) {
-        let sound = Waveform::new(rate, vec![0.5; length]).unwrap();
-        let found = sound.at_rate(to);
+    fn resampled_audio_has_the_predicted_length(rate in 1_000_u32..=768_000, to in 1_000_u32..=48_000, length in 0_usize..300) {
+        let audio = Waveform::new(rate, vec![0.5; length]).unwrap();
+        let found = audio.at_rate(to);
         prop_assert_eq!(found.len(), (length as u64 * u64::from(to)).div_ceil(u64::from(rate)) as usize);
         prop_assert!(found.iter().all(|sample| sample.abs() < 1.0));
     }
@@ -317,10 +321,10 @@ proptest! {
     }
 
     #[test]
-    fn stretches_cover_a_long_sound(seconds in 30_usize..200, rest in 0_usize..16_000) {
+    fn stretches_cover_a_long_audio(seconds in 30_usize..200, rest in 0_usize..16_000) {
         let length = 16_000 * seconds + rest;
-        let sound = Waveform::new(16_000, vec![0.0; length]).unwrap();
-        let shape = processor("gemma4_unified").shape(&sound).unwrap();
+        let audio = Waveform::new(16_000, vec![0.0; length]).unwrap();
+        let shape = processor("gemma4_unified").shape(&audio).unwrap();
         prop_assert_eq!(shape.tokens, length.div_ceil(640));
     }
 }

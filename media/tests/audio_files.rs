@@ -1,11 +1,11 @@
-//! Files of sounds: what lies in blocks gives the samples that libsndfile decoded of it, and what is damaged is told.
+//! Audio files: formats with blocks give the samples that libsndfile decodes, and damage is reported.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::fs;
 use std::path::Path;
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{ErrorKind, Media, Result};
 use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{AudioLimits, AudioProcessor, Waveform};
@@ -25,7 +25,7 @@ fn chunk(wav: &[u8], name: &[u8; 4]) -> usize {
 
 #[test]
 fn blocks_are_decoded_as_libsndfile_does() {
-    // How many samples the sound has: what fills up the last block is counted where the file does not say better.
+    // How many samples the audio has: what fills up the last block is counted where the file does not say better.
     let files = [
         ("ima_1", "wav", 1515),
         ("ima_2", "wav", 1010),
@@ -65,7 +65,7 @@ fn a_block_that_is_cut_short_or_damaged_is_refused() {
     let data = chunk(&short, b"data");
     short.truncate(data + 600);
     short[data - 4..data].copy_from_slice(&600_u32.to_le_bytes());
-    let message = "the sound is damaged: of its last block 88 bytes are there behind 1010 samples";
+    let message = "the audio is damaged: its last block has 88 bytes after 1010 samples";
     assert_eq!(refused(&short), (ErrorKind::Invalid, message.to_owned()));
 
     let mut unknown = bytes("microsoft_1.wav");
@@ -73,7 +73,7 @@ fn a_block_that_is_cut_short_or_damaged_is_refused() {
     unknown[data] = 7;
     assert_eq!(refused(&unknown).0, ErrorKind::Invalid);
 
-    // Apple's blocks have 64 samples; a header that says otherwise once made a decoder write behind its room.
+    // Apple's blocks have 64 samples. A header with another number once made a decoder write after its buffer.
     let mut other = bytes("apple_1.caf");
     other[8 + 12 + 8 + 4 + 4 + 4..][..4].copy_from_slice(&10_u32.to_be_bytes());
     assert_eq!(refused(&other).0, ErrorKind::Invalid);
@@ -87,7 +87,7 @@ fn an_mp3_that_counts_its_frames_is_not_cut_between_two_of_them() {
     let cut = &whole[..1224];
     let error = decode(cut).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert_eq!(error.to_string(), "the sound is damaged: its header has 8000 samples, and 5807 are there");
+    assert_eq!(error.to_string(), "the audio is damaged: its header has 8000 samples, and 5807 are there");
     // Without a count there is nothing to miss.
     let mut uncounted = cut.to_vec();
     uncounted[13..17].fill(0);
@@ -95,13 +95,14 @@ fn an_mp3_that_counts_its_frames_is_not_cut_between_two_of_them() {
 }
 
 #[test]
-fn a_sound_is_kept_until_its_features_are_asked_for() {
+fn an_audio_is_kept_until_its_features_are_asked_for() {
     let mut model = ModelInfo::default();
     model.model_type = Some("gemma4".to_owned());
     model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
     let processor = AudioProcessor::of(&model).unwrap().unwrap();
     let media = |name: &str| Media::new("audio/wav", bytes(name));
-    let (one, other) = (media("ima_1.wav"), media("ima_2.wav"));
+    let one = media("ima_1.wav");
+    let other = media("ima_2.wav");
     let outlines = [&one, &other, &one].map(|media| processor.outline(media).unwrap().features());
     assert_eq!(outlines, [5, 3, 5]);
     let first = processor.tensors(&one).unwrap();
@@ -109,7 +110,7 @@ fn a_sound_is_kept_until_its_features_are_asked_for() {
     assert_eq!(processor.clone().tensors(&one).unwrap(), first);
     assert_eq!(AudioProcessor::of(&model).unwrap().unwrap().tensors(&one).unwrap(), first);
     // The other one's features were not asked for yet.
-    assert!(format!("{processor:?}").contains("DecodedAudio(1 sounds)"));
+    assert!(format!("{processor:?}").contains("DecodedAudio(1 audio clips)"));
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn numbers_that_make_no_sense_are_refused() {
 /// `xtask/media/wav_headers.py` writes the cases, with what libsndfile 1.2.2 reads.
 #[test]
 fn a_wav_file_of_unknown_length_is_read_as_libsndfile_reads_it() {
-    // A header that was never completed is one to us whatever stands there, and BW64 is RF64 by another name.
+    // Every header that was never completed is treated the same, whatever its lengths are, and BW64 is treated as RF64.
     let ours = [
         ("never finished, zeros", 50),
         ("never finished, the file's length is the header's", 50),
@@ -138,13 +139,14 @@ fn a_wav_file_of_unknown_length_is_read_as_libsndfile_reads_it() {
     let cases = cases.as_array().unwrap();
     let mut like_libsndfile = 0;
     for case in cases {
-        let (name, theirs) = (case["name"].as_str().unwrap(), case["frames"].as_i64().unwrap());
+        let name = case["name"].as_str().unwrap();
+        let theirs = case["frames"].as_i64().unwrap();
         let digits = case["file"].as_str().unwrap();
         let file: Vec<u8> = (0..digits.len())
             .step_by(2)
             .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
             .collect();
-        let found = decode(&file).map_or(-1, |sound| sound.samples().len() as i64);
+        let found = decode(&file).map_or(-1, |audio| audio.samples().len() as i64);
         let expected = ours.iter().find(|(ours, _)| *ours == name).map_or(theirs, |(_, frames)| *frames);
         assert_eq!(found, expected, "{name}: {:?}", decode(&file).err());
         like_libsndfile += usize::from(found == theirs);
@@ -153,9 +155,9 @@ fn a_wav_file_of_unknown_length_is_read_as_libsndfile_reads_it() {
     assert_eq!(like_libsndfile + ours.len(), cases.len());
 }
 
-/// What is written to a pipe is the same sound, however long it is, and so is one whose header was never completed.
+/// What is written to a pipe is the same audio clip, however long it is, and so is one whose header was never completed.
 #[test]
-fn a_piped_sound_has_the_samples_of_the_same_file() {
+fn a_piped_audio_has_the_samples_of_the_same_file() {
     let whole = bytes("ima_1.decoded.wav");
     let data = chunk(&whole, b"data");
     let mut piped = whole.clone();
@@ -171,14 +173,15 @@ fn a_piped_sound_has_the_samples_of_the_same_file() {
     // Where the file is said to be as long as it is, no samples are no samples.
     piped[4..8].copy_from_slice(&whole[4..8]);
     let error = decode(&piped).unwrap_err();
-    assert!(error.to_string().starts_with("the sound's header has no samples, and "), "{error}");
+    assert!(error.to_string().starts_with("the audio's header has no samples, and "), "{error}");
 }
 
-/// A file that ends too early is heard as far as it goes, and what it lacks is told to whoever asks the model.
+/// A file that ends too early is decoded up to its end, and a warning reports what it lacks.
 #[test]
-fn a_wav_file_that_is_cut_short_is_heard_and_told() {
+fn a_truncated_wav_file_is_decoded_with_a_warning() {
     let whole = bytes("ima_1.decoded.wav");
-    let (data, samples) = (chunk(&whole, b"data"), decode(&whole).unwrap());
+    let data = chunk(&whole, b"data");
+    let samples = decode(&whole).unwrap();
     assert_eq!(samples.cut(), None);
     let mut model = ModelInfo::default();
     model.model_type = Some("gemma4".to_owned());
@@ -187,23 +190,23 @@ fn a_wav_file_that_is_cut_short_is_heard_and_told() {
     let length = whole.len() - data;
     for lacks in [1, 2, 3, 1000, 1001] {
         let file = &whole[..whole.len() - lacks];
-        let sound = decode(file).unwrap();
+        let audio = decode(file).unwrap();
         let partial = (length - lacks) % 2;
-        assert_eq!(sound.samples(), &samples.samples()[..(length - lacks) / 2], "{lacks}");
-        let cut = sound.cut().unwrap();
+        assert_eq!(audio.samples(), &samples.samples()[..(length - lacks) / 2], "{lacks}");
+        let cut = audio.cut().unwrap();
         assert_eq!((cut.missing, cut.partial), (lacks as u64, partial as u64));
         let media = Media::new("audio/wav", file.to_vec());
         let outline = processor.outline(&media).unwrap();
         let told =
-            Degradation::SoundCut { media: media.digest(), missing: lacks as u64, partial: partial as u64 };
-        assert_eq!(outline.degradations[0], told);
+            Warning::AudioCut { media: media.digest(), missing: lacks as u64, partial: partial as u64 };
+        assert_eq!(outline.warnings[0], told);
     }
     // One that says how long it is, and ends within a frame.
     let mut odd = whole[..data + 1001].to_vec();
     odd[data - 4..data].copy_from_slice(&1001_u32.to_le_bytes());
-    let sound = decode(&odd).unwrap();
-    let cut = sound.cut().unwrap();
-    assert_eq!((sound.samples().len(), cut.missing, cut.partial), (500, 0, 1));
+    let audio = decode(&odd).unwrap();
+    let cut = audio.cut().unwrap();
+    assert_eq!((audio.samples().len(), cut.missing, cut.partial), (500, 0, 1));
     // Of none of its samples there is nothing to hear.
     let error = decode(&whole[..data + 1]).unwrap_err();
     assert!(

@@ -1,4 +1,4 @@
-//! A fuzz test of sounds: files cut and mutated never make the decoder panic, and never take more memory than is allowed,
+//! A fuzz test of audio: files cut and mutated never make the decoder panic, and never take more memory than is allowed,
 //! which a process of its own has no more of.
 //!
 //! `cargo xtask fuzz audio` runs it over as many mutations as one asks for. It begins with the fixtures, and with
@@ -14,14 +14,14 @@ use alloquy_core::ErrorKind;
 use alloquy_media::{AudioLimits, Waveform};
 use alloquy_testing::Draws;
 
-/// How many mutated sounds a plain test run decodes.
+/// How many mutated audio clips a plain test run decodes.
 const PLAIN_RUN: u64 = 400;
 /// How much memory the process has, threads' stacks and the program itself included, in KiB.
 const MEMORY: u64 = 384 << 10;
 /// Says that this is the process with little memory.
 const CHILD: &str = "ALLOQUY_FUZZ_CHILD";
 
-/// What a sound may take here: 4 MiB of samples.
+/// What an audio clip may take here: 4 MiB of samples.
 fn limits() -> AudioLimits {
     AudioLimits { bytes: 1 << 20, duration: Duration::from_secs(30), samples: 1 << 20, channels: 8 }
 }
@@ -55,13 +55,14 @@ const NUMBERS: [u32; 8] = [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0
 
 fn mutated(seeds: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
     let mut bytes = seeds[draws.below(seeds.len())].clone();
-    // What decides most stands at the beginning.
+    // Most decisions depend on the first bytes.
     let near = |draws: &mut Draws, length: usize| {
         let far = [64, 512, length][draws.below(3)];
         draws.below(far.min(length).max(1))
     };
     for _ in 0..=draws.below(6) {
-        let (left, right) = (near(draws, bytes.len()), near(draws, bytes.len()));
+        let left = near(draws, bytes.len());
+        let right = near(draws, bytes.len());
         let (left, right) = (left.min(right).min(bytes.len()), left.max(right).min(bytes.len()));
         match draws.below(6) {
             0 => drop(bytes.drain(left..right)),
@@ -91,12 +92,15 @@ fn mutated(seeds: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
 }
 
 fn decode_mutations(count: u64) {
-    let (seeds, mut draws, began) = (seeds(), Draws::default(), Instant::now());
-    let (mut taken, mut slowest) = (0_u64, Duration::ZERO);
+    let seeds = seeds();
+    let mut draws = Draws::default();
+    let began = Instant::now();
+    let mut taken = 0_u64;
+    let mut slowest = Duration::ZERO;
     for index in 0..count {
         let bytes = mutated(&seeds, &mut draws);
         let began = Instant::now();
-        // Whoever panics leaves the file behind.
+        // A panic keeps the file for inspection.
         let result = std::panic::catch_unwind(|| Waveform::decode(&bytes, &limits()));
         let Ok(result) = result else {
             let path = env::temp_dir().join("alloquy-panicking-sound");
@@ -105,9 +109,9 @@ fn decode_mutations(count: u64) {
         };
         slowest = slowest.max(began.elapsed());
         match result {
-            Ok(sound) => {
-                assert!(sound.samples().len() <= limits().samples);
-                assert!(sound.samples().iter().all(|sample| sample.is_finite()));
+            Ok(audio) => {
+                assert!(audio.samples().len() <= limits().samples);
+                assert!(audio.samples().iter().all(|sample| sample.is_finite()));
                 taken += 1;
             }
             Err(error) => {
@@ -116,14 +120,14 @@ fn decode_mutations(count: u64) {
         }
     }
     println!(
-        "{count} mutated sounds of {} in {:.0?}: {taken} taken, the slowest in {slowest:.0?}",
+        "{count} mutated audio clips of {} in {:.0?}: {taken} taken, the slowest in {slowest:.0?}",
         seeds.len(),
         began.elapsed()
     );
 }
 
 #[test]
-fn mutated_sounds_neither_panic_nor_take_too_much_memory() {
+fn mutated_audio_takes_no_more_memory_than_it_may() {
     let count = env::var("ALLOQUY_FUZZ_AUDIO").map_or(PLAIN_RUN, |count| count.parse().unwrap());
     if env::var_os(CHILD).is_some() || !cfg!(target_os = "linux") {
         return decode_mutations(count);
@@ -139,5 +143,5 @@ fn mutated_sounds_neither_panic_nor_take_too_much_memory() {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{printed}");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(printed.contains(&format!("{count} mutated sounds")), "{printed}");
+    assert!(printed.contains(&format!("{count} mutated audio clips")), "{printed}");
 }

@@ -29,8 +29,8 @@ fn processors(model: &ModelInfo, options: &MediaOptions) -> MediaProcessors {
     MediaProcessors::with_options(model, options).unwrap().unwrap()
 }
 
-/// A picture of this size that is nowhere of one colour.
-fn picture(width: usize, height: usize) -> Media {
+/// An image of this size that is nowhere of one colour.
+fn image(width: usize, height: usize) -> Media {
     let pixels = (0..width * height * 3).map(|index| (index * 37 % 251) as u8);
     let bytes = format!("P6 {width} {height} 255 ").into_bytes().into_iter().chain(pixels);
     Media::new("image/x-portable-pixmap", bytes.collect::<Vec<_>>())
@@ -40,7 +40,7 @@ fn media() -> Vec<Media> {
     let frames = [1, 2].map(|shade| {
         Media::new("image/x-portable-pixmap", [b"P6 1 1 255 ".as_slice(), &[shade; 3]].concat())
     });
-    vec![picture(300, 700), picture(40, 30), Media::film(frames.to_vec()), Media::new("image/png", vec![1])]
+    vec![image(300, 700), image(40, 30), Media::video(frames.to_vec()), Media::new("image/png", vec![1])]
 }
 
 fn options() -> Vec<MediaOptions> {

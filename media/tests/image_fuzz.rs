@@ -1,7 +1,7 @@
-//! A fuzz test of the reading of pictures: files of every format, mutated, never make a reader panic, and never take more memory
+//! A fuzz test of the reading of images: files of every format, mutated, never make a reader panic, and never take more memory
 //! than the limits allow. They are read in a process of its own, whose address space is limited.
 //!
-//! `cargo xtask fuzz images` runs it over as many mutations as one asks for, or for as many minutes. A picture that ends the
+//! `cargo xtask fuzz images` runs it over as many mutations as one asks for, or for as many minutes. An image that ends the
 //! process is in the file that `ALLOQUY_FUZZ_KEEP` names, where it is set: each is written there before it is read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
@@ -17,10 +17,10 @@ use alloquy_media::{MediaLimits, MediaOptions, MediaProcessors};
 use alloquy_testing::Draws;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 
-/// How many mutated pictures a plain test run reads.
+/// How many mutated images a plain test run reads.
 const PLAIN_RUN: &str = "3000";
 
-/// How much address space the reader has: a picture within the limits below takes 8 MiB when it is decoded, a decoder may take
+/// How much address space the reader has: an image within the limits below takes 8 MiB when it is decoded, a decoder may take
 /// 64 MiB beside it, and the program and its threads some.
 const ADDRESS_SPACE_KIB: u64 = 400 << 10;
 
@@ -29,7 +29,7 @@ fn options() -> MediaOptions {
     MediaOptions::default().limits(limits)
 }
 
-/// Pictures of every format, and those among the media cases where they are.
+/// Images of every format, and those among the media cases where they are.
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds: Vec<_> = generated().into();
     let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../shared".into(), PathBuf::from);
@@ -81,7 +81,8 @@ fn mutated(seeds: &[(String, Vec<u8>)], draws: &mut Draws) -> Media {
             3 => {
                 let number = NUMBERS[draws.below(NUMBERS.len())];
                 let number = if draws.below(2) == 0 { number.to_le_bytes() } else { number.to_be_bytes() };
-                let (width, end) = ([1, 2, 4][draws.below(3)], bytes.len());
+                let width = [1, 2, 4][draws.below(3)];
+                let end = bytes.len();
                 bytes[at..(at + width).min(end)].copy_from_slice(&number[..width.min(end - at)]);
             }
             4 => {
@@ -101,43 +102,43 @@ fn mutated(seeds: &[(String, Vec<u8>)], draws: &mut Draws) -> Media {
     Media::new(media_type, bytes)
 }
 
-/// Tells which picture made a reader panic.
+/// Tells which image made a reader panic.
 struct Told<'a>(u64, &'a Media);
 
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let begin = self.1.bytes().map(|bytes| bytes[..bytes.len().min(64)].to_vec());
-            println!("picture {} of type {}, which begins {begin:?}", self.0, self.1.media_type());
+            println!("image {} of type {}, which begins {begin:?}", self.0, self.1.media_type());
         }
     }
 }
 
-/// How long a run goes on.
+/// How long a run takes.
 enum Length {
-    Pictures(u64),
+    Images(u64),
     Until(Instant),
 }
 
 impl Length {
-    /// A number of pictures, such as `3000`, or of minutes, such as `10m`.
+    /// A number of images, such as `3000`, or of minutes, such as `10m`.
     fn of(asked: &str) -> Self {
-        let number = |text: &str| text.parse().expect("a number of pictures, or of minutes such as 10m");
+        let number = |text: &str| text.parse().expect("a number of images, or of minutes such as 10m");
         match asked.strip_suffix('m') {
             Some(minutes) => Self::Until(Instant::now() + Duration::from_secs(60 * number(minutes))),
-            None => Self::Pictures(number(asked)),
+            None => Self::Images(number(asked)),
         }
     }
 
     fn goes_on(&self, done: u64) -> bool {
         match self {
-            Self::Pictures(total) => done < *total,
+            Self::Images(total) => done < *total,
             Self::Until(end) => Instant::now() < *end,
         }
     }
 }
 
-/// Reads as many pictures as asked for. The other test runs this one in a process of its own.
+/// Reads as many images as asked for. The other test runs this one in a process of its own.
 #[test]
 fn child() {
     let Ok(asked) = env::var("ALLOQUY_FUZZ_CHILD") else { return };
@@ -146,8 +147,11 @@ fn child() {
     let settings = r#"{"size": {"width": 32, "height": 32}, "image_mean": [0, 0, 0]}"#;
     model.files.insert("preprocessor_config.json".to_owned(), settings.to_owned());
     let processors = MediaProcessors::with_options(&model, &options()).unwrap().unwrap();
-    let (seeds, mut draws, mut read) = (seeds(), Draws::default(), 0);
-    let (length, mut number) = (Length::of(&asked), 0);
+    let seeds = seeds();
+    let mut draws = Draws::default();
+    let mut read = 0;
+    let length = Length::of(&asked);
+    let mut number = 0;
     while length.goes_on(number) {
         let media = mutated(&seeds, &mut draws);
         if let Some(file) = env::var_os("ALLOQUY_FUZZ_KEEP") {
@@ -163,16 +167,16 @@ fn child() {
             }
             Err(error) => assert!(
                 matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported),
-                "picture {number}: {error:#}"
+                "image {number}: {error:#}"
             ),
         }
         number += 1;
     }
-    println!("{number} mutated pictures of {} seeds, {read} of them read", seeds.len());
+    println!("{number} mutated images of {} seeds, {read} of them read", seeds.len());
 }
 
 #[test]
-fn mutated_pictures_harm_nobody() {
+fn mutated_images_cause_no_panic_and_no_large_allocation() {
     let asked = env::var("ALLOQUY_FUZZ_IMAGES").unwrap_or_else(|_| PLAIN_RUN.to_owned());
     let limit =
         if cfg!(target_os = "linux") { format!("ulimit -v {ADDRESS_SPACE_KIB}; ") } else { String::new() };

@@ -32,7 +32,9 @@ fn processors(model_type: &str) -> MediaProcessors {
 fn no_image_takes_more_than_is_documented() {
     let processors = processors("gemma3n");
     let bound = 4 * bombs::PIXELS + ROOM;
-    let (mut count, mut read, mut failures) = (0, 0, Vec::new());
+    let mut count = 0;
+    let mut read = 0;
+    let mut failures = Vec::new();
     for bomb in bombs::all() {
         let media = Media::new(bomb.media_type, (bomb.make)());
         let length = media.bytes().unwrap().len();

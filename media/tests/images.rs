@@ -1,13 +1,15 @@
-//! Pictures and films through the public interface: what is refused and why, what is told, and laws of every size.
+//! Images and videos through the public interface: what is refused and why, the warnings, and laws for every size.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::time::Duration;
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{ErrorKind, Media};
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_engine::media_processor::{
+    MediaOutline, MediaPlaceholder, MediaProcessor, MediaTensor, TensorData,
+};
 use alloquy_media::{
     AlphaHandling, FrameRate, ImageBackend, MediaLimits, MediaOptions, MediaProcessors, ResizeArea, Size,
     VideoProcessor,
@@ -47,13 +49,14 @@ fn gradient(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| Rgb([(x * 7) as u8, (y * 5) as u8, (x + y) as u8]))
 }
 
-/// A picture of which there is nothing but the header.
+/// An image of which there is nothing but the header.
 fn header(width: usize, height: usize) -> Media {
     Media::new("image/x-portable-pixmap", format!("P6 {width} {height} 255 ").into_bytes())
 }
 
 fn error(processors: &MediaProcessors, media: &Media) -> (ErrorKind, String) {
-    let (outlined, made) = (processors.outline(media).unwrap_err(), processors.tensors(media).unwrap_err());
+    let outlined = processors.outline(media).unwrap_err();
+    let made = processors.tensors(media).unwrap_err();
     assert_eq!(outlined.to_string(), made.to_string());
     (made.kind(), made.to_string())
 }
@@ -76,19 +79,19 @@ fn limits_hold_by_the_header_alone() {
     };
     assert_eq!(
         message(&Media::new("image/png", vec![0; 101])),
-        "a picture has 101 bytes, and the limit is 100"
+        "an image has 101 bytes, and the limit is 100"
     );
     assert_eq!(message(&header(50, 21)), "a PNM of 50 x 21 has 1050 pixels, and the limit is 1000");
     assert_eq!(
         message(&header(1, 11)),
         "a PNM of 1 x 11 has a side more than 10 times longer than the other, which is the limit"
     );
-    assert_eq!(message(&Media::film(vec![header(8, 8); 3])), "a film has 3 frames, and the limit is 2");
-    assert_eq!(message(&Media::film(Vec::new())), "a film has no frames");
+    assert_eq!(message(&Media::video(vec![header(8, 8); 3])), "a video has 3 frames, and the limit is 2");
+    assert_eq!(message(&Media::video(Vec::new())), "a video has no frames");
 }
 
 #[test]
-fn what_is_no_picture_is_refused_with_what_is_found() {
+fn what_is_no_image_is_refused_with_what_is_found() {
     let processors = usual("gemma3");
     let message =
         |media_type: &str, bytes: &[u8]| error(&processors, &Media::new(media_type, bytes.to_vec()));
@@ -97,31 +100,28 @@ fn what_is_no_picture_is_refused_with_what_is_found() {
         message("image/avif", b"\0\0\0\x20ftypavif"),
         (
             ErrorKind::Unsupported,
-            format!(r#"a picture of type "image/avif" is AVIF, which is not read; {supported}"#)
+            format!(r#"an image of type "image/avif" is AVIF, which is not read; {supported}"#)
         )
     );
     assert_eq!(
         message("image/png", b"hello"),
         (
             ErrorKind::Unsupported,
-            format!(r#"a picture of type "image/png" begins like no format that is read; {supported}"#)
+            format!(r#"an image of type "image/png" begins like no format that is read; {supported}"#)
         )
     );
     assert_eq!(
         message("image/png", b""),
-        (ErrorKind::Invalid, "a picture is empty: it has no bytes".to_owned())
+        (ErrorKind::Invalid, "an image is empty: it has no bytes".to_owned())
     );
     assert_eq!(
         message("image/jpeg", b"\xff\xd8\xff\xe0"),
-        (ErrorKind::Invalid, "a JPEG is damaged or cut short".to_owned())
+        (ErrorKind::Invalid, "a JPEG is damaged or truncated".to_owned())
     );
     let stored = serde_json::to_string(&Media::new("image/png", vec![1])).unwrap();
     let (kind, message) = error(&processors, &serde_json::from_str(&stored).unwrap());
     let digest = Digest::of(&[1]);
-    assert_eq!(
-        (kind, message),
-        (ErrorKind::Invalid, format!("the bytes of picture {digest} are not loaded"))
-    );
+    assert_eq!((kind, message), (ErrorKind::Invalid, format!("the bytes of image {digest} are not loaded")));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_kind_that_the_model_does_not_take_is_refused() {
     assert_eq!(kind, ErrorKind::Unsupported);
     assert_eq!(
         message,
-        r#"a film of type "video/mp4" is not decoded here; decode the frames that `VideoProcessor::frames_wanted` names, and hand them over as pictures by `Media::film`, each with its time by `Media::at`"#
+        r#"a video of type "video/mp4" is not decoded here; decode the frames that `VideoProcessor::frames_wanted` names, and hand them over as images by `Media::video`, each with its time by `Media::at`"#
     );
     assert!(MediaProcessors::of(&model("llama")).unwrap().is_none());
     let mut blind = model("gemma3");
@@ -144,11 +144,11 @@ fn a_kind_that_the_model_does_not_take_is_refused() {
 }
 
 #[test]
-fn a_picture_is_known_by_its_bytes_where_its_type_says_nothing() {
-    let picture = encoded(gradient(4, 4), ImageFormat::Png);
-    let unnamed = Media::new("application/octet-stream", picture.bytes().unwrap().to_vec());
+fn an_image_is_known_by_its_bytes_where_its_type_says_nothing() {
+    let image = encoded(gradient(4, 4), ImageFormat::Png);
+    let unnamed = Media::new("application/octet-stream", image.bytes().unwrap().to_vec());
     let processors = usual("gemma3");
-    assert_eq!(processors.tensors(&unnamed).unwrap(), processors.tensors(&picture).unwrap());
+    assert_eq!(processors.tensors(&unnamed).unwrap(), processors.tensors(&image).unwrap());
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn webp(chunks: &[(&[u8; 4], u32, &[u8])]) -> Media {
     Media::new("image/webp", file)
 }
 
-/// Found by mutating pictures: the decoder would make room for what these say before it looks further.
+/// Found by mutating images: the decoder would make room for what these say before it looks further.
 #[test]
 fn a_webp_that_says_it_is_larger_than_it_is_takes_no_memory() {
     let lossy = [0x10, 0, 0, 0x9d, 0x01, 0x2a, 0xff, 0x3f, 0xff, 0x3f];
@@ -207,9 +207,9 @@ fn a_webp_that_says_it_is_larger_than_it_is_takes_no_memory() {
 
 #[test]
 fn transparency_lies_on_white_unless_it_is_dropped() {
-    let picture = encoded(RgbaImage::from_pixel(2, 2, Rgba([10, 20, 30, 0])), ImageFormat::Png);
+    let image = encoded(RgbaImage::from_pixel(2, 2, Rgba([10, 20, 30, 0])), ImageFormat::Png);
     let first = |alpha| {
-        let tensors = processors("gemma3n", &MediaOptions::default().alpha(alpha)).tensors(&picture).unwrap();
+        let tensors = processors("gemma3n", &MediaOptions::default().alpha(alpha)).tensors(&image).unwrap();
         (floats(&tensors[0])[0] * 255.0).round()
     };
     assert_eq!((first(AlphaHandling::White), first(AlphaHandling::Drop)), (255.0, 10.0));
@@ -217,12 +217,12 @@ fn transparency_lies_on_white_unless_it_is_dropped() {
 
 #[test]
 fn what_becomes_of_transparency_is_the_models_unless_the_host_says_it() {
-    let picture = encoded(RgbaImage::from_pixel(64, 64, Rgba([255, 255, 255, 0])), ImageFormat::Png);
+    let image = encoded(RgbaImage::from_pixel(64, 64, Rgba([255, 255, 255, 0])), ImageFormat::Png);
     let hidden = encoded(RgbaImage::from_pixel(64, 64, Rgba([0, 0, 0, 0])), ImageFormat::Png);
     let shows = |name: &str, options: &MediaOptions| {
         let processors = processors(name, options);
-        let tensors = |picture| floats(&processors.tensors(picture).unwrap()[0]).to_vec();
-        tensors(&picture) != tensors(&hidden)
+        let tensors = |image| floats(&processors.tensors(image).unwrap()[0]).to_vec();
+        tensors(&image) != tensors(&hidden)
     };
     let usual = MediaOptions::default();
     assert_eq!(["gemma3", "qwen2_5_vl", "lfm2_vl"].map(|name| shows(name, &usual)), [false, false, true]);
@@ -230,20 +230,20 @@ fn what_becomes_of_transparency_is_the_models_unless_the_host_says_it() {
 }
 
 #[test]
-fn a_cap_on_pixels_is_told() {
-    let picture = header(4_032, 3_024);
-    let outline = usual("qwen2_5_vl").outline(&picture).unwrap();
-    let [Degradation::PixelsCapped { media, wanted, taken }] = outline.degradations.as_slice() else {
+fn a_cap_on_pixels_is_reported() {
+    let image = header(4_032, 3_024);
+    let outline = usual("qwen2_5_vl").outline(&image).unwrap();
+    let [Warning::PixelsCapped { media, wanted, taken }] = outline.warnings.as_slice() else {
         panic!("{outline:?}");
     };
-    assert_eq!((*media, *wanted), (picture.digest(), 15_552 * 28 * 28));
+    assert_eq!((*media, *wanted), (image.digest(), 15_552 * 28 * 28));
     assert_eq!(*taken, outline.features() * 28 * 28);
     assert!(*taken <= 4_096 * 28 * 28);
 
     let uncapped = processors("qwen2_5_vl", &MediaOptions::default().pixel_cap(None));
-    let outline = uncapped.outline(&picture).unwrap();
-    assert_eq!((outline.features(), outline.degradations), (15_552, Vec::new()));
-    assert!(usual("qwen2_5_vl").outline(&header(1_920, 1_080)).unwrap().degradations.is_empty());
+    let outline = uncapped.outline(&image).unwrap();
+    assert_eq!((outline.features(), outline.warnings), (15_552, Vec::new()));
+    assert!(usual("qwen2_5_vl").outline(&header(1_920, 1_080)).unwrap().warnings.is_empty());
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn the_model_s_files_decide() {
     assert_eq!(plan(&small).views[0].size, Size::new(28, 56));
     assert_eq!(plan(&small).views.len(), 3);
 
-    // What a file for the whole processor says of pictures goes before the file for pictures alone.
+    // What a file for the whole processor says of images goes before the file for images alone.
     let mut both = configured("gemma3n", r#"{"size": {"height": 512, "width": 512}}"#);
     let whole = r#"{"image_processor": {"size": {"height": 256, "width": 256}}}"#;
     both.files.insert("processor_config.json".to_owned(), whole.to_owned());
@@ -278,14 +278,14 @@ fn the_model_s_files_decide() {
     let error = |settings: &str| MediaProcessors::of(&configured("lfm2_vl", settings)).unwrap_err();
     assert_eq!(
         error(r#"{"min_tiles": 4, "max_tiles": 3}"#).to_string(),
-        "the model's processor cuts pictures into 4 to 3 tiles; the second is neither below the first nor above 1024"
+        "the model's processor cuts images into 4 to 3 tiles; the second is neither below the first nor above 1024"
     );
     assert_eq!(error(r#"{"max_tiles": 100000}"#).kind(), ErrorKind::Model);
     let odd = MediaOptions::default().visual_tokens(100);
     let error = MediaProcessors::with_options(&model("gemma4"), &odd).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "100 is no number of positions for a picture; one of: [70, 140, 280, 560, 1120]"
+        "100 is no number of positions for an image; one of: [70, 140, 280, 560, 1120]"
     );
 }
 
@@ -295,39 +295,41 @@ fn tokens_have_the_texts_that_the_model_gives_them() {
     model.files.insert("config.json".to_owned(), r#"{"vision_config": {}, "image_token_id": 7}"#.to_owned());
     model.specials = vec![alloquy_core::tokenizer::SpecialToken { text: "<pad>".to_owned(), id: 7 }];
     let outline = MediaProcessors::of(&model).unwrap().unwrap().outline(&header(56, 56)).unwrap();
-    let MediaPiece::Positions { token, count, grid } = &outline.pieces[0] else { panic!("{outline:?}") };
+    let MediaPlaceholder::Positions { token, count, grid } = &outline.pieces[0] else {
+        panic!("{outline:?}")
+    };
     assert_eq!((token.as_str(), *count, grid.unwrap().width), ("<pad>", 4, 2));
     assert_eq!((outline.before.as_str(), outline.after.as_str()), ("", ""));
 }
 
 #[test]
-fn frames_beyond_what_is_taken_are_told() {
+fn frames_that_are_left_out_are_reported() {
     let frame = encoded(gradient(48, 48), ImageFormat::Png);
-    let film = Media::film(vec![frame; 40]);
-    let outline = usual("gemma4").outline(&film).unwrap();
-    let told = Degradation::FramesSampled { media: film.digest(), frames: 40, taken: 32 };
-    assert_eq!(outline.degradations, [told]);
+    let video = Media::video(vec![frame; 40]);
+    let outline = usual("gemma4").outline(&video).unwrap();
+    let told = Warning::FramesSampled { media: video.digest(), frames: 40, taken: 32 };
+    assert_eq!(outline.warnings, [told]);
     assert_eq!(outline.before, "00:00 <|image>");
 }
 
 #[test]
 fn frames_are_of_one_size() {
-    let film = Media::film(vec![header(56, 56), header(56, 28)]);
-    let (kind, message) = error(&usual("qwen2_vl"), &film);
+    let video = Media::video(vec![header(56, 56), header(56, 28)]);
+    let (kind, message) = error(&usual("qwen2_vl"), &video);
     assert_eq!(kind, ErrorKind::Invalid);
-    assert_eq!(message, "frame 1 of a film has 56 x 28 pixels, and the first has 56 x 56");
+    assert_eq!(message, "frame 1 of a video has 56 x 28 pixels, and the first has 56 x 56");
 }
 
 #[test]
 fn frames_say_when_they_are_shown() {
     let frame = |seconds: u64| header(64, 64).at(Duration::from_secs(seconds));
-    let outline = |model: &str| usual(model).outline(&Media::film(vec![frame(3), frame(66)])).unwrap();
+    let outline = |model: &str| usual(model).outline(&Media::video(vec![frame(3), frame(66)])).unwrap();
     assert_eq!(outline("qwen3_vl").before, "<34.5 seconds><|vision_start|>");
     let gemma = outline("gemma4");
     assert_eq!(gemma.before, "00:03 <|image>");
-    assert_eq!(gemma.pieces[1], MediaPiece::Text("<image|> 01:06 <|image>".to_owned()));
+    assert_eq!(gemma.pieces[1], MediaPlaceholder::Text("<image|> 01:06 <|image>".to_owned()));
     let grid = |outline: &MediaOutline| match outline.pieces[0] {
-        MediaPiece::Positions { grid: Some(grid), .. } => grid,
+        MediaPlaceholder::Positions { grid: Some(grid), .. } => grid,
         ref other => panic!("{other:?}"),
     };
     // Two frames, 63 seconds apart, in a group; two positions a second.
@@ -338,15 +340,15 @@ fn frames_say_when_they_are_shown() {
 #[test]
 fn a_rate_that_is_none_is_refused() {
     let processors = usual("qwen3_vl");
-    let films = processors.videos().unwrap();
+    let videos = processors.videos().unwrap();
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(films.frames_wanted(10, FrameRate::of(rate)).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(videos.frames_wanted(10, FrameRate::of(rate)).unwrap_err().kind(), ErrorKind::Invalid);
     }
-    assert_eq!(films.frames_wanted(0, FrameRate::of(24.0)).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(videos.frames_wanted(0, FrameRate::of(24.0)).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[test]
-fn a_line_of_pixels_costs_no_more_than_a_picture() {
+fn a_line_of_pixels_costs_no_more_than_an_image() {
     let options = MediaOptions::default().limits(MediaLimits { ratio: 100_000, ..MediaLimits::default() });
     for (width, height) in [(1, 65_535), (65_535, 1)] {
         let line = encoded(gradient(width, height), ImageFormat::Png);
@@ -366,7 +368,7 @@ fn a_line_of_pixels_costs_no_more_than_a_picture() {
 }
 
 #[test]
-fn a_cap_holds_for_a_picture_that_grows() {
+fn a_cap_holds_for_an_image_that_grows() {
     for (size, cap, fed) in [
         (Size::new(63, 1), 64_513, Size::new(2_016, 32)),
         (Size::new(6, 321), 50_000, Size::new(32, 1_536)),
@@ -410,7 +412,7 @@ proptest! {
     }
 
     #[test]
-    fn crops_are_the_whole_picture(size in sizes()) {
+    fn crops_are_the_whole_image(size in sizes()) {
         let processors = processors("gemma3", &MediaOptions::default().pan_and_scan(true));
         let plan = processors.images().unwrap().plan(size).unwrap();
         let whole = ResizeArea { x: 0, y: 0, width: size.width, height: size.height };
@@ -434,20 +436,20 @@ proptest! {
 
     #[test]
     fn positions_are_what_the_encoder_is_fed(width in 1_u32..300, height in 1_u32..300) {
-        let picture = encoded(gradient(width, height), ImageFormat::Png);
-        let tensors = usual("qwen2_vl").tensors(&picture);
+        let image = encoded(gradient(width, height), ImageFormat::Png);
+        let tensors = usual("qwen2_vl").tensors(&image);
         if width > height * 200 || height > width * 200 {
             prop_assert!(tensors.is_err());
         } else {
             let patches = tensors.unwrap()[0].shape[0];
-            prop_assert_eq!(usual("qwen2_vl").outline(&picture).unwrap().features() * 4, patches);
+            prop_assert_eq!(usual("qwen2_vl").outline(&image).unwrap().features() * 4, patches);
         }
     }
 
     #[test]
     fn both_backends_are_within_two_levels(width in 1_u32..120, height in 1_u32..120) {
-        let picture = encoded(gradient(width, height), ImageFormat::Png);
-        let made = |backend| processors("llava", &MediaOptions::default().backend(backend)).tensors(&picture).unwrap();
+        let image = encoded(gradient(width, height), ImageFormat::Png);
+        let made = |backend| processors("llava", &MediaOptions::default().backend(backend)).tensors(&image).unwrap();
         let (left, right) = (made(ImageBackend::Torchvision), made(ImageBackend::Pillow));
         let apart = floats(&left[0]).iter().zip(floats(&right[0])).map(|(left, right)| (left - right).abs());
         prop_assert!(apart.fold(0.0, f32::max) <= 2.1 / 255.0 / 0.26);
@@ -464,14 +466,14 @@ fn a_rate_of_frames_is_above_zero() {
     }
 }
 
-/// Of the documents that may have settings for films one counts, whole, and those before it in this order are not there.
+/// Of the documents that may have settings for videos one counts, whole, and those before it in this order are not there.
 #[test]
-fn one_document_decides_about_films() {
+fn one_document_decides_about_videos() {
     let mut model = model("qwen3_vl");
     let mut frames = |name: &str, settings: &str| {
         model.files.insert(name.to_owned(), settings.to_owned());
-        let films = VideoProcessor::of(&model, &MediaOptions::default()).unwrap().unwrap();
-        films.frames_wanted(1_000, FrameRate::of(10.0)).unwrap().len()
+        let videos = VideoProcessor::of(&model, &MediaOptions::default()).unwrap().unwrap();
+        videos.frames_wanted(1_000, FrameRate::of(10.0)).unwrap().len()
     };
     assert_eq!(frames("processor_config.json", r#"{"processor_class": "Qwen3VLProcessor"}"#), 200);
     assert_eq!(frames("preprocessor_config.json", r#"{"max_frames": 8}"#), 8);

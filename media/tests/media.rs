@@ -1,4 +1,4 @@
-//! Pictures, films and sounds as tensors, compared with what Hugging Face's processors make of the same files.
+//! Images, videos and audio clips as tensors, compared with what Hugging Face's processors make of the same files.
 //!
 //! The cases lie in the folder that `ALLOQUY_CASES` names, or in `cases/media` below the one that `ALLOQUY_SHARED` names.
 //! `cargo xtask conformance media --cases DIR` runs it. Each failure is printed, then what differs on purpose and why, and
@@ -10,8 +10,6 @@
 mod audio;
 #[path = "media/cases.rs"]
 mod cases;
-#[path = "media/films.rs"]
-mod films;
 #[path = "media/geometry.rs"]
 mod geometry;
 #[path = "media/images.rs"]
@@ -20,6 +18,8 @@ mod images;
 mod loading;
 #[path = "media/report.rs"]
 mod report;
+#[path = "media/videos.rs"]
+mod videos;
 
 use cases::Cases;
 use report::Report;
@@ -30,7 +30,7 @@ fn tensors_are_those_of_hugging_face() {
     let mut report = Report::default();
     loading::check(&cases, &mut report);
     geometry::check(&cases, &mut report);
-    films::check(&cases, &mut report);
+    videos::check(&cases, &mut report);
     #[cfg(feature = "audio")]
     audio::check(cases.folder(), &mut report);
     images::check(&cases, &mut report);

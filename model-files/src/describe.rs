@@ -1,4 +1,4 @@
-//! What a model's description files say, without its tokenizer and its graph. Loads nothing.
+//! Describes a model by its description files, without reading its tokenizer or its graph.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use crate::files::ModelFiles;
 use crate::folder::ModelFolder;
 use crate::model_info::described;
 
-/// Reads the description files of a model, which takes milliseconds whatever the model's size.
+/// Reads the description files of a model, in milliseconds for a model of any size.
 ///
-/// What only the tokenizer or the graph knows stays empty: `bos`, `stop_tokens`, `specials` and `vocabulary`.
+/// Fields that only the tokenizer or the graph can fill stay empty: `bos`, `stop_tokens`, `specials` and `vocabulary`.
 ///
 /// # Errors
-/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when there is no such folder, when a file is not JSON, or
-/// when none says how long the context is.
+/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when the folder does not exist, when a file is not valid JSON, or
+/// when no file contains the length of the context.
 ///
 /// ```no_run
 /// let model = alloquy_model_files::describe("models/qwen3-0.6b")?;
@@ -29,7 +29,7 @@ pub fn describe(path: impl AsRef<Path>) -> Result<ModelInfo> {
     described(folder.name, folder.files, &description)
 }
 
-/// Reads the description files of a model whose files are in memory, as [`describe`] does those of a folder.
+/// Reads the description files of a model in memory, as [`describe`] does for a folder.
 ///
 /// # Errors
 /// As [`describe`].

@@ -1,4 +1,4 @@
-//! A model's description files as JSON, and facts looked up in them in order. Knows no meaning of a fact.
+//! Parses a model's description files, and looks facts up in them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::model;
 
-/// The description files that are read, where they exist.
+/// The description files that are read if they exist.
 pub(crate) const DESCRIPTIONS: &[&str] = &[
     "config.json",
     "generation_config.json",
@@ -23,13 +23,15 @@ pub(crate) const DESCRIPTIONS: &[&str] = &[
     "mlc-chat-config.json",
 ];
 
-/// The folder of templates beside the one that is used unless a caller names another.
+/// The folder of further templates. A model's main template is used unless a caller names one of these.
 pub(crate) const MORE_TEMPLATES: &str = "additional_chat_templates";
 
-/// Where a fact may be: a file, and a JSON pointer into it.
+/// Where a fact may be: a file and a JSON pointer into it, such as `("config.json", "/hidden_size")`.
 pub type FactPlace = (&'static str, &'static str);
 
-/// A model's description files, parsed.
+/// The description files of a model, parsed.
+///
+/// Models keep the same fact in different places, so facts are looked up in a list of places, in order.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -47,32 +49,33 @@ pub struct Description {
 }
 
 impl Description {
-    /// Parses every file that is JSON; `files` are texts by name.
+    /// Parses the files whose names end in `.json`. The keys of `files` are names, the values are texts.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for a file that is not what its name says.
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for a file that is not valid JSON.
     pub fn read(files: &BTreeMap<String, String>) -> Result<Self> {
-        let json = files.iter().filter(|(name, _)| name.ends_with(".json"));
-        let parse = |(name, text): (&String, &String)| match serde_json::from_str(text) {
-            Ok(value) => Ok((name.clone(), value)),
-            Err(source) => Err(model(format!("{name} is not valid JSON")).with_source(source)),
-        };
-        Ok(Self { files: json.map(parse).collect::<Result<_>>()? })
+        let mut parsed = BTreeMap::new();
+        for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".json")) {
+            let value = serde_json::from_str(text)
+                .map_err(|source| model(format!("{name} is not valid JSON")).with_source(source))?;
+            parsed.insert(name.clone(), value);
+        }
+        Ok(Self { files: parsed })
     }
 
-    /// Returns whether there is such a file.
+    /// Returns whether the model has this file.
     #[must_use]
     pub fn has(&self, file: &str) -> bool {
         self.files.contains_key(file)
     }
 
-    /// Returns what is at a place; `null` is nothing.
+    /// Returns the value at a place; `None` if there is none, or `null`.
     #[must_use]
     pub fn at(&self, (file, pointer): FactPlace) -> Option<&Value> {
         self.pointer(file, pointer)
     }
 
-    /// Returns what is at a place that is put together at run time.
+    /// Returns the value at a place whose names are known only at run time, as [`Description::at`].
     #[must_use]
     pub fn pointer(&self, file: &str, pointer: &str) -> Option<&Value> {
         self.files.get(file)?.pointer(pointer).filter(|value| !value.is_null())
@@ -84,15 +87,15 @@ impl Description {
         places.iter().find_map(|&place| self.at(place)?.as_str())
     }
 
-    /// Returns the first number among `places` that is a size.
+    /// Returns the first whole number among `places`; `None` if it is zero.
     #[must_use]
     pub fn size(&self, places: &[FactPlace]) -> Option<usize> {
-        let size = |&place: &FactPlace| usize::try_from(self.at(place)?.as_u64()?).ok();
-        places.iter().find_map(size).filter(|&size| size > 0)
+        let size = places.iter().find_map(|&place| usize::try_from(self.at(place)?.as_u64()?).ok())?;
+        (size > 0).then_some(size)
     }
 }
 
-/// Returns the error for a fact that is at none of `places`.
+/// Returns the error for a fact that is missing from all `places`.
 #[must_use]
 pub fn missing_fact(fact: &str, places: &[FactPlace]) -> Error {
     let places: Vec<_> = places.iter().map(|(file, pointer)| format!("{file} {pointer}")).collect();

@@ -1,15 +1,15 @@
-//! Makes the errors for a model's files.
+//! Creates the errors for a model's files.
 
 use std::path::Path;
 
 use alloquy_core::{Error, ErrorKind};
 
-/// A model's files are missing, damaged or contradict each other.
+/// Returns the error for files that are missing, damaged or contradict each other.
 pub(crate) fn model(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Model, message)
 }
 
-/// A file could not be read.
+/// Returns the error for a file that could not be read.
 pub(crate) fn unreadable(path: &Path, source: std::io::Error) -> Error {
     model(format!("could not read {path:?}")).with_source(source)
 }

@@ -1,4 +1,4 @@
-//! Holds a model's files in memory. Reads no disk and runs nothing.
+//! Holds a model's files in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use alloquy_core::Result;
 use crate::description::{DESCRIPTIONS, MORE_TEMPLATES};
 use crate::error::model;
 
-/// The files of a model in memory: embedded in a program, or unpacked by one.
+/// The files of a model in memory, for a program that embeds or unpacks its model.
 ///
-/// They are those that a model's folder has, under the same names; a graph must hold its weights itself.
+/// The files have the same names as in a model's folder. A graph must contain its weights, not refer to another file.
 ///
 /// ```no_run
 /// use alloquy_model_files::{ModelFiles, describe_files};
@@ -30,7 +30,7 @@ pub struct ModelFiles {
 }
 
 impl ModelFiles {
-    /// Begins a model without files. The name is for people.
+    /// Creates a model without files. The name is for people.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), files: BTreeMap::new() }
@@ -43,7 +43,7 @@ impl ModelFiles {
         self
     }
 
-    /// Returns the name for people.
+    /// Returns the model's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -54,13 +54,13 @@ impl ModelFiles {
         self.files.keys().map(String::as_str)
     }
 
-    /// Returns whether there is a file of that name.
+    /// Returns whether the model has a file of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }
 
-    /// Removes a file and returns its bytes; `None` where there is none of that name.
+    /// Removes a file and returns its bytes; `None` if the model has no file of this name.
     pub fn remove(&mut self, name: &str) -> Option<Cow<'static, [u8]>> {
         self.files.remove(name)
     }
@@ -68,10 +68,12 @@ impl ModelFiles {
     /// Returns a file that a model must have.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) where there is none of that name, with the names that there are.
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) if the model has no file of this name. The error lists the existing names.
     pub fn read(&self, name: &str) -> Result<&[u8]> {
-        let file = self.files.get(name).map(AsRef::as_ref);
-        file.ok_or_else(|| model(format!("model {:?} has no {name}; it has {}", self.name, self.listed())))
+        let Some(bytes) = self.files.get(name) else {
+            return Err(model(format!("model {:?} has no {name}; it has {}", self.name, self.listed())));
+        };
+        Ok(bytes)
     }
 
     /// Returns the texts of the description files, by name.
@@ -79,27 +81,25 @@ impl ModelFiles {
     /// # Errors
     /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for one that is not UTF-8.
     pub fn descriptions(&self) -> Result<BTreeMap<String, String>> {
-        let described = self.files.iter().filter(|(name, _)| is_description(name));
-        let text = |(name, bytes): (&String, &Cow<'static, [u8]>)| match str::from_utf8(bytes) {
-            Ok(text) => Ok((name.clone(), text.to_owned())),
-            Err(source) => Err(model(format!("{name} is not UTF-8")).with_source(source)),
-        };
-        described.map(text).collect()
+        let mut descriptions = BTreeMap::new();
+        for (name, bytes) in self.files.iter().filter(|(name, _)| is_description(name)) {
+            let text = str::from_utf8(bytes)
+                .map_err(|source| model(format!("{name} is not UTF-8")).with_source(source))?;
+            descriptions.insert(name.clone(), text.to_owned());
+        }
+        Ok(descriptions)
     }
 
-    /// Returns the names as an error lists them.
+    /// Returns the names of the files as one text for an error: `config.json, model.onnx`, or `no file`.
     #[must_use]
     pub fn listed(&self) -> String {
-        match self.files.is_empty() {
-            true => "no file".to_owned(),
-            false => self.names().collect::<Vec<_>>().join(", "),
-        }
+        if self.files.is_empty() { "no file".to_owned() } else { self.names().collect::<Vec<_>>().join(", ") }
     }
 }
 
 fn is_description(name: &str) -> bool {
-    let is_template = || name.starts_with(&format!("{MORE_TEMPLATES}/")) && name.ends_with(".jinja");
-    DESCRIPTIONS.contains(&name) || is_template()
+    let is_template = name.starts_with(&format!("{MORE_TEMPLATES}/")) && name.ends_with(".jinja");
+    DESCRIPTIONS.contains(&name) || is_template
 }
 
 impl fmt::Debug for ModelFiles {

@@ -1,4 +1,4 @@
-//! Opens a model's folder: where it is, and the texts that describe the model. Runs nothing.
+//! Opens a model's folder and reads its description files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,22 +10,22 @@ use crate::bounded;
 use crate::description::{DESCRIPTIONS, MORE_TEMPLATES};
 use crate::error::{model, unreadable};
 
-/// How long a tokenizer may be; the largest that are published have 40 MB.
+/// How many bytes a tokenizer may have. The largest published ones have 40 MB.
 const TOKENIZER: u64 = 256 << 20;
 const TOKENIZER_FILE: &str = "tokenizer.json";
 
-/// Files of tokenizers of other forms: of SentencePiece, of tiktoken, and the lists that `tokenizer.json` has in one.
+/// Files of tokenizers in other formats: SentencePiece, tiktoken, and the lists that `tokenizer.json` combines.
 const OTHER_TOKENIZERS: [&str; 5] =
     ["tokenizer.model", "sentencepiece.bpe.model", "tiktoken.model", "vocab.json", "vocab.txt"];
 
-/// How long all other description files of a model may be together; some that are published have 5 MB. Parsed, a file takes
-/// sixteen times its length at most.
+/// How many bytes all other description files may have together. Some published models have 5 MB. A parsed file takes at most
+/// sixteen times its length in memory.
 const ALL_DESCRIPTIONS: u64 = 32 << 20;
 
-/// How long the name of a revision may be.
+/// How many bytes the name of a revision may have.
 const REVISION: u64 = 64 << 10;
 
-/// A model's folder, as a repository of the Hugging Face Hub has it, or a folder of its local cache.
+/// A model's folder: a downloaded repository of the Hugging Face Hub, or a folder of its local cache.
 ///
 /// ```no_run
 /// use alloquy_model_files::{HuggingFaceTokenizer, ModelFolder};
@@ -40,13 +40,13 @@ const REVISION: u64 = 64 << 10;
 pub struct ModelFolder {
     /// A short name for people.
     pub name: String,
-    /// The folder that holds the descriptions.
+    /// The folder that contains the description files.
     pub root: PathBuf,
-    /// The folder that no file of the model may lie outside of.
+    /// The folder that contains all files of the model. In a local cache it is above `root`, whose files are links.
     pub fence: PathBuf,
     /// Texts of the description files, by name.
     pub files: BTreeMap<String, String>,
-    /// The graph that the caller named, if it named one.
+    /// The graph that the caller named instead of a folder, if it did.
     pub named: Option<PathBuf>,
 }
 
@@ -54,8 +54,8 @@ impl ModelFolder {
     /// Opens a folder, a folder of a Hugging Face cache, or the folder around a `.onnx` file.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when there is none, or when a description file is too long, is no
-    /// regular file, or is not UTF-8.
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when the path does not exist, or when a description file is
+    /// too long, is no regular file, or is not UTF-8.
     pub fn open(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path).map_err(|source| unreadable(path, source))?;
         match path {
@@ -65,6 +65,7 @@ impl ModelFolder {
         }
     }
 
+    /// Opens the folder of a graph. A graph in `onnx/` belongs to the folder above if the tokenizer is there.
     fn around(graph: &Path) -> Result<Self> {
         if graph.extension().is_none_or(|extension| extension != "onnx") {
             return Err(model(format!("{graph:?} is neither a model folder nor a file that ends in .onnx")));
@@ -76,10 +77,7 @@ impl ModelFolder {
     }
 
     fn of_folder(path: &Path, named: Option<PathBuf>) -> Result<Self> {
-        let root = match path.join("snapshots").is_dir() {
-            true => snapshot(path)?,
-            false => path.to_owned(),
-        };
+        let root = if path.join("snapshots").is_dir() { snapshot(path)? } else { path.to_owned() };
         let repository = cache_repository(&root);
         let fence = repository.unwrap_or(&root).to_owned();
         let name = repository.and_then(repository_name).unwrap_or_else(|| file_name(&root));
@@ -87,40 +85,45 @@ impl ModelFolder {
         Ok(Self { name, root, fence, files, named })
     }
 
-    /// Returns the path of a file that a description names, which may not lead out of the folder.
+    /// Returns the path of a file that a description file names.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for a name that would.
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for a name that leads out of the folder.
     pub fn inside(&self, name: &str) -> Result<PathBuf> {
-        match bounded::goes_downwards(Path::new(name)) {
-            true => Ok(self.root.join(name)),
-            false => Err(model(format!("file name {name:?} leads out of the model folder {:?}", self.root))),
+        if bounded::goes_downwards(Path::new(name)) {
+            Ok(self.root.join(name))
+        } else {
+            Err(model(format!("file name {name:?} leads out of the model folder {:?}", self.root)))
         }
     }
 
-    /// Reads a file of at most so many bytes that a model must have.
+    /// Reads a file that a model must have, of at most `most` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when there is none, or as [`bounded::bytes`].
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when the file does not exist, or as [`bounded::bytes`].
     pub fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         let path = self.root.join(name);
-        match is_absent(&path) {
-            true => Err(model(format!("model folder {:?} has no {name}", self.root))),
-            false => bounded::bytes(&path, most),
+        if is_absent(&path) {
+            Err(model(format!("model folder {:?} has no {name}", self.root)))
+        } else {
+            bounded::bytes(&path, most)
         }
     }
 
     /// Reads `tokenizer.json`.
     ///
     /// # Errors
-    /// As [`ModelFolder::read`]; where there is another tokenizer's file, such as SentencePiece's `tokenizer.model`, it names it
-    /// and how to convert it.
+    /// As [`ModelFolder::read`]. If the folder has a tokenizer in another format instead, such as SentencePiece's
+    /// `tokenizer.model`, the error names it and how to convert it.
     pub fn tokenizer(&self) -> Result<Vec<u8>> {
-        let there_is = |name: &str| !is_absent(&self.root.join(name));
-        match OTHER_TOKENIZERS.into_iter().find(|other| there_is(other)) {
-            Some(other) if !there_is(TOKENIZER_FILE) => Err(self.other_tokenizer(other)),
+        match OTHER_TOKENIZERS.into_iter().find(|other| self.has(other)) {
+            Some(other) if !self.has(TOKENIZER_FILE) => Err(self.other_tokenizer(other)),
             _ => self.read(TOKENIZER_FILE, TOKENIZER),
         }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        !is_absent(&self.root.join(name))
     }
 
     fn other_tokenizer(&self, other: &str) -> Error {
@@ -153,8 +156,8 @@ fn snapshot(repository: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the repository's folder when `root` is a snapshot in a Hugging Face cache. The snapshot's files are
-/// links into its `blobs`.
+/// Returns the repository's folder if `root` is a snapshot in a Hugging Face cache, whose files are links to `blobs`:
+/// `models--owner--name` of `models--owner--name/snapshots/0123abcd`.
 fn cache_repository(root: &Path) -> Option<&Path> {
     let snapshots = root.parent().filter(|parent| parent.ends_with("snapshots"))?;
     snapshots.parent().filter(|repository| repository.join("blobs").is_dir())
@@ -169,30 +172,38 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
+/// Reads the description files and the further templates, within a limit on their lengths together.
 fn descriptions(root: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     let mut left = ALL_DESCRIPTIONS;
-    let more = fs::read_dir(root.join(MORE_TEMPLATES)).ok();
-    let more = more.into_iter().flatten().filter_map(|entry| Some(file_name(&entry.ok()?.path())));
-    let more = more.filter(|name| name.ends_with(".jinja")).map(|name| format!("{MORE_TEMPLATES}/{name}"));
-    for name in DESCRIPTIONS.iter().map(|name| (*name).to_owned()).chain(more) {
+    let mut names: Vec<String> = DESCRIPTIONS.iter().map(|name| (*name).to_owned()).collect();
+    if let Ok(entries) = fs::read_dir(root.join(MORE_TEMPLATES)) {
+        for entry in entries.flatten() {
+            let name = file_name(&entry.path());
+            if name.ends_with(".jinja") {
+                names.push(format!("{MORE_TEMPLATES}/{name}"));
+            }
+        }
+    }
+    for name in names {
         let path = root.join(&name);
         if is_absent(&path) {
             continue;
         }
         let text = bounded::text(&path, ALL_DESCRIPTIONS)?;
-        left = left.checked_sub(text.len() as u64).ok_or_else(|| {
-            let most = ALL_DESCRIPTIONS;
-            model(format!(
-                "the description files have more than {most} bytes together, of which {path:?} is one"
-            ))
-        })?;
+        let Some(rest) = left.checked_sub(text.len() as u64) else {
+            let message = format!(
+                "the description files have more than {ALL_DESCRIPTIONS} bytes together; {path:?} is one of them"
+            );
+            return Err(model(message));
+        };
+        left = rest;
         files.insert(name, text);
     }
     Ok(files)
 }
 
-/// Says whether there is nothing at a path, not even a link that leads nowhere.
+/// Returns whether a path does not exist, not even as a link to a missing file.
 fn is_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

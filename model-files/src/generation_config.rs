@@ -1,7 +1,7 @@
-//! The sampling that a model's makers recommend, with the meaning that transformers gives it. Samples nothing.
+//! Reads the sampling that a model's authors recommend, with the meaning that transformers gives it.
 //!
-//! `do_sample` is off unless it is on, and without it the numbers of the draw mean nothing. What has no counterpart
-//! here is handed on by name, so that nobody has to guess.
+//! Tokens are drawn only if `do_sample` is `true`; without it, fields such as `temperature` have no effect. Fields that
+//! have no counterpart in [`SamplingOptions`] are returned by name, so that a host can show them.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use serde_json::Value;
 use crate::description::Description;
 use crate::error::model;
 
-/// What is recommended, and what of it has no effect.
+/// The recommended sampling, and the fields that have no effect.
 #[derive(Debug, Default)]
 pub(crate) struct Recommendation {
     pub(crate) sampling: SamplingOptions,
-    /// By file and pointer.
+    /// Values by file and pointer, such as `generation_config.json /num_beams`.
     pub(crate) ignored: BTreeMap<String, Value>,
 }
 
-/// Fields that recommend nothing about sampling: ids, bookkeeping, what a call returns, and when beams end.
+/// Fields that are not about sampling: ids, bookkeeping, what a call returns, and when beams end.
 const NOT_SAMPLING: [&str; 28] = [
     "_from_model_config",
     "assistant_confidence_threshold",
@@ -52,7 +52,7 @@ const NOT_SAMPLING: [&str; 28] = [
     "use_cache",
 ];
 
-/// Values that change nothing where there is no counterpart, or no draw: the defaults of transformers.
+/// The defaults of transformers: values of fields without a counterpart that change nothing.
 const NEUTRAL: [(&str, f64); 18] = [
     ("diversity_penalty", 0.0),
     ("encoder_no_repeat_ngram_size", 0.0),
@@ -74,11 +74,12 @@ const NEUTRAL: [(&str, f64); 18] = [
     ("typical_p", 1.0),
 ];
 
-/// Reads what the makers recommend.
+/// Reads the recommendation of the model's authors.
 pub(crate) fn recommendation(description: &Description) -> Result<Recommendation> {
-    let (file, root) = match description.has("generation_config.json") {
-        true => ("generation_config.json", ""),
-        false => ("genai_config.json", "/search"),
+    let (file, root) = if description.has("generation_config.json") {
+        ("generation_config.json", "")
+    } else {
+        ("genai_config.json", "/search")
     };
     let Some(section) = description.at((file, root)).and_then(Value::as_object) else {
         return Ok(Recommendation::default());
@@ -108,7 +109,7 @@ fn says_nothing(file: &str, key: &str, value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         Value::Bool(true) | Value::Number(_) | Value::String(_) => false,
     };
-    // There it is the length of the context.
+    // In this file, `max_length` is the length of the context.
     let context = key == "max_length" && file == "genai_config.json";
     empty || context || NOT_SAMPLING.contains(&key)
 }
@@ -117,7 +118,7 @@ fn is_neutral(key: &str, value: &Value) -> bool {
     value.as_f64().is_some_and(|value| NEUTRAL.contains(&(key, value)))
 }
 
-/// Takes a number that means something only where tokens are drawn.
+/// Reads a field that has an effect only where tokens are drawn; `None` if it is another field or has another type.
 fn take_drawn(sampling: &mut SamplingOptions, key: &str, value: &Value) -> Option<()> {
     let field = match key {
         "temperature" => &mut sampling.temperature,
@@ -134,6 +135,7 @@ fn take_drawn(sampling: &mut SamplingOptions, key: &str, value: &Value) -> Optio
     Some(())
 }
 
+/// Reads a field that has an effect on every reply; `None` if it is another field or has another type.
 fn take(sampling: &mut SamplingOptions, key: &str, value: &Value) -> Option<()> {
     match key {
         "repetition_penalty" => sampling.repetition_penalty = Some(number(value)?),
@@ -163,20 +165,23 @@ fn token(value: &Value) -> Option<TokenId> {
     TokenId::try_from(value.as_u64()?).ok()
 }
 
-/// `[[id], bias]`; a sequence of several tokens has no counterpart.
+/// Reads `[[id], bias]`. A sequence of several tokens has no counterpart.
 fn token_bias(value: &Value) -> Option<(TokenId, f32)> {
     let [sequence, bias] = value.as_array()?.as_slice() else { return None };
     let [id] = sequence.as_array()?.as_slice() else { return None };
     Some((token(id)?, number(bias)?))
 }
 
-/// One text, or several.
+/// Reads one text, or a list of texts.
 fn texts(value: &Value) -> Option<Vec<String>> {
-    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     match value {
         Value::Array(values) => values.iter().map(text).collect(),
-        one => text(one).map(|one| vec![one]),
+        one => Some(vec![text(one)?]),
     }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -191,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_that_there_is_is_taken_and_every_other_one_is_named() {
+    fn every_known_field_is_read_and_every_other_one_is_named() {
         let read = read(
             "generation_config.json",
             &json!({
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sampling_the_numbers_of_the_draw_have_no_effect() {
+    fn without_sampling_the_fields_of_the_draw_have_no_effect() {
         for (on, temperature) in [(json!(null), None), (json!(false), Some(0.0))] {
             let read = read(
                 "genai_config.json",

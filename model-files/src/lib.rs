@@ -1,14 +1,12 @@
 //! Reads a model's description files and its tokenizer, without weights and without a runtime.
 //!
-//! A model is a folder as the Hugging Face Hub has it ([`ModelFolder`]), or files in memory ([`ModelFiles`]).
-//! [`describe`] reads what the description files say (the architecture, the length of the context, the recommended sampling)
-//! in milliseconds, whatever the model's size. [`HuggingFaceTokenizer`] reads `tokenizer.json`: it encodes prompts as
-//! Hugging Face's `tokenizers` does, with parts that can never become control tokens, and decodes replies token by token.
-//! [`model_info`] joins both. That is all that rendering and counting a prompt needs, so a backend whose graph runs elsewhere needs
-//! this crate alone.
+//! A model is a folder, as downloaded from the Hugging Face Hub. Its description files contain the architecture, the length
+//! of the context, the chat template and the recommended sampling; `tokenizer.json` contains the vocabulary. With these, a
+//! program can render a prompt, count its tokens and decode a reply. Only the graph, which computes the reply, needs a
+//! runtime. So a backend whose graph runs elsewhere needs this crate alone.
 //!
 //! ```
-//! use alloquy_core::tokenizer::{Piece, Tokenizer};
+//! use alloquy_core::tokenizer::{TokenizerInput, Tokenizer};
 //! use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, describe_files};
 //!
 //! let files = ModelFiles::new("little")
@@ -18,14 +16,55 @@
 //! let info = describe_files(&files)?;
 //! assert_eq!((info.model_type.as_deref(), info.context_length), (Some("llama"), 512));
 //! let tokenizer = HuggingFaceTokenizer::from_json(files.read("tokenizer.json")?)?;
-//! assert_eq!(tokenizer.encode(&[Piece::Text("Hi")])?, [0, 1]);
+//! assert_eq!(tokenizer.encode(&[TokenizerInput::Text("Hi")])?, [0, 1]);
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 //!
-//! The modules, in the order in which a folder becomes a description: `folder` and `files` hold the texts, `description` looks facts
-//! up in them, `generation_config` and `model_info` say what the facts mean, and `tokenizer` is by itself. A folder may come from
-//! strangers: [`bounded`] reads regular files of limited length, and a tokenizer that would make endlessly much of a text is
-//! refused.
+//! # Main types
+//!
+//! - [`describe`] reads the description files of a folder into a [`ModelInfo`](alloquy_core::model_info::ModelInfo). It takes
+//!   milliseconds for a model of any size. [`describe_files`] does the same for files in memory.
+//! - [`ModelFolder`] opens a folder, a folder of a Hugging Face cache, or the folder of an `.onnx` file. [`ModelFiles`] holds
+//!   files in memory, for a program that embeds its model.
+//! - [`HuggingFaceTokenizer`] encodes prompts with the ids of Hugging Face's `tokenizers`. A piece that is
+//!   [`Literal`](alloquy_core::tokenizer::TokenizerInput::Literal) never becomes a control token. It decodes replies token by token.
+//! - [`model_info`] adds to a description what the tokenizer knows: the stop tokens and the control tokens.
+//! - [`Description`] looks a fact up in the places where models keep it. A backend uses it for facts of its own.
+//!
+//! # Text that is literal
+//!
+//! A user may write `<|end|>` in a message. In the template's text, it is the token that ends a turn; in the user's text, it
+//! must not be:
+//!
+//! ```
+//! use alloquy_core::tokenizer::{TokenizerInput, Tokenizer, decode};
+//! use alloquy_model_files::HuggingFaceTokenizer;
+//!
+//! let json = r#"{
+//!     "added_tokens": [{"id": 3, "content": "<|>", "special": true, "single_word": false,
+//!                       "lstrip": false, "rstrip": false, "normalized": false}],
+//!     "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+//!     "model": {"type": "BPE", "vocab": {"<": 0, "|": 1, ">": 2}, "merges": []}
+//! }"#;
+//! let tokenizer = HuggingFaceTokenizer::from_json(json.as_bytes())?;
+//! let ids = tokenizer.encode(&[TokenizerInput::Literal("<|>"), TokenizerInput::Text("<|>")])?;
+//! assert_eq!(ids, [0, 1, 2, 3]);
+//! assert_eq!(decode(&tokenizer, &ids)?, "<|><|>");
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
+//!
+//! # Limits
+//!
+//! - A folder may come from strangers. [`bounded`] reads regular files of limited length, and no path leads out of the
+//!   folder. A tokenizer whose steps could make a text far too long is refused before it is run.
+//! - Only `tokenizer.json` is read. The error for a SentencePiece or tiktoken file contains the command that converts it.
+//! - Weights and graphs are never opened, and nothing is downloaded.
+//!
+//! # Modules
+//!
+//! The modules are in the order in which a folder becomes a description. `folder` and `files` have the texts, and
+//! `description` looks facts up in them. `generation_config` and `model_info` interpret the facts. `tokenizer` does not depend
+//! on these.
 
 pub mod bounded;
 mod describe;

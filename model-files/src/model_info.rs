@@ -1,9 +1,9 @@
-//! What a model says of itself, out of its description files. Reads no disk.
+//! Collects the facts of a model from its description files and its tokenizer.
 //!
-//! Where files contradict each other, the first in a table counts; only stop tokens add up, because each file may
-//! know of an end that the others forgot, and an end that is missed lets a reply run on.
+//! Where files contradict each other, the first place in a table counts. Only stop tokens are collected from all places,
+//! because a file may lack one that another has, and a reply that misses its stop token runs on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
@@ -19,7 +19,7 @@ const ARCHITECTURE: &[FactPlace] = &[("config.json", "/architectures/0")];
 
 const MODEL_TYPE: &[FactPlace] = &[("config.json", "/model_type"), ("genai_config.json", "/model/type")];
 
-/// GenAI's stands first: it is what the graph was exported for.
+/// GenAI's file is first, because its length is what the graph was exported for.
 const CONTEXT_LENGTH: &[FactPlace] = &[
     ("genai_config.json", "/model/context_length"),
     ("config.json", "/max_position_embeddings"),
@@ -50,11 +50,12 @@ const BOS_TOKENS: &[FactPlace] = &[
     ("config.json", "/text_config/bos_token_id"),
 ];
 
-/// Collects what a model says of itself: out of its description files, its tokenizer, and the number of tokens that its graph has
-/// logits for.
+/// Collects the facts of a model from its description files and its tokenizer. `vocabulary` is the number of tokens that its
+/// graph has logits for.
 ///
 /// # Errors
-/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for files that contradict the vocabulary or lack a fact that a model needs.
+/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for files that contradict the vocabulary, or that lack the length of the
+/// context or a stop token.
 pub fn model_info(
     name: String,
     files: BTreeMap<String, String>,
@@ -72,7 +73,7 @@ pub fn model_info(
     Ok(info)
 }
 
-/// Collects what the description files say by themselves.
+/// Collects the facts that the description files contain by themselves.
 pub(crate) fn described(
     name: String,
     files: BTreeMap<String, String>,
@@ -83,7 +84,8 @@ pub(crate) fn described(
     info.model_type = description.text(MODEL_TYPE).map(str::to_owned);
     info.context_length = context_length(description)?;
     let recommended = recommendation(description)?;
-    (info.sampling, info.ignored) = (recommended.sampling, recommended.ignored);
+    info.sampling = recommended.sampling;
+    info.ignored = recommended.ignored;
     info.files = files;
     info.name = name;
     Ok(info)
@@ -92,7 +94,7 @@ pub(crate) fn described(
 /// Returns how many positions a model's context has.
 ///
 /// # Errors
-/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when no file says it.
+/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when no file contains it.
 pub fn context_length(description: &Description) -> Result<usize> {
     description.size(CONTEXT_LENGTH).ok_or_else(|| missing_fact("context length", CONTEXT_LENGTH))
 }
@@ -111,37 +113,42 @@ impl Facts<'_> {
                 tokens.push(self.token(id, place)?);
             }
         }
-        let texts = STOP_TEXTS.iter().filter_map(|&place| self.text_token(place));
-        tokens.extend(texts.map(|special| special.id));
-        let mut seen = std::collections::BTreeSet::new();
-        tokens.retain(|&token| seen.insert(token));
-        match tokens.is_empty() {
-            true => Err(missing_fact("end-of-sequence token", &[STOP_TOKENS, STOP_TEXTS].concat())),
-            false => Ok(tokens),
+        for &place in STOP_TEXTS {
+            if let Some(special) = self.text_token(place) {
+                tokens.push(special.id);
+            }
         }
+        let mut seen = BTreeSet::new();
+        tokens.retain(|&token| seen.insert(token));
+        if tokens.is_empty() {
+            return Err(missing_fact("end-of-sequence token", &[STOP_TOKENS, STOP_TEXTS].concat()));
+        }
+        Ok(tokens)
     }
 
     fn bos(&self) -> Option<SpecialToken> {
-        let by_text = BOS_TEXTS.iter().find_map(|&place| self.text_token(place));
-        let by_id = || {
-            let place = BOS_TOKENS.iter().find(|&&place| self.description.at(place).is_some())?;
-            let id = self.token(self.description.at(*place)?, *place).ok()?;
-            Some(SpecialToken { text: self.tokenizer.spelling(id)?, id })
-        };
-        by_text.or_else(by_id)
+        BOS_TEXTS.iter().find_map(|&place| self.text_token(place)).or_else(|| self.bos_by_id())
     }
 
+    fn bos_by_id(&self) -> Option<SpecialToken> {
+        let place = BOS_TOKENS.iter().find(|&&place| self.description.at(place).is_some())?;
+        let id = self.token(self.description.at(*place)?, *place).ok()?;
+        Some(SpecialToken { text: self.tokenizer.spelling(id)?, id })
+    }
+
+    /// Reads the id of a token, which must be in the vocabulary.
     fn token(&self, id: &Value, (file, pointer): FactPlace) -> Result<TokenId> {
-        let known = id.as_u64().and_then(|id| TokenId::try_from(id).ok());
-        let known = known.filter(|&id| (id as usize) < self.vocabulary);
-        known.ok_or_else(|| {
-            let message =
-                format!("{file} {pointer} is {id}, which is not one of the {} tokens", self.vocabulary);
-            model(message)
-        })
+        let number = id.as_u64().and_then(|id| TokenId::try_from(id).ok());
+        match number {
+            Some(token) if (token as usize) < self.vocabulary => Ok(token),
+            _ => Err(model(format!(
+                "{file} {pointer} is {id}, which is not one of the {} tokens",
+                self.vocabulary
+            ))),
+        }
     }
 
-    /// A token that is named by its text, or by an object with its `content`.
+    /// Returns a token that is given by its text, or by an object with its `content`.
     fn text_token(&self, place: FactPlace) -> Option<SpecialToken> {
         let value = self.description.at(place)?;
         let text = value.as_str().or_else(|| value.get("content")?.as_str())?;

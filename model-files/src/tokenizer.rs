@@ -1,4 +1,4 @@
-//! Encodes text to token ids as Hugging Face's `tokenizers` does it, with pieces that stay plain text. Knows no model.
+//! Encodes text to token ids as Hugging Face's `tokenizers` does, with pieces that never become control tokens.
 
 mod decoding;
 mod detokenizer;
@@ -10,7 +10,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use alloquy_core::tokenizer::{Detokenizer, Normalizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{Detokenizer, Normalizer, SpecialToken, TokenId, Tokenizer, TokenizerInput};
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ use self::tables::{Place, Steps, Tables};
 /// A tokenizer read from a `tokenizer.json`.
 ///
 /// ```
-/// use alloquy_core::tokenizer::{Piece, Tokenizer, decode};
+/// use alloquy_core::tokenizer::{TokenizerInput, Tokenizer, decode};
 /// use alloquy_model_files::HuggingFaceTokenizer;
 ///
 /// let json = r#"{
@@ -36,7 +36,7 @@ use self::tables::{Place, Steps, Tables};
 ///     "model": {"type": "BPE", "vocab": {"H": 0, "i": 1, "Hi": 2}, "merges": ["H i"]}
 /// }"#;
 /// let tokenizer = HuggingFaceTokenizer::from_json(json.as_bytes())?;
-/// assert_eq!(tokenizer.encode(&[Piece::Text("Hi<end>")])?, [2, 3]);
+/// assert_eq!(tokenizer.encode(&[TokenizerInput::Text("Hi<end>")])?, [2, 3]);
 /// assert_eq!(decode(&tokenizer, &[2, 3])?, "Hi<end>");
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
@@ -48,16 +48,14 @@ pub struct HuggingFaceTokenizer {
 impl HuggingFaceTokenizer {
     /// Reads a `tokenizer.json`.
     ///
-    /// Truncation and padding that the file asks for are left out: a prompt is never cut silently.
+    /// The file's truncation and padding are ignored, because a prompt is never cut silently.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] when it is not one, or one that would make far too much of a text, [`ErrorKind::Unsupported`] for a decoder that language models
-    /// do not have.
+    /// [`ErrorKind::Model`] when it is no `tokenizer.json`, or when its steps could make a text far too long;
+    /// [`ErrorKind::Unsupported`] for a decoder that language models do not have.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let unreadable =
-            |source| Error::new(ErrorKind::Model, "tokenizer.json cannot be read").with_source(source);
         let file: File = serde_json::from_slice(json).map_err(|error| unreadable(error.into()))?;
-        // Making the tokenizer normalizes its added tokens.
+        // Checked first, because creating the tokenizer runs its normalizer on the added tokens.
         let growth = Growth::read(&file)?;
         let mut tokenizer = tokenizers::Tokenizer::from_bytes(json).map_err(unreadable)?;
         tokenizer.with_truncation(None).map_err(unreadable)?;
@@ -81,22 +79,22 @@ impl HuggingFaceTokenizer {
         Ok(Self { tables: Arc::new(tables) })
     }
 
-    /// Returns how text is rewritten before tokens are looked for, where other spellings can become an added token.
+    /// Returns the normalizer if it can turn other spellings into an added token, such as `＜think＞` into `<think>`.
     pub fn normalizer(&self) -> Option<Arc<dyn Normalizer>> {
         self.tables.respelling.clone().map(|respelling| respelling as Arc<dyn Normalizer>)
     }
 
-    /// Returns how many tokens there are, added ones included.
+    /// Returns the number of tokens, including added ones.
     pub fn vocabulary(&self) -> usize {
         self.tables.tokenizer.get_vocab_size(true)
     }
 
-    /// Returns the token with this text.
+    /// Returns the token with this text, as the vocabulary writes it.
     pub fn token(&self, text: &str) -> Option<TokenId> {
         self.tables.tokenizer.token_to_id(text)
     }
 
-    /// Returns a token's text as the vocabulary spells it, such as `▁Once`.
+    /// Returns a token's text as the vocabulary writes it, such as `▁Once`.
     pub fn spelling(&self, token: TokenId) -> Option<String> {
         self.tables.tokenizer.id_to_token(token)
     }
@@ -107,7 +105,7 @@ impl Tokenizer for HuggingFaceTokenizer {
         &self.tables.specials
     }
 
-    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+    fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
         self.tables.growth.check(pieces.iter().map(|piece| piece.text().len()).sum(), ErrorKind::Tokenize)?;
         let mut tokens = Vec::new();
         let mut place = Place::Start;
@@ -128,9 +126,9 @@ impl Tokenizer for HuggingFaceTokenizer {
 
     /// Starts decoding.
     ///
-    /// A SentencePiece vocabulary writes a text's first word with a space that the text does not have; like
-    /// Hugging Face's, the decoder drops it at the start of a stream. For a stream that goes on in the middle
-    /// of a text, push the tokens before it first and leave aside what they give.
+    /// A SentencePiece vocabulary writes the first word of a text with a space that the text does not have. Like Hugging
+    /// Face's, the decoder drops it at the start of a stream. For a stream that continues a text, push the tokens before it
+    /// first and discard their text.
     fn detokenizer(&self) -> Box<dyn Detokenizer> {
         Box::new(StreamDetokenizer::new(Arc::clone(&self.tables)))
     }
@@ -150,20 +148,24 @@ enum Run<'a> {
     Literal(&'a str),
 }
 
-/// Joins neighbouring texts: a border between two of them means nothing.
-fn joined<'a>(pieces: &[Piece<'a>]) -> Vec<Run<'a>> {
+/// Joins adjacent texts, because a border between two of them has no meaning.
+fn joined<'a>(pieces: &[TokenizerInput<'a>]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run<'a>> = Vec::new();
     for piece in pieces.iter().filter(|piece| !piece.text().is_empty()) {
         match (runs.last_mut(), piece) {
-            (Some(Run::Text(text)), Piece::Text(more)) => text.push_str(more),
-            (_, Piece::Text(text)) => runs.push(Run::Text((*text).to_owned())),
-            (_, Piece::Literal(text)) => runs.push(Run::Literal(text)),
+            (Some(Run::Text(text)), TokenizerInput::Text(more)) => text.push_str(more),
+            (_, TokenizerInput::Text(text)) => runs.push(Run::Text((*text).to_owned())),
+            (_, TokenizerInput::Literal(text)) => runs.push(Run::Literal(text)),
         }
     }
     runs
 }
 
-/// Takes out of a step, as `tokenizer.json` writes it, what it does at the start of a text only.
+fn unreadable(source: tokenizers::Error) -> Error {
+    Error::new(ErrorKind::Model, "tokenizer.json cannot be read").with_source(source)
+}
+
+/// Removes from a step of `tokenizer.json` what it does only at the start of a text, such as a space before the first word.
 fn without_start(mut step: Value) -> Value {
     let kind = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(fields) = step.as_object_mut() else {
@@ -175,8 +177,12 @@ fn without_start(mut step: Value) -> Value {
             fields.shift_remove("add_prefix_space");
             fields.insert("prepend_scheme".to_owned(), json!("never"));
         }
-        "ByteLevel" => drop(fields.insert("add_prefix_space".to_owned(), json!(false))),
-        "Strip" => drop(fields.insert("strip_left".to_owned(), json!(false))),
+        "ByteLevel" => {
+            fields.insert("add_prefix_space".to_owned(), json!(false));
+        }
+        "Strip" => {
+            fields.insert("strip_left".to_owned(), json!(false));
+        }
         _ => {}
     }
     for nested in fields.values_mut() {

@@ -1,10 +1,12 @@
-//! Tokenizers that would make far too much of a text are refused when they are read, and say why.
+//! Tokenizers that could make a text far too long are refused when they are read, with the reason.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
 use alloquy_core::ErrorKind;
-use alloquy_core::tokenizer::{Piece, Tokenizer as _};
+use alloquy_core::tokenizer::{Tokenizer as _, TokenizerInput};
 use alloquy_model_files::HuggingFaceTokenizer;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> Value {
@@ -12,7 +14,7 @@ fn fixture(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A working tokenizer with one field set otherwise.
+/// Returns a working tokenizer with one changed field.
 fn with(field: &str, value: Value) -> Value {
     let mut tokenizer = fixture("byte_level");
     tokenizer[field] = value;
@@ -38,11 +40,14 @@ fn sequence(steps: Vec<Value>) -> Value {
     json!({"type": "Sequence", "normalizers": steps})
 }
 
+fn refusal_of_steps(steps: Vec<Value>) -> String {
+    refusal(&with("normalizer", sequence(steps)))
+}
+
 #[test]
 fn a_normalizer_that_explodes_is_refused_before_it_is_run() {
-    let times = |steps: Vec<Value>| refusal(&with("normalizer", sequence(steps)));
     assert_eq!(
-        times(vec![replace("h", &"h".repeat(10)); 12]),
+        refusal_of_steps(vec![replace("h", &"h".repeat(10)); 12]),
         "the normalizer of tokenizer.json can make a text 1000000000000 times as long, and at most 1024 times is taken"
     );
     for steps in [
@@ -60,10 +65,13 @@ fn a_normalizer_that_explodes_is_refused_before_it_is_run() {
         vec![json!({"type": "ByteLevel"}); 40],
         vec![sequence(vec![replace("h", "hhhh"); 3]), sequence(vec![replace("h", "hhhh"); 3])],
     ] {
-        let told = times(steps.clone());
-        assert!(told.starts_with("the normalizer of tokenizer.json can make a text "), "{steps:?}: {told}");
+        let refusal = refusal_of_steps(steps.clone());
+        assert!(
+            refusal.starts_with("the normalizer of tokenizer.json can make a text "),
+            "{steps:?}: {refusal}"
+        );
     }
-    let many = times(vec![replace("a", "b"); 100_000]);
+    let many = refusal_of_steps(vec![replace("a", "b"); 100_000]);
     assert_eq!(many, "the normalizer of tokenizer.json has 100000 steps, and at most 256 are taken");
 }
 
@@ -73,42 +81,38 @@ fn an_exploding_step_that_only_an_added_token_meets_is_refused_too() {
         "lstrip": false, "rstrip": false, "normalized": true});
     let mut tokenizer = with("normalizer", sequence(vec![replace("h", &"h".repeat(500))]));
     tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
-    let told = refusal(&tokenizer);
+    let refusal = refusal(&tokenizer);
     assert!(
-        told.contains("can make a text 1000 times as long, so it is given no more than 16777 bytes"),
-        "{told}"
+        refusal.contains("can make a text 1000 times as long, so it is given no more than 16777 bytes"),
+        "{refusal}"
     );
 }
 
 #[test]
 fn tables_of_rules_are_measured() {
-    let table = |texts: &str| {
-        let bytes = [&4_u32.to_le_bytes()[..], &[0; 4], texts.as_bytes()].concat();
-        use base64::Engine as _;
-        base64::engine::general_purpose::STANDARD.encode(bytes)
-    };
-    let told = refusal(&with(
-        "normalizer",
-        json!({"type": "Precompiled", "precompiled_charsmap": table(&"x".repeat(5000))}),
-    ));
-    assert!(told.contains("a text 5000 times as long"), "{told}");
-    let told = refusal(&with("normalizer", json!({"type": "Precompiled", "precompiled_charsmap": "AA=="})));
-    assert!(told.contains("a text endlessly long"), "{told}");
+    let index = [0; 4];
+    let size = (index.len() as u32).to_le_bytes();
+    let table = [&size[..], &index, "x".repeat(5000).as_bytes()].concat();
+    let long = json!({"type": "Precompiled", "precompiled_charsmap": STANDARD.encode(table)});
+    let refused = refusal(&with("normalizer", long));
+    assert!(refused.contains("a text 5000 times as long"), "{refused}");
+    let damaged = json!({"type": "Precompiled", "precompiled_charsmap": "AA=="});
+    let refused = refusal(&with("normalizer", damaged));
+    assert!(refused.contains("a text endlessly long"), "{refused}");
 }
 
 #[test]
 fn pre_tokenizers_decoders_and_post_processors_are_measured_too() {
     let byte_level =
         json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": false});
-    let told =
-        refusal(&with("pre_tokenizer", json!({"type": "Sequence", "pretokenizers": vec![byte_level; 30]})));
-    assert!(
-        told.starts_with("the pre_tokenizer of tokenizer.json can make a text 1073741824 times"),
-        "{told}"
-    );
+    let pre_tokenizers = json!({"type": "Sequence", "pretokenizers": vec![byte_level; 30]});
+    let refused = refusal(&with("pre_tokenizer", pre_tokenizers));
+    let expected = "the pre_tokenizer of tokenizer.json can make a text 1073741824 times";
+    assert!(refused.starts_with(expected), "{refused}");
     let decoders = json!({"type": "Sequence", "decoders": vec![replace("h", &"h".repeat(10)); 12]});
-    let told = refusal(&with("decoder", decoders));
-    assert!(told.starts_with("the decoder of tokenizer.json can make a token 1000000000000 times"), "{told}");
+    let refused = refusal(&with("decoder", decoders));
+    let expected = "the decoder of tokenizer.json can make a token 1000000000000 times";
+    assert!(refused.starts_with(expected), "{refused}");
     for pieces in [
         vec![json!({"Sequence": {"id": "A", "type_id": 0}}); 1000],
         vec![json!({"SpecialToken": {"id": "<s>", "type_id": 0}}); 1_000_000],
@@ -117,8 +121,8 @@ fn pre_tokenizers_decoders_and_post_processors_are_measured_too() {
             "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}});
         let nested = json!({"type": "Sequence", "processors": [post_processor.clone()]});
         for step in [post_processor, nested] {
-            let told = refusal(&with("post_processor", step));
-            assert!(told.contains("at most 1024 pieces and 1 time are taken"), "{told}");
+            let refused = refusal(&with("post_processor", step));
+            assert!(refused.contains("at most 1024 pieces and 1 time are taken"), "{refused}");
         }
     }
     let mut tokenizer = fixture("byte_level");
@@ -129,12 +133,12 @@ fn pre_tokenizers_decoders_and_post_processors_are_measured_too() {
 }
 
 #[test]
-fn what_may_grow_much_is_given_short_texts_only() {
+fn a_tokenizer_with_a_large_factor_accepts_only_short_texts() {
     let tokenizer = with("normalizer", sequence(vec![replace("h", &"h".repeat(100))]));
     let tokenizer = HuggingFaceTokenizer::from_json(tokenizer.to_string().as_bytes()).unwrap();
-    assert!(tokenizer.encode(&[Piece::Text(&"h".repeat(1000))]).is_ok());
+    assert!(tokenizer.encode(&[TokenizerInput::Text(&"h".repeat(1000))]).is_ok());
     let long = "h".repeat(1 << 20);
-    for piece in [Piece::Text(&long), Piece::Literal(&long)] {
+    for piece in [TokenizerInput::Text(&long), TokenizerInput::Literal(&long)] {
         let error = tokenizer.encode(&[piece]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Tokenize);
         assert_eq!(
@@ -145,7 +149,7 @@ fn what_may_grow_much_is_given_short_texts_only() {
 }
 
 #[test]
-fn the_tokenizers_of_language_models_are_taken() {
+fn the_tokenizers_of_language_models_are_accepted() {
     let strip = json!({"type": "Strip", "strip_left": true, "strip_right": true});
     let accents = json!({"type": "StripAccents"});
     let spaces = replace_all(" {2,}", " ");
@@ -170,9 +174,9 @@ fn the_tokenizers_of_language_models_are_taken() {
         let read = HuggingFaceTokenizer::from_json(tokenizer.to_string().as_bytes());
         assert!(read.is_ok(), "{normalizer}: {read:?}");
     }
-    // Tokenizers that take any length, as long as before.
+    // Their texts may have any length.
     let llama = sequence(vec![json!({"type": "Prepend", "prepend": "▁"}), replace(" ", "▁")]);
     let tokenizer =
         HuggingFaceTokenizer::from_json(with("normalizer", llama).to_string().as_bytes()).unwrap();
-    assert!(tokenizer.encode(&[Piece::Literal(&"hello ".repeat(1 << 13))]).is_ok());
+    assert!(tokenizer.encode(&[TokenizerInput::Literal(&"hello ".repeat(1 << 13))]).is_ok());
 }

@@ -1,13 +1,13 @@
-//! Tokenizers that rewrite text before they look for tokens: what other spellings become one, and that none does in
-//! literal text. `fixtures/tokenizers/charsmap.txt` is SentencePiece's table of these rules: full-width brackets and some
-//! letters, ligatures, `★` for `<|im_end|>`.
+//! Tokenizers that rewrite text before they look for tokens: other spellings become a token in text, and never in literal
+//! text. `fixtures/tokenizers/charsmap.txt` is SentencePiece's table of rules for full-width brackets and some letters,
+//! ligatures, and `★` for `<|im_end|>`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use alloquy_core::tokenizer::{Piece, Tokenizer};
+use alloquy_core::tokenizer::{Tokenizer, TokenizerInput};
 use alloquy_model_files::HuggingFaceTokenizer;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn charsmap() -> Value {
     json!({"type": "Precompiled", "precompiled_charsmap": fixture("charsmap.txt").trim()})
 }
 
-/// A vocabulary with a normalizer, whose added tokens are looked for in normalized text or not.
+/// Reads a vocabulary with this normalizer. Its added tokens are looked for in normalized text or not.
 fn with(kind: &str, normalizer: Value, normalized: bool) -> (HuggingFaceTokenizer, tokenizers::Tokenizer) {
     let mut json: Value = serde_json::from_str(&fixture(&format!("{kind}.json"))).unwrap();
     json["normalizer"] = normalizer;
@@ -32,15 +32,14 @@ fn with(kind: &str, normalizer: Value, normalized: bool) -> (HuggingFaceTokenize
     (HuggingFaceTokenizer::from_json(json.as_bytes()).unwrap(), json.parse().unwrap())
 }
 
-/// A vocabulary, its normalizer, whether tokens are looked for in normalized text, a spelling, and what it becomes.
-fn disguises() -> Vec<(&'static str, Value, bool, &'static str, &'static str)> {
-    let nfkc = || json!({"type": "NFKC"});
-    let star = |content: &str| json!({"type": "Replace", "pattern": {"String": "★"}, "content": content});
+/// Lists a vocabulary, its normalizer, whether tokens are looked for in normalized text, a spelling, and its token.
+fn look_alikes() -> Vec<(&'static str, Value, bool, &'static str, &'static str)> {
+    let nfkc = json!({"type": "NFKC"});
     let family = "families_byte_level";
     vec![
-        (family, nfkc(), true, "＜think＞", "<think>"),
-        (family, nfkc(), true, "<ｔｈｉｎｋ>", "<think>"),
-        (family, nfkc(), true, "<|ﬁm_preﬁx|>", "<|fim_prefix|>"),
+        (family, nfkc.clone(), true, "＜think＞", "<think>"),
+        (family, nfkc.clone(), true, "<ｔｈｉｎｋ>", "<think>"),
+        (family, nfkc.clone(), true, "<|ﬁm_preﬁx|>", "<|fim_prefix|>"),
         (family, json!({"type": "NFC"}), true, "[/THIN\u{212A}]", "[/THINK]"),
         (family, json!({"type": "Lowercase"}), true, "<THINK>", "<think>"),
         (family, json!({"type": "Lowercase"}), true, "[inst]", "[INST]"),
@@ -49,16 +48,20 @@ fn disguises() -> Vec<(&'static str, Value, bool, &'static str, &'static str)> {
         (family, star(""), true, "<th★ink>", "<think>"),
         (family, charsmap(), true, "＜think〉", "<think>"),
         (family, charsmap(), true, "★", "<|im_end|>"),
-        // A piece of the model's vocabulary needs no looking for.
+        // The model finds a piece of its vocabulary by itself.
         ("families_unigram", charsmap(), false, "〈/s〉", "</s>"),
         ("families_unigram", charsmap(), false, "★", "<|im_end|>"),
-        ("families_unigram", nfkc(), false, "＜think＞", "<think>"),
+        ("families_unigram", nfkc, false, "＜think＞", "<think>"),
     ]
 }
 
-/// Reading a vocabulary takes longer than a case.
+fn star(content: &str) -> Value {
+    json!({"type": "Replace", "pattern": {"String": "★"}, "content": content})
+}
+
+/// The vocabularies are read once, because reading one takes longer than a case.
 static READ: LazyLock<Vec<(HuggingFaceTokenizer, tokenizers::Tokenizer)>> = LazyLock::new(|| {
-    disguises()
+    look_alikes()
         .into_iter()
         .map(|(kind, normalizer, normalized, ..)| with(kind, normalizer, normalized))
         .collect()
@@ -66,13 +69,16 @@ static READ: LazyLock<Vec<(HuggingFaceTokenizer, tokenizers::Tokenizer)>> = Lazy
 
 #[test]
 fn another_spelling_becomes_a_token_in_text_and_never_in_literal_text() {
-    for (kind, normalizer, normalized, spelling, token) in disguises() {
+    for (kind, normalizer, normalized, spelling, token) in look_alikes() {
         let (tokenizer, reference) = with(kind, normalizer.clone(), normalized);
         let id = tokenizer.token(token).unwrap();
-        let text = tokenizer.encode(&[Piece::Text(spelling)]).unwrap();
+        let text = tokenizer.encode(&[TokenizerInput::Text(spelling)]).unwrap();
         assert_eq!(text, reference.encode(spelling, false).unwrap().get_ids(), "{spelling}");
         assert!(text.contains(&id), "{normalizer} {spelling}: {text:?}");
-        for pieces in [vec![Piece::Literal(spelling)], vec![Piece::Text("a"), Piece::Literal(spelling)]] {
+        for pieces in [
+            vec![TokenizerInput::Literal(spelling)],
+            vec![TokenizerInput::Text("a"), TokenizerInput::Literal(spelling)],
+        ] {
             let literal = tokenizer.encode(&pieces).unwrap();
             assert!(!literal.contains(&id) && literal.len() > 2, "{normalizer} {spelling}: {literal:?}");
         }
@@ -80,13 +86,13 @@ fn another_spelling_becomes_a_token_in_text_and_never_in_literal_text() {
 }
 
 #[test]
-fn the_normalizer_tells_what_another_spelling_becomes() {
-    for (kind, normalizer, normalized, spelling, token) in disguises() {
+fn the_normalizer_returns_what_another_spelling_becomes() {
+    for (kind, normalizer, normalized, spelling, token) in look_alikes() {
         let (tokenizer, _) = with(kind, normalizer.clone(), normalized);
         let id = tokenizer.token(token).unwrap();
-        let told = tokenizer.normalizer().unwrap();
-        let wanted = told.tokens().iter().find(|token| token.id == id).unwrap();
-        let rewritten = told.normalize(spelling);
+        let normalizer_of_tokens = tokenizer.normalizer().unwrap();
+        let wanted = normalizer_of_tokens.tokens().iter().find(|token| token.id == id).unwrap();
+        let rewritten = normalizer_of_tokens.normalize(spelling);
         assert!(rewritten.text.contains(&wanted.text), "{normalizer} {spelling}: {rewritten:?}");
     }
 }
@@ -130,7 +136,7 @@ proptest! {
     fn one_text_gives_the_ids_of_the_reference(text in text()) {
         for (tokenizer, reference) in READ.iter() {
             let wanted = reference.encode(text.as_str(), false).unwrap();
-            prop_assert_eq!(tokenizer.encode(&[Piece::Text(&text)]).unwrap(), wanted.get_ids());
+            prop_assert_eq!(tokenizer.encode(&[TokenizerInput::Text(&text)]).unwrap(), wanted.get_ids());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Ids as `tokenizers` gives them, literal text that stays literal, and streams that split no character. The
-//! fixtures are small vocabularies of every kind that language models have.
+//! Compares ids with those of `tokenizers`, and checks that literal text stays literal and that streams split no character.
+//! The fixtures are small vocabularies of every kind that language models have.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput, decode};
 use alloquy_model_files::HuggingFaceTokenizer;
 use proptest::prelude::*;
 
@@ -23,11 +23,9 @@ fn path(kind: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/tokenizers/{kind}.json"))
 }
 
-/// Reading a vocabulary takes longer than a case.
-static READ: LazyLock<HashMap<&str, (HuggingFaceTokenizer, tokenizers::Tokenizer)>> = LazyLock::new(|| {
-    let read = |kind| (kind, (read(kind), read_reference(kind)));
-    KINDS.into_iter().map(read).collect()
-});
+/// The vocabularies are read once, because reading one takes longer than a case.
+static READ: LazyLock<HashMap<&str, (HuggingFaceTokenizer, tokenizers::Tokenizer)>> =
+    LazyLock::new(|| KINDS.into_iter().map(|kind| (kind, (read(kind), read_reference(kind)))).collect());
 
 fn tokenizer(kind: &str) -> &'static HuggingFaceTokenizer {
     &READ[kind].0
@@ -64,8 +62,8 @@ fn pieces() -> impl Strategy<Value = Vec<(bool, String)>> {
     prop::collection::vec((any::<bool>(), text()), 0..5)
 }
 
-fn piece((literal, text): &(bool, String)) -> Piece<'_> {
-    if *literal { Piece::Literal(text) } else { Piece::Text(text) }
+fn piece((literal, text): &(bool, String)) -> TokenizerInput<'_> {
+    if *literal { TokenizerInput::Literal(text) } else { TokenizerInput::Text(text) }
 }
 
 proptest! {
@@ -73,7 +71,7 @@ proptest! {
     fn one_text_gives_the_ids_of_the_reference(text in text()) {
         for kind in KINDS {
             let wanted = reference(kind).encode(text.as_str(), false).unwrap();
-            prop_assert_eq!(&tokenizer(kind).encode(&[Piece::Text(&text)]).unwrap(), wanted.get_ids(), "{}", kind);
+            prop_assert_eq!(&tokenizer(kind).encode(&[TokenizerInput::Text(&text)]).unwrap(), wanted.get_ids(), "{}", kind);
         }
     }
 
@@ -90,7 +88,7 @@ proptest! {
             long += &more;
             for kind in KINDS {
                 let wanted = reference(kind).encode(long.as_str(), false).unwrap();
-                prop_assert_eq!(&tokenizer(kind).encode(&[Piece::Text(&long)]).unwrap(), wanted.get_ids(), "{}", kind);
+                prop_assert_eq!(&tokenizer(kind).encode(&[TokenizerInput::Text(&long)]).unwrap(), wanted.get_ids(), "{}", kind);
             }
         }
     }
@@ -99,8 +97,8 @@ proptest! {
     fn texts_side_by_side_are_one_text(left in text(), right in text()) {
         for kind in KINDS {
             let tokenizer = tokenizer(kind);
-            let whole = tokenizer.encode(&[Piece::Text(&format!("{left}{right}"))]).unwrap();
-            prop_assert_eq!(tokenizer.encode(&[Piece::Text(&left), Piece::Text(&right)]).unwrap(), whole, "{}", kind);
+            let whole = tokenizer.encode(&[TokenizerInput::Text(&format!("{left}{right}"))]).unwrap();
+            prop_assert_eq!(tokenizer.encode(&[TokenizerInput::Text(&left), TokenizerInput::Text(&right)]).unwrap(), whole, "{}", kind);
         }
     }
 
@@ -108,7 +106,7 @@ proptest! {
     fn a_literal_gives_no_special_token(before in text(), text in text()) {
         for kind in KINDS {
             let tokenizer = tokenizer(kind);
-            for pieces in [vec![Piece::Literal(&text)], vec![Piece::Text(&before), Piece::Literal(&text)]] {
+            for pieces in [vec![TokenizerInput::Literal(&text)], vec![TokenizerInput::Text(&before), TokenizerInput::Literal(&text)]] {
                 let ahead = tokenizer.encode(&pieces[..pieces.len() - 1]).unwrap().len();
                 let tokens = tokenizer.encode(&pieces).unwrap();
                 let added = tokens[ahead..].iter().find(|token| is_forbidden(kind, tokenizer, **token));
@@ -136,7 +134,7 @@ proptest! {
         for kind in KINDS {
             let reference = reference(kind);
             let tokens = reference.encode(text.as_str(), false).unwrap();
-            // The reference puts special tokens through the decoder as if they were text, where it is one.
+            // The reference decodes special tokens as if they were text.
             let tokens: Vec<_> = tokens.get_ids().iter().copied().filter(|token| !spells_oddly(kind, *token)).collect();
             let wanted = reference.decode(&tokens, false).unwrap();
             prop_assert_eq!(decode(tokenizer(kind), &tokens).unwrap(), wanted, "{}: {:?}", kind, tokens);
@@ -153,13 +151,17 @@ proptest! {
 
 /// GPT-2 writes unprintable bytes as the characters from U+0100 on.
 fn byte_token(tokenizer: &HuggingFaceTokenizer, byte: u8) -> TokenId {
-    let printable = |byte: u8| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
-    let before = (0..byte).filter(|byte| !printable(*byte)).count() as u32;
-    let character = if printable(byte) { char::from(byte) } else { char::from_u32(0x100 + before).unwrap() };
+    let before = (0..byte).filter(|byte| !is_printable(*byte)).count() as u32;
+    let character =
+        if is_printable(byte) { char::from(byte) } else { char::from_u32(0x100 + before).unwrap() };
     tokenizer.token(&character.to_string()).unwrap()
 }
 
-/// In `replace`, `|` is an added token and one character: nothing else can write it.
+fn is_printable(byte: u8) -> bool {
+    matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF)
+}
+
+/// In `replace`, `|` is an added token of one character that no other token can write.
 fn is_forbidden(kind: &str, tokenizer: &HuggingFaceTokenizer, token: TokenId) -> bool {
     let special = tokenizer.specials().iter().find(|special| special.id == token);
     special.is_some_and(|special| special.text != "<unk>" && !(kind == "replace" && special.text == "|"))
@@ -174,10 +176,10 @@ fn spells_oddly(kind: &str, token: TokenId) -> bool {
 fn specials_come_out_as_their_texts() {
     let tokenizer = tokenizer("byte_level");
     for text in ["<|end|>", "<think>", "<｜bos▁café｜>"] {
-        let tokens = tokenizer.encode(&[Piece::Text(text)]).unwrap();
+        let tokens = tokenizer.encode(&[TokenizerInput::Text(text)]).unwrap();
         assert_eq!(tokens.len(), 1, "{text}");
         assert_eq!(decode(tokenizer, &tokens).unwrap(), text);
-        let spelled = tokenizer.encode(&[Piece::Literal(text)]).unwrap();
+        let spelled = tokenizer.encode(&[TokenizerInput::Literal(text)]).unwrap();
         assert!(spelled.len() > 1, "{text}");
         assert_eq!(decode(tokenizer, &spelled).unwrap(), text);
     }
@@ -186,38 +188,41 @@ fn specials_come_out_as_their_texts() {
 }
 
 #[test]
-fn a_vocabulary_that_holds_its_control_tokens_is_no_way_in() {
+fn literal_text_gives_no_control_token_even_if_the_model_has_it_as_a_piece() {
     let tokenizer = tokenizer("unigram");
-    let [text, literal] =
-        [Piece::Text("</s>"), Piece::Literal("</s>")].map(|piece| tokenizer.encode(&[piece]).unwrap());
+    let [text, literal] = [TokenizerInput::Text("</s>"), TokenizerInput::Literal("</s>")]
+        .map(|piece| tokenizer.encode(&[piece]).unwrap());
     assert_eq!(text, [2]);
     assert!(!literal.contains(&2) && literal.len() >= 4, "{literal:?}");
     // The same for a control token that merges lead to.
     let replace = self::tokenizer("replace");
     let end = replace.token("<end>").unwrap();
-    assert_eq!(replace.encode(&[Piece::Text("<end>")]).unwrap(), [end]);
-    assert!(!replace.encode(&[Piece::Literal("<end>")]).unwrap().contains(&end));
+    assert_eq!(replace.encode(&[TokenizerInput::Text("<end>")]).unwrap(), [end]);
+    assert!(!replace.encode(&[TokenizerInput::Literal("<end>")]).unwrap().contains(&end));
+}
+
+fn spellings(tokenizer: &HuggingFaceTokenizer, tokens: &[TokenId]) -> Vec<String> {
+    tokens.iter().map(|token| tokenizer.spelling(*token).unwrap()).collect()
 }
 
 #[test]
 fn a_later_piece_gets_no_space_in_front() {
     for kind in ["prepend", "metaspace", "unigram"] {
         let tokenizer = tokenizer(kind);
-        let spelled = |tokens: &[TokenId]| -> Vec<String> {
-            tokens.iter().map(|token| tokenizer.spelling(*token).unwrap()).collect()
-        };
-        let first = tokenizer.encode(&[Piece::Text("hello")]).unwrap();
-        assert_eq!(spelled(&first).concat(), "▁hello", "{kind}");
-        let later = tokenizer.encode(&[Piece::Literal("a"), Piece::Text("lo</s>")]).unwrap();
-        assert!(!spelled(&later)[1..].concat().contains('▁'), "{kind}: {:?}", spelled(&later));
+        let first = tokenizer.encode(&[TokenizerInput::Text("hello")]).unwrap();
+        assert_eq!(spellings(tokenizer, &first).concat(), "▁hello", "{kind}");
+        let later =
+            tokenizer.encode(&[TokenizerInput::Literal("a"), TokenizerInput::Text("lo</s>")]).unwrap();
+        let spellings = spellings(tokenizer, &later);
+        assert!(!spellings[1..].concat().contains('▁'), "{kind}: {spellings:?}");
         assert_eq!(later.last(), Some(&2), "{kind}");
     }
 }
 
 #[test]
-fn a_character_is_given_when_it_is_whole() {
+fn a_character_is_returned_when_it_is_complete() {
     let tokenizer = tokenizer("byte_level");
-    let tokens = tokenizer.encode(&[Piece::Text("中😀")]).unwrap();
+    let tokens = tokenizer.encode(&[TokenizerInput::Text("中😀")]).unwrap();
     let mut stream = tokenizer.detokenizer();
     let parts: Vec<_> = tokens.iter().map(|token| stream.push(*token).unwrap()).collect();
     assert_eq!(parts.iter().filter(|part| !part.is_empty()).collect::<Vec<_>>(), ["中", "😀"]);
@@ -233,7 +238,7 @@ fn a_stream_starts_without_the_space_that_its_first_word_is_written_with() {
     let hello = tokenizer.token("▁hello").unwrap();
     let mut start = tokenizer.detokenizer();
     assert_eq!([start.push(hello).unwrap(), start.push(hello).unwrap()], ["hello", " hello"]);
-    // In the middle of a text it is a space of the text.
+    // In the middle of a text, the space is part of the text.
     let mut middle = tokenizer.detokenizer();
     middle.push(tokenizer.token("h").unwrap()).unwrap();
     assert_eq!(middle.push(hello).unwrap(), " hello");
@@ -267,7 +272,7 @@ fn the_tokenizers_of_models_agree_with_the_reference() {
         let tokenizer = HuggingFaceTokenizer::from_json(&std::fs::read(&path).unwrap()).unwrap();
         let reference = tokenizers::Tokenizer::from_file(path).unwrap();
         let wanted = reference.encode(text, false).unwrap();
-        assert_eq!(tokenizer.encode(&[Piece::Text(text)]).unwrap(), wanted.get_ids(), "{name}");
+        assert_eq!(tokenizer.encode(&[TokenizerInput::Text(text)]).unwrap(), wanted.get_ids(), "{name}");
         assert_eq!(
             decode(&tokenizer, wanted.get_ids()).unwrap(),
             reference.decode(wanted.get_ids(), false).unwrap(),
@@ -276,7 +281,7 @@ fn the_tokenizers_of_models_agree_with_the_reference() {
     }
 }
 
-/// What a grammar is matched against: the bytes of a vocabulary's tokens, joined behind another text.
+/// A grammar is matched against the bytes of tokens, appended to a text.
 #[test]
 fn the_bytes_of_tokens_obey_the_laws() {
     let texts = ["Hello world", " two  spaces ", "{\"name\": \"Zoë\"}\n", "中文 😀", "<0x41>"];

@@ -1,5 +1,4 @@
-//! The families of this crate, as constants: what a [`Family`] says, and what is code. Knows no model's files beyond what
-//! `detect` looks at.
+//! Defines the families of this crate as constants: the data of a [`Family`], and the functions that only these have.
 
 use alloquy_core::arguments::InjectionPolicy;
 use alloquy_core::model_info::ModelInfo;
@@ -17,7 +16,7 @@ use crate::placeholders::Place;
 pub(crate) struct BuiltIn {
     /// The name that people use, such as `qwen3`.
     pub(crate) name: &'static str,
-    /// Says whether `model` is one of this family; at most one family may say so.
+    /// Returns whether `model` belongs to this family. At most one family may claim a model.
     pub(crate) detect: fn(&ModelInfo) -> bool,
     /// The marked stretches of a reply.
     pub(crate) spans: &'static [Span],
@@ -25,10 +24,10 @@ pub(crate) struct BuiltIn {
     pub(crate) unmarked: &'static [&'static CallSyntax],
     /// As [`Family::silent`].
     pub(crate) silent: &'static [&'static str],
-    /// What is before an answer, where a reply is messages with heads.
+    /// The heads of messages, if a reply consists of messages with heads.
     pub(crate) answer: Option<Announced>,
-    /// Brings a conversation into the form that the family's templates expect, where that is not Hugging Face's. Is
-    /// given the model's own template, whose source tells what it looks for.
+    /// Changes the template's input from Hugging Face's form to the one that the family's templates expect. It is given
+    /// the source of the model's own template, which shows what the template looks for.
     pub(crate) shape: Option<Shape>,
     /// As [`Family::call_ids`].
     pub(crate) call_ids: CallIdForm,
@@ -38,7 +37,7 @@ pub(crate) struct BuiltIn {
     pub(crate) ordinary: &'static [&'static str],
     /// As [`Family::stops`].
     pub(crate) stops: &'static [&'static str],
-    /// The texts that templates print where media go. Of several for one kind a template prints one.
+    /// The texts that templates print in the place of media. Of several texts for one kind, a template prints one.
     pub(crate) placeholders: &'static [Place],
 }
 
@@ -46,11 +45,11 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// What brings a conversation into the form of a family's templates.
+/// A function that changes a template's input to the form that a family's templates expect.
 pub(crate) type Shape = fn(&str, &mut TemplateInput);
 
 impl BuiltIn {
-    /// A family that says nothing of itself: it claims no model, and its replies are text.
+    /// A family without any particulars: it claims no model, and its replies are text.
     pub(crate) const PLAIN: BuiltIn = BuiltIn {
         name: "",
         detect: |_| false,
@@ -66,7 +65,7 @@ impl BuiltIn {
         placeholders: &[],
     };
 
-    /// The family as data. What is code is named.
+    /// Returns the family as data. The functions are referred to by the family's name.
     pub(crate) fn family(&self) -> Family {
         Family {
             name: self.name.to_owned(),
@@ -89,13 +88,13 @@ impl BuiltIn {
 /// The heads of the messages that a reply consists of: [`AnswerHeads`].
 #[derive(Debug)]
 pub(crate) struct Announced {
-    /// What begins a message after another.
+    /// The text that begins a message after another.
     pub(crate) message: &'static str,
-    /// What begins the answer then, one of these.
+    /// The texts that may begin the answer after that.
     pub(crate) answers: &'static [&'static str],
-    /// What begins a text before calls, and what ends it.
+    /// The text that begins a comment before calls.
     pub(crate) aside: &'static str,
-    /// See `aside`.
+    /// The text that ends that comment.
     pub(crate) end: &'static str,
 }
 
@@ -115,11 +114,11 @@ impl Announced {
 pub(crate) struct Span {
     /// The text that begins it.
     pub(crate) open: &'static str,
-    /// The text that ends it; empty where the calls themselves tell.
+    /// The text that ends it; empty if the calls end by themselves.
     pub(crate) close: &'static str,
     /// How many bytes at the end of `open` belong to the calls.
     pub(crate) kept: usize,
-    /// What is between the markers.
+    /// The kind of its text.
     pub(crate) holds: Holds,
 }
 
@@ -139,44 +138,39 @@ impl Span {
     }
 }
 
-/// What a [`Span`] holds.
+/// The kind of text in a [`Span`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holds {
-    /// What the model thinks before it answers.
+    /// The model's thinking before it answers.
     Thinking,
-    /// Tool calls; looked for only where tools are offered.
+    /// Tool calls. They are looked for only if tools are offered.
     Calls(&'static CallSyntax),
 }
 
-/// A span of thinking.
+/// Returns a span of thinking.
 pub(crate) const fn thinking(open: &'static str, close: &'static str) -> Span {
     Span { open, close, kept: 0, holds: Holds::Thinking }
 }
 
-/// A span of tool calls.
+/// Returns a span of tool calls.
 pub(crate) const fn calls(open: &'static str, close: &'static str, syntax: &'static CallSyntax) -> Span {
     Span { open, close, kept: 0, holds: Holds::Calls(syntax) }
 }
 
-/// Says whether a model calls itself one of `architectures` or one of `model_types`.
+/// Returns whether a model has one of `architectures` or one of `model_types`.
 pub(crate) fn is_one_of(model: &ModelInfo, architectures: &[&str], model_types: &[&str]) -> bool {
-    let says =
-        |field: &Option<String>, names: &[&str]| field.as_deref().is_some_and(|said| names.contains(&said));
-    says(&model.architecture, architectures) || says(&model.model_type, model_types)
+    model.architecture.as_deref().is_some_and(|name| architectures.contains(&name))
+        || model.model_type.as_deref().is_some_and(|name| model_types.contains(&name))
 }
 
-/// Returns the model's chat template, or nothing if it has none.
+/// Returns the source of the model's chat template; empty if it has none.
 pub(crate) fn chat_template(model: &ModelInfo) -> String {
     if let Some(file) = model.files.get("chat_template.jinja") {
         return file.clone();
     }
-    // A damaged file says nothing here; whoever needs it reports it.
-    let template = |file: &str| {
-        model.json(file).ok().flatten()?.get("chat_template").filter(|text| !text.is_null()).cloned()
-    };
-    match template("tokenizer_config.json").or_else(|| template("chat_template.json")) {
+    match template_in(model, "tokenizer_config.json").or_else(|| template_in(model, "chat_template.json")) {
         Some(Value::String(text)) => text,
-        // Several by name: what one of them prints, the model reads.
+        // Several templates by name. The model may be given the text of any of them.
         Some(Value::Array(named)) => {
             named.iter().filter_map(|one| one.get("template")?.as_str()).collect::<Vec<_>>().join("\n")
         }
@@ -184,10 +178,19 @@ pub(crate) fn chat_template(model: &ModelInfo) -> String {
     }
 }
 
-/// Says whether the model's chat template contains one of `texts`; of a model without a template, whether one of them is
-/// a control token. Models that were tuned from others keep tokens which they do not write.
+/// Returns the field `chat_template` of a file. A damaged file counts as missing here: the error is reported where the file
+/// is needed.
+fn template_in(model: &ModelInfo, file: &str) -> Option<Value> {
+    let template = model.json(file).ok().flatten()?.get("chat_template")?.clone();
+    (!template.is_null()).then_some(template)
+}
+
+/// Returns whether the model's chat template contains one of `texts`. For a model without a template, returns whether one
+/// of them is a control token. The template decides because tuned models keep tokens that they do not write.
 pub(crate) fn prints(model: &ModelInfo, texts: &[&str]) -> bool {
     let template = chat_template(model);
-    let is_special = |text: &str| model.specials.iter().any(|special| special.text == text);
-    texts.iter().any(|text| if template.is_empty() { is_special(text) } else { template.contains(text) })
+    if template.is_empty() {
+        return model.specials.iter().any(|special| texts.contains(&special.text.as_str()));
+    }
+    texts.iter().any(|text| template.contains(text))
 }

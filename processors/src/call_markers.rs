@@ -1,4 +1,4 @@
-//! What is around tool calls, and how they are written. Knows no family.
+//! Defines the markers around tool calls.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -18,21 +18,21 @@ use crate::calls::{CallSyntax, JSON};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallMarkers {
-    /// The text that begins them.
+    /// The text that begins the calls.
     pub start: String,
-    /// The text that ends them; empty in a [`Family`](crate::Family) where the calls themselves tell.
+    /// The text that ends the calls. In a [`Family`](crate::Family), it may be empty if the calls end by themselves.
     pub end: String,
-    /// How the calls are written. Unless set, as the family's are, of a
-    /// [`DataProcessorConfig`](crate::DataProcessorConfig); as JSON, of a [`Family`](crate::Family).
+    /// How the calls are written. The default in a [`DataProcessorConfig`](crate::DataProcessorConfig) is the family's way;
+    /// in a [`Family`](crate::Family), it is JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syntax: Option<CallSyntax>,
-    /// A text that has to follow `start`, and belongs to the calls: the bracket of a list.
+    /// A text that must follow `start` and belongs to the calls, such as the bracket of a list.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub followed_by: String,
 }
 
 impl CallMarkers {
-    /// Creates the texts around calls that are written as the family's.
+    /// Creates the markers of calls that are written in the default way.
     pub fn new(start: impl Into<String>, end: impl Into<String>) -> Self {
         Self { start: start.into(), end: end.into(), syntax: None, followed_by: String::new() }
     }
@@ -44,14 +44,14 @@ impl CallMarkers {
         self
     }
 
-    /// Sets a text that has to follow the start, and belongs to the calls.
+    /// Sets a text that must follow the start and belongs to the calls.
     #[must_use]
     pub fn followed_by(mut self, text: impl Into<String>) -> Self {
         self.followed_by = text.into();
         self
     }
 
-    /// Says what makes no sense in a family.
+    /// Checks the markers of a family.
     pub(crate) fn check(&self) -> Result<()> {
         let syntax = self.syntax.as_ref().unwrap_or(&JSON);
         syntax.check().map_err(invalid)?;
@@ -60,9 +60,10 @@ impl CallMarkers {
             return Err(invalid(format!("the start of calls, {start:?}, is empty or white space")));
         }
         if self.end.trim().is_empty() && !(self.end.is_empty() && syntax.ends_by_itself()) {
-            let (start, end) = (&self.start, &self.end);
+            let start = &self.start;
+            let end = &self.end;
             return Err(invalid(format!(
-                "the end of the calls that begin with {start:?}, {end:?}, is empty or white space: calls that are written so do \
+                "the end of the calls that begin with {start:?}, {end:?}, is empty or white space: calls that are written this way do \
                  not end by themselves"
             )));
         }
@@ -70,7 +71,7 @@ impl CallMarkers {
     }
 }
 
-/// Returns the error for what makes no sense in a family or a configuration.
+/// Returns the error for an invalid family or configuration.
 pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }

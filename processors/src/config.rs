@@ -1,4 +1,4 @@
-//! What a host may set otherwise than a family has it. Knows that it must make sense, not what it does.
+//! Defines what a host may change in a family, and checks it.
 
 use alloquy_core::Result;
 use alloquy_core::processor::Channel;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::call_markers::{CallMarkers, invalid};
 use crate::family::Family;
 
-/// What a host sets otherwise than a family has it; what is absent stays as the family has it.
+/// A host's changes to a family. Absent fields stay as the family has them.
 ///
-/// For models tuned to write something of their own: a channel beside thinking, other markers around calls. It reads as
-/// JSON, or as any format of serde's, and a field that there is not is an error.
+/// They are for tuned models: a model may write a channel besides thinking, or other markers around calls. A configuration is
+/// read from JSON or any other format of serde's. An unknown field is an error.
 ///
 /// ```
 /// use alloquy_core::{Message, Preface};
 /// use alloquy_core::model_info::ModelInfo;
-/// use alloquy_core::processor::PromptSource;
-/// use alloquy_core::template::Ending;
+/// use alloquy_core::processor::ProcessorInput;
+/// use alloquy_core::template::PromptEnd;
 /// use alloquy_processors::{DataProcessorConfig, named_with};
 ///
 /// let config: DataProcessorConfig = serde_json::from_str(
@@ -28,7 +28,7 @@ use crate::family::Family;
 /// assert_eq!(processor.stop_strings(), ["END"]);
 ///
 /// let (preface, path) = (Preface::default(), [Message::user("A joke!")]);
-/// let mut parser = processor.reply_parser("", PromptSource::new(&preface, &path, Ending::Answer));
+/// let mut parser = processor.reply_parser("", ProcessorInput::new(&preface, &path, PromptEnd::Generation));
 /// parser.push("Here: <joke>A crab walks");
 /// parser.push(" into a bar.</joke>");
 /// let (_, message) = parser.finish();
@@ -39,26 +39,26 @@ use crate::family::Family;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataProcessorConfig {
-    /// Named stretches of a reply: `thinking` stands in the place of the family's own, any other is a channel more.
+    /// Named stretches of a reply. The channel `thinking` replaces the family's own; any other channel is added.
     ///
-    /// What is said in a channel other than thinking is kept as it is, with the white space at its ends. A reply in a
-    /// demanded form has no such channel: the form begins behind the thoughts.
+    /// The text of a channel other than thinking is kept unchanged, with the white space at its ends. A reply that is
+    /// constrained by a grammar has no such channel, because the grammar begins right after the thinking.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
-    /// What is around tool calls, in the place of all markers that the family has for them. Unless it says how the calls
-    /// are written, they are as the model's template shows them, or as most of the family's are.
+    /// The markers around tool calls, instead of all those of the family. Unless they say how the calls are written, it is as
+    /// the model's template shows, or else the family's first way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallMarkers>,
-    /// Added tokens that are ordinary text unless they begin or end a text, in the place of the family's. What ends a
-    /// text stays a control token.
+    /// Added tokens that are ordinary text, instead of the family's. A token that begins or ends a text stays a control
+    /// token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinary: Option<Vec<String>>,
-    /// Texts that end a reply, in the place of the family's.
+    /// Texts that end a reply, instead of the family's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stops: Option<Vec<String>>,
 }
 
-/// What a marker does, for the sentence that says it is taken.
+/// What a marker does, in words for an error, and the marker.
 type Named<'a> = (String, &'a str);
 
 impl DataProcessorConfig {
@@ -78,14 +78,14 @@ impl DataProcessorConfig {
         self
     }
 
-    /// Sets what stands around tool calls.
+    /// Sets the markers around tool calls.
     #[must_use]
     pub fn calls(mut self, markers: CallMarkers) -> Self {
         self.calls = Some(markers);
         self
     }
 
-    /// Says what makes no sense for a family.
+    /// Checks the configuration of a family.
     pub(crate) fn check(&self, family: &Family) -> Result<()> {
         self.check_names()?;
         if let Some(syntax) = self.calls.as_ref().and_then(|markers| markers.syntax.as_ref()) {
@@ -115,11 +115,11 @@ impl DataProcessorConfig {
         Ok(())
     }
 
-    /// What begins something is nothing else, whereas one text may end several.
+    /// Checks that the start of a channel or of calls is no other marker. One text may end several channels.
     fn check_starts(&self, family: &Family) -> Result<()> {
         let starts = self.starts();
         for (index, (what, start)) in starts.iter().enumerate() {
-            // Line breaks belong to the text or the thought before a marker.
+            // Line breaks belong to the text or the thinking block before a marker.
             if start.starts_with('\n') {
                 return Err(invalid(format!("{what}, {start:?}, begins with a line break")));
             }
@@ -132,23 +132,29 @@ impl DataProcessorConfig {
     }
 
     fn starts(&self) -> Vec<Named<'_>> {
-        let channels = self.channels.iter();
-        let channels =
-            channels.map(|one| (format!("the start of channel {:?}", one.name), one.start.as_str()));
-        let calls =
-            self.calls.iter().map(|markers| ("the start of calls".to_owned(), markers.start.as_str()));
-        channels.chain(calls).collect()
+        let mut starts = Vec::new();
+        for channel in &self.channels {
+            starts.push((format!("the start of channel {:?}", channel.name), channel.start.as_str()));
+        }
+        if let Some(markers) = &self.calls {
+            starts.push(("the start of calls".to_owned(), markers.start.as_str()));
+        }
+        starts
     }
 
     fn ends(&self) -> Vec<Named<'_>> {
-        let channels = self.channels.iter();
-        let channels = channels.map(|one| (format!("the end of channel {:?}", one.name), one.end.as_str()));
-        let calls = self.calls.iter().map(|markers| ("the end of calls".to_owned(), markers.end.as_str()));
-        channels.chain(calls).collect()
+        let mut ends = Vec::new();
+        for channel in &self.channels {
+            ends.push((format!("the end of channel {:?}", channel.name), channel.end.as_str()));
+        }
+        if let Some(markers) = &self.calls {
+            ends.push(("the end of calls".to_owned(), markers.end.as_str()));
+        }
+        ends
     }
 }
 
-/// The markers of the family that stay.
+/// Returns the markers of the family that the configuration keeps.
 fn kept<'a>(config: &'a DataProcessorConfig, family: &'a Family) -> Vec<Named<'a>> {
     let mut markers: Vec<&str> = Vec::new();
     for channel in &family.channels {

@@ -1,4 +1,4 @@
-//! A family as a host has set it: its data, and what a configuration says otherwise. Knows no reply and no prompt.
+//! Combines a family's data with the configuration of a host.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::config::DataProcessorConfig;
 use crate::families;
 use crate::family::Family;
 
-/// A family with everything that a host may change.
+/// A family, with copies of everything that a host may change.
 #[derive(Debug)]
 pub(crate) struct Configured {
-    /// What no host changes.
+    /// The family's own data.
     pub(crate) data: Family,
-    /// Brings a conversation into the form of the family's templates.
+    /// Changes the template's input to the form that the family's templates expect.
     pub(crate) shape: Option<Shape>,
     /// The marked stretches of a reply.
     pub(crate) stretches: Vec<Arc<Stretch>>,
-    /// Calls that no marker announces.
+    /// Calls without markers.
     pub(crate) unmarked: Vec<Arc<CallSyntax>>,
-    /// Added tokens that are text.
+    /// Added tokens that are ordinary text.
     pub(crate) ordinary: Vec<String>,
     /// Texts that end a reply.
     pub(crate) stops: Vec<String>,
@@ -32,29 +32,29 @@ pub(crate) struct Configured {
 /// A stretch of a reply between two markers.
 #[derive(Debug)]
 pub(crate) struct Stretch {
-    /// The text that begins it; empty for calls that no marker announces.
+    /// The text that begins it; empty for calls without markers.
     pub(crate) open: String,
-    /// The text that ends it; empty where the calls themselves tell.
+    /// The text that ends it; empty if the calls end by themselves.
     pub(crate) close: String,
-    /// How many bytes at the end of `open` belong to what stands between.
+    /// How many bytes at the end of `open` belong to the calls.
     pub(crate) kept: usize,
-    /// What stands between.
+    /// What is between the markers.
     pub(crate) holds: StretchContent,
 }
 
-/// What a [`Stretch`] holds.
+/// What is in a [`Stretch`].
 #[derive(Debug)]
 pub(crate) enum StretchContent {
-    /// What the model thinks before it answers.
+    /// The model's thinking before it answers.
     Thinking,
-    /// What it says in the channel of this name.
+    /// The text of the channel of this name.
     Channel(String),
-    /// Tool calls; looked for only where tools are offered.
+    /// Tool calls. They are looked for only if tools are offered.
     Calls(Arc<CallSyntax>),
 }
 
 impl Configured {
-    /// The family as it is.
+    /// Returns a family without changes.
     ///
     /// # Errors
     /// As [`Configured::shape_of`].
@@ -63,7 +63,7 @@ impl Configured {
         Ok(Self::with_shape(data, shape))
     }
 
-    /// A family of this crate as it is.
+    /// Returns a family of this crate without changes.
     pub(crate) fn built_in(family: &BuiltIn) -> Self {
         Self::with_shape(family.family(), family.shape)
     }
@@ -84,17 +84,17 @@ impl Configured {
         }
     }
 
-    /// What brings a conversation into the form that the templates of a family take.
+    /// Returns the function that changes the template's input to the form that the templates of a family expect.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) where `template_input` names no family of this crate.
+    /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) if `template_input` names no family of this crate.
     pub(crate) fn shape_of(data: &Family) -> Result<Option<Shape>> {
         let Some(name) = &data.template_input else { return Ok(None) };
         let built_in = families::named(name).map_err(|error| error.context("\"template_input\""))?;
         Ok(built_in.shape)
     }
 
-    /// Sets what `config` says otherwise; `fenced` is how calls are written between markers that `config` sets.
+    /// Applies a configuration. `fenced` is how calls are written between the markers that it sets.
     pub(crate) fn set(&mut self, config: &DataProcessorConfig, fenced: Option<Arc<CallSyntax>>) {
         if let Some(markers) = &config.calls
             && let Some(syntax) = fenced
@@ -114,26 +114,26 @@ impl Configured {
         }
     }
 
-    /// Looks for calls between these markers, and nowhere else.
+    /// Replaces all markers of calls.
     fn fence(&mut self, markers: &CallMarkers, syntax: Arc<CallSyntax>) {
         self.unmarked.clear();
         self.stretches.retain(|stretch| !matches!(stretch.holds, StretchContent::Calls(_)));
         self.stretches.push(Arc::new(Stretch::of_calls(markers, syntax)));
     }
 
-    /// Returns every text that means something in a reply.
+    /// Returns every marker of a reply.
     pub(crate) fn markers(&self) -> impl Iterator<Item = &str> {
         let ends = self.stretches.iter().flat_map(|stretch| [stretch.open.as_str(), &stretch.close]);
         ends.filter(|marker| !marker.is_empty()).chain(self.data.silent.iter().map(String::as_str))
     }
 
-    /// Returns the channels, with the markers as the model is trained to write them.
+    /// Returns the channels, with their markers as the model was trained to write them.
     pub(crate) fn channels(&self) -> Vec<Channel> {
         self.stretches.iter().filter_map(|stretch| Some(trained(stretch.channel()?, stretch))).collect()
     }
 }
 
-/// Templates print line breaks at both ends of a thought in `<think>`, and an empty line behind it.
+/// Adds the white space that templates print: line breaks at both ends of a thinking block in `<think>`, and an empty line after it.
 fn trained(name: &str, stretch: &Stretch) -> Channel {
     match stretch.open.as_str() {
         "<think>" if name == Channel::THINKING => {
@@ -161,12 +161,12 @@ impl Stretch {
         Self { open: channel.start.clone(), close: channel.end.clone(), kept: 0, holds }
     }
 
-    /// Calls that no marker announces or ends.
+    /// Returns the stretch of calls without markers.
     pub(crate) fn unmarked(syntax: Arc<CallSyntax>) -> Self {
         Self { open: String::new(), close: String::new(), kept: 0, holds: StretchContent::Calls(syntax) }
     }
 
-    /// Returns the name of the channel that this is, if it is one.
+    /// Returns the name of the channel, if this is one.
     pub(crate) fn channel(&self) -> Option<&str> {
         match &self.holds {
             StretchContent::Thinking => Some(Channel::THINKING),
@@ -175,7 +175,7 @@ impl Stretch {
         }
     }
 
-    /// Returns the marker without what belongs to the calls behind it.
+    /// Returns the first marker, without the bytes at its end that belong to the calls.
     pub(crate) fn opening(&self) -> &str {
         self.open.get(..self.open.len() - self.kept).unwrap_or_default()
     }

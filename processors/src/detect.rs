@@ -1,4 +1,4 @@
-//! Which family a model belongs to. Knows the table of families, not what they do.
+//! Finds the family of a model, and takes families by name.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use crate::processor;
 pub struct Detected {
     /// The processor.
     pub processor: Arc<dyn DataProcessor>,
-    /// No family claims the model, and the processor is the generic one: replies are read as plain text.
+    /// Whether no family claims the model, so that the processor is the generic one, which reads replies as plain text.
     pub fallback: bool,
 }
 
@@ -42,7 +42,7 @@ pub fn detect(model: &ModelInfo) -> Detected {
     Detected { processor: processor::of_built_in(family, model), fallback }
 }
 
-/// Finds the family that claims `model`, and sets what `config` says otherwise.
+/// Finds the family that claims `model`, and applies a configuration.
 ///
 /// # Errors
 /// As [`named_with`].
@@ -64,19 +64,19 @@ pub fn detect_with(model: &ModelInfo, config: &DataProcessorConfig) -> Result<De
     Ok(Detected { processor: family.family().processor(model, config)?, fallback })
 }
 
-/// The family that claims a model, and whether none does.
+/// Returns the family that claims a model, and whether it is only the fallback.
 fn claiming(model: &ModelInfo) -> (&'static BuiltIn, bool) {
     let claiming = FAMILIES.iter().copied().find(|family| (family.detect)(model));
     (claiming.unwrap_or(&FALLBACK), claiming.is_none())
 }
 
-/// Takes a family by its name, whatever the model says of itself.
+/// Takes a family by its name, without looking at the model's architecture.
 ///
-/// Some families give their templates what these look for. They look into the model's own, so whoever renders with
-/// another puts its source into `model.files` as `chat_template.jinja`.
+/// Some families adapt the input to the model's own template. To render with another template, put its source into
+/// `model.files` as `chat_template.jinja`.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown name; the sentence lists the known ones.
+/// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown name. The message lists the known ones.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -92,12 +92,14 @@ pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
     Ok(processor::of_built_in(families::named(name)?, model))
 }
 
-/// Takes a family by its name, and sets what `config` says otherwise.
+/// Takes a family by its name, and applies a configuration.
 ///
 /// # Errors
-/// As [`named`]; [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for an empty name or marker, for two channels of one name, and for a text that
-/// begins one thing and is a marker of another; [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for markers of calls that do not say how the calls
-/// are written, of a family without calls between two markers.
+/// - As [`named`].
+/// - [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for an empty name or marker, for two channels of one name, and
+///   for a marker that has two meanings.
+/// - [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for markers of calls without a syntax, if the family has
+///   no calls between markers whose syntax they could take.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;

@@ -1,4 +1,4 @@
-//! What is peculiar to one model family, as data. Knows no model's files.
+//! Describes a model family as data.
 
 use alloquy_core::Result;
 use alloquy_core::arguments::InjectionPolicy;
@@ -9,16 +9,17 @@ use crate::call_markers::{CallMarkers, invalid};
 use crate::calls::CallSyntax;
 use crate::placeholders::Placeholder;
 
-/// A model family as data: how its replies mark thoughts and tool calls, what ends them, and where media go in its prompts.
+/// A model family as data: how its replies mark thinking and tool calls, what ends them, and where media go in its prompts.
 ///
-/// The families of this crate are [taken by name](Family::named); any other is built here or read from JSON, in which
-/// what is absent is as in a family that says nothing of itself: its replies are text. The chat template is not part of it.
+/// The families of this crate are [taken by name](Family::named). Any other family is built with [`Family::new`] or read from
+/// JSON. Every field but the name may be absent; a family with nothing but a name has replies that are text. The chat
+/// template is not part of the family.
 ///
 /// ```
 /// use alloquy_core::{Message, Preface, ToolSpec};
 /// use alloquy_core::model_info::ModelInfo;
-/// use alloquy_core::processor::PromptSource;
-/// use alloquy_core::template::Ending;
+/// use alloquy_core::processor::ProcessorInput;
+/// use alloquy_core::template::PromptEnd;
 /// use alloquy_processors::{DataProcessorConfig, Family};
 /// use serde_json::json;
 ///
@@ -35,7 +36,7 @@ use crate::placeholders::Placeholder;
 ///
 /// let preface = Preface::default().tool(ToolSpec::new("add", "Adds", json!({"type": "object"})));
 /// let path = [Message::user("1 + 2?")];
-/// let mut parser = processor.reply_parser("", PromptSource::new(&preface, &path, Ending::Answer));
+/// let mut parser = processor.reply_parser("", ProcessorInput::new(&preface, &path, PromptEnd::Generation));
 /// parser.push("<thought>Hm</thought><call>{\"name\": \"add\", \"parameters\": {\"a\": 1, \"b\": 2}}</call>");
 /// let (_, message) = parser.finish();
 /// assert_eq!(message.thinking().as_deref(), Some("Hm"));
@@ -46,45 +47,45 @@ use crate::placeholders::Placeholder;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Family {
-    /// What people call it, such as `qwen3`.
+    /// The name, such as `qwen3`.
     pub name: String,
-    /// Marked stretches of a reply, such as [thoughts](Channel::THINKING). One channel may have several pairs of markers.
+    /// Marked stretches of a reply, such as [thinking](Channel::THINKING). One channel may have several pairs of markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
-    /// What is around tool calls, and how they are written; looked for where tools are offered. Of several pairs of markers
-    /// the first is the one that a grammar of calls demands, unless the model's template shows another.
+    /// The markers around tool calls, and how the calls are written. They are looked for only if tools are offered. A grammar of
+    /// calls demands the first pair of markers, unless the model's template shows another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallMarkers>,
-    /// Calls that may begin a reply without a marker, if they call a tool that is offered: JSON, or lists as in Python.
+    /// Calls that may begin a reply without a marker: JSON, or lists as in Python. They count only if they call an offered tool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmarked_calls: Vec<CallSyntax>,
-    /// Texts of a reply that say how it continues and are no part of it, such as the head of a message in a reply of several.
+    /// Texts that are removed from a reply, such as the head of a message in a reply of several messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
-    /// The heads of messages, where a reply consists of several.
+    /// The heads of messages, if a reply consists of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerHeads>,
-    /// The family of this crate whose templates take conversations in the same form; Hugging Face's form unless set. Such a
-    /// form is code that looks into the model's template: where calls are written into texts, say, or results renamed.
+    /// The family of this crate whose templates expect conversations in the same form; Hugging Face's form unless set. A form is
+    /// code that looks at the model's template, and for example writes calls into texts or renames results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_input: Option<String>,
-    /// What the ids of calls look like.
+    /// The form of call ids.
     #[serde(default, skip_serializing_if = "CallIdForm::is_counted")]
     pub call_ids: CallIdForm,
-    /// Further tags that the model itself writes: they stay control tokens in the text of its old replies.
+    /// Further tags that the model itself writes. They stay control tokens in the text of its old replies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Added tokens that are ordinary text for this family, unless they begin or end a text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ordinary: Vec<String>,
-    /// Texts that end a reply, for models without a token for that.
+    /// Texts that end a reply, for models without a token that does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
-    /// The texts that templates print where media go. Of several for one kind a template prints one.
+    /// The texts that templates print in the place of media. Of several texts for one kind, a template prints one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placeholders: Vec<Placeholder>,
-    /// What text may become a control token where a conversation does not say: nothing, unless set. Each token that is let
-    /// through is reported with the reply.
+    /// Which texts may become control tokens if the conversation has no policy of its own; none unless set. Each token that
+    /// is let through is reported with the reply.
     #[serde(default, skip_serializing_if = "is_strict")]
     pub injection: InjectionPolicy,
 }
@@ -94,17 +95,17 @@ pub struct Family {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AnswerHeads {
-    /// What begins a message after another.
+    /// The text that begins a message after another.
     pub message: String,
-    /// What begins the answer then, one of these.
+    /// The texts that may begin the answer after that.
     pub answers: Vec<String>,
-    /// What begins a text before calls.
+    /// The text that begins a comment before calls.
     pub aside: String,
-    /// What ends that text.
+    /// The text that ends that comment.
     pub end: String,
 }
 
-/// What the ids of tool calls look like that a family's replies do not name themselves.
+/// The form of the ids that tool calls are given. A model that writes ids keeps its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -144,7 +145,7 @@ impl Family {
         self
     }
 
-    /// Adds what is around tool calls.
+    /// Adds markers around tool calls.
     #[must_use]
     pub fn calls(mut self, markers: CallMarkers) -> Self {
         self.calls.push(markers);
@@ -158,14 +159,14 @@ impl Family {
         self
     }
 
-    /// Adds a text that templates print where media go.
+    /// Adds a text that templates print in the place of media.
     #[must_use]
     pub fn placeholder(mut self, placeholder: Placeholder) -> Self {
         self.placeholders.push(placeholder);
         self
     }
 
-    /// Says what makes no sense.
+    /// Checks the family.
     pub(crate) fn check(&self) -> Result<()> {
         if self.name.trim().is_empty() {
             return Err(invalid("a family needs a name, and \"name\" is empty"));
@@ -206,7 +207,7 @@ impl Family {
         Ok(())
     }
 
-    /// What begins one thing begins no other.
+    /// Checks that no two channels or calls begin with the same text.
     fn check_starts(&self) -> Result<()> {
         let mut starts: Vec<(&str, String)> = Vec::new();
         for channel in &self.channels {

@@ -1,4 +1,4 @@
-//! A family at work for a model: one of this crate by its name, one from JSON, and the processor of either.
+//! Takes a family by name or from JSON, and creates its processor for a model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::family::Family;
 use crate::{families, processor};
 
 impl Family {
-    /// Returns a family of this crate as data, to be changed or written down.
+    /// Returns a family of this crate as data, to change or save it.
     ///
     /// ```
     /// use alloquy_processors::Family;
@@ -26,7 +26,7 @@ impl Family {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for an unknown name; the message lists the known ones.
+    /// [`ErrorKind::NotFound`] for an unknown name. The message lists the known ones.
     pub fn named(name: &str) -> Result<Self> {
         families::named(name).map(BuiltIn::family)
     }
@@ -34,8 +34,8 @@ impl Family {
     /// Reads a family from JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for text that is no such JSON, with the place and what is valid there; as
-    /// [`Family::processor`] for what makes no sense.
+    /// [`ErrorKind::Invalid`] for text that is no valid JSON of a family, with the place and the valid values; as
+    /// [`Family::processor`] for an invalid family.
     ///
     /// ```
     /// use alloquy_processors::Family;
@@ -46,27 +46,28 @@ impl Family {
     pub fn from_json(json: &str) -> Result<Self> {
         let family: Self = serde_json::from_str(json)
             .map_err(|error| Error::new(ErrorKind::Invalid, format!("a model family in JSON: {error}")))?;
-        family.is_sound()?;
+        family.is_audio()?;
         Ok(family)
     }
 
-    /// Returns the processor of a model of this family, with what `config` sets otherwise.
+    /// Returns the processor of a model of this family, with a host's configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for an empty name or marker, for a text that begins one thing and is a marker of another, and
-    /// for details of calls that could not be read; [`ErrorKind::NotFound`] for a `template_input` that no family has; and
-    /// as [`named_with`](crate::named_with) for the configuration.
+    /// - [`ErrorKind::Invalid`] for an empty name or marker, for a marker that has two meanings, and for calls that could not be
+    ///   read.
+    /// - [`ErrorKind::NotFound`] for a `template_input` that is no family of this crate.
+    /// - As [`named_with`](crate::named_with) for the configuration.
     pub fn processor(
         &self,
         model: &ModelInfo,
         config: &DataProcessorConfig,
     ) -> Result<Arc<dyn DataProcessor>> {
-        self.is_sound()?;
+        self.is_audio()?;
         config.check(self)?;
         processor::of(self, config, model)
     }
 
-    fn is_sound(&self) -> Result<()> {
+    fn is_audio(&self) -> Result<()> {
         self.check()?;
         Configured::shape_of(self).map_err(|error| error.context(format!("family {:?}", self.name)))?;
         Ok(())

@@ -1,8 +1,8 @@
 //! Keeps text from becoming control tokens, and lets through what a policy allows.
 
-mod disguises;
 mod edges;
 mod literal;
+mod look_alikes;
 pub(crate) mod loosened;
 mod mark;
 pub(crate) mod quotes;

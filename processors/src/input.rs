@@ -1,27 +1,28 @@
-//! Messages and tools in the shape that chat templates read: Hugging Face's. Knows no family and no marks.
+//! Turns messages and tools into the input of chat templates, in Hugging Face's form.
 
 use std::ops::Range;
 
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::processor::PromptSource;
+use alloquy_core::processor::ProcessorInput;
 use alloquy_core::template::TemplateInput;
 use alloquy_core::{Content, Error, ErrorKind, Message, Part, Result, Role, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::{calls, history};
 
-/// Puts a conversation into the shape that templates read.
+/// Turns a conversation into the input of a template.
 ///
-/// Thoughts go in as `reasoning_content`, joined, where they are to be seen; so do other channels in `channels`, an object
-/// of texts by name; what could not be read of a reply stays in
-/// its text; a message of several tool results becomes one message each. The host's template variables pass through.
-/// Further fields of a part stand in its object; where a template takes one text, or a thought or an answer is one, there
-/// is none.
+/// - Visible thinking blocks are joined in the field `reasoning_content`. Other channels are in `channels`, an object of texts by name.
+/// - The unreadable parts of a reply stay in its text.
+/// - A message of several tool results becomes one message for each result.
+/// - The host's template variables pass through.
+/// - Further fields of a part go into the part's object. They are dropped where the part has no object: in a content that is
+///   one text, in a thinking block and in a tool result.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for a part that its role cannot have, [`ErrorKind::Invalid`] for an unknown field
 /// that would overwrite a known one.
-pub(crate) fn template_input(source: PromptSource<'_>) -> Result<TemplateInput> {
+pub(crate) fn template_input(source: ProcessorInput<'_>) -> Result<TemplateInput> {
     let messages: Result<Vec<_>> =
         history::messages(source).map(|message| template_messages(&message)).collect();
     let tools: Result<Vec<_>> = source.preface.tools.iter().map(function).collect();
@@ -35,16 +36,19 @@ pub(crate) fn template_input(source: PromptSource<'_>) -> Result<TemplateInput> 
 }
 
 fn template_messages(message: &Message) -> Result<Vec<Value>> {
-    let parts = || message.parts.iter().map(|part| &part.content);
-    if let Some(part) = parts().find(|part| !may_have(message.role, part)) {
-        return Err(misplaced(message.role, part));
+    for part in &message.parts {
+        if !may_have(message.role, &part.content) {
+            return Err(misplaced(message.role, &part.content));
+        }
     }
     if message.tool_results().next().is_none() {
         return Ok(vec![spoken(message)?]);
     }
-    if let Some(part) = parts().find(|part| !matches!(part, Content::ToolResult(_))) {
-        let message = format!("a message of tool results cannot have {}", kind(part));
-        return Err(Error::new(ErrorKind::Unsupported, message));
+    for part in &message.parts {
+        if !matches!(part.content, Content::ToolResult(_)) {
+            let message = format!("a message of tool results cannot have {}", kind(&part.content));
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
     }
     message.tool_results().map(|result| answer(message, result)).collect()
 }
@@ -70,9 +74,9 @@ fn kind(part: &Content) -> &'static str {
         Content::Text(_) => "text",
         Content::Thinking(_) => "thinking",
         Content::Channel(_) => "a channel",
-        Content::Image(_) => "a picture",
-        Content::Audio(_) => "a sound",
-        Content::Video(_) => "a film",
+        Content::Image(_) => "an image",
+        Content::Audio(_) => "an audio clip",
+        Content::Video(_) => "a video",
         Content::ToolCall(_) => "a tool call",
         Content::ToolResult(_) => "a tool result",
         Content::Malformed(_) => "an unreadable part",
@@ -80,13 +84,13 @@ fn kind(part: &Content) -> &'static str {
     }
 }
 
-/// A message that somebody says; everything but tool results.
+/// Returns a message of any role but that of a tool.
 fn spoken(message: &Message) -> Result<Value> {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
     fields.extend(message.name.clone().map(|name| ("name".to_owned(), name.into())));
     fields.insert("content".to_owned(), content(message)?);
-    fields.extend(message.thinking().map(|thoughts| ("reasoning_content".to_owned(), thoughts.into())));
+    fields.extend(message.thinking().map(|thinking| ("reasoning_content".to_owned(), thinking.into())));
     let channels = channels(message);
     if !channels.is_empty() {
         fields.insert("channels".to_owned(), channels.into());
@@ -98,10 +102,15 @@ fn spoken(message: &Message) -> Result<Value> {
     with_extra(fields, &message.extra)
 }
 
-/// What was said in each channel, joined. Most templates read none of it.
+/// Returns the text of each channel, joined, by name. Most templates read none of it.
 fn channels(message: &Message) -> Map<String, Value> {
-    let text = |name: &str| Some((name.to_owned(), message.channel(name)?.into()));
-    message.channels().filter_map(|said| text(&said.name)).collect()
+    let mut channels = Map::new();
+    for said in message.channels() {
+        if let Some(text) = message.channel(&said.name) {
+            channels.insert(said.name.clone(), text.into());
+        }
+    }
+    channels
 }
 
 /// An item of a message's content: a text of one or more parts, or a medium.
@@ -110,13 +119,13 @@ pub(crate) enum Item<'m> {
     Medium(&'static str, &'m Map<String, Value>),
 }
 
-/// A text of parts that are one to a template.
+/// A text of several parts, which a template reads as one.
 #[derive(Default)]
 pub(crate) struct JoinedText<'m> {
     pub(crate) text: String,
-    /// Where the text of each part is.
+    /// The range of each part's text.
     pub(crate) pieces: Vec<(Range<usize>, &'m Part)>,
-    /// The further fields of a part that is not joined to others because of them.
+    /// The further fields of the only part. A part with such fields is not joined to others.
     extra: Option<&'m Map<String, Value>>,
 }
 
@@ -128,8 +137,10 @@ impl<'m> JoinedText<'m> {
     }
 }
 
-/// Returns the items of a message's content. Adjacent texts are one, as in [`Message::text`], unless one of them has
-/// fields of its own beside media; without media there is one text, maybe an empty one.
+/// Returns the items of a message's content.
+///
+/// Adjacent texts are joined, as in [`Message::text`]. A content without media is exactly one text, which may be empty. In a
+/// content with media, a text with further fields is an item of its own.
 pub(crate) fn items(message: &Message) -> Vec<Item<'_>> {
     let has_media = message.parts.iter().any(|part| kind_of_medium(part).is_some());
     let mut items = Vec::new();
@@ -160,7 +171,7 @@ pub(crate) fn items(message: &Message) -> Vec<Item<'_>> {
     items
 }
 
-/// Text alone is a string, as most templates take it; with media it is a list of parts in their order.
+/// Returns the content: a string for text alone, as most templates expect it; a list of parts in their order with media.
 fn content(message: &Message) -> Result<Value> {
     let items = items(message);
     if let [Item::Text(only)] = items.as_slice() {
@@ -193,7 +204,8 @@ fn kind_of_medium(part: &Part) -> Option<&'static str> {
     }
 }
 
-/// A call, with its further fields; those of the function, under that name, go in there.
+/// Returns the call of a part; `None` if the part is no call. The part's further fields go into the call's object, and those under
+/// `function` into the function's.
 fn call(part: &Part) -> Option<Result<Value>> {
     match &part.content {
         Content::ToolCall(call) => Some(call_fields(call, &part.extra)),
@@ -219,13 +231,14 @@ fn call_fields(call: &ToolCall, extra: &Map<String, Value>) -> Result<Value> {
     with_extra(fields, &extra)
 }
 
-/// Arguments that came as the text of a JSON object are that object to a template; here already, because escapes
-/// in the text must not hide a control token.
+/// Parses arguments that are the text of a JSON object. Templates would parse them too, but the escapes of a text can hide a
+/// control token from the search: `"<\u007cim_end|>"`.
 fn with_object(arguments: &Value) -> Value {
     let parsed = arguments.as_str().and_then(calls::object);
     parsed.map_or_else(|| arguments.clone(), Value::Object)
 }
 
+/// Returns the message of one tool result.
 fn answer(message: &Message, result: &ToolResult) -> Result<Value> {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
@@ -248,24 +261,27 @@ fn function(tool: &ToolSpec) -> Result<Value> {
     Ok(json!({"type": "function", "function": with_extra(fields, &tool.extra)?}))
 }
 
-/// Writes the types of a schema as JSON Schema does; Gemini's function declarations have them in capitals.
+/// Writes the types of a schema in small letters, as in JSON Schema. Gemini's function declarations have `"STRING"`.
 fn in_small_letters(schema: &Value) -> Value {
     const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
     match schema {
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| match value.as_str() {
-                Some(kind) if key == "type" && TYPES.contains(&kind) => {
-                    (key.clone(), kind.to_lowercase().into())
-                }
-                _ => (key.clone(), in_small_letters(value)),
-            };
-            fields.iter().map(field).collect()
+            let mut written = Map::new();
+            for (key, value) in fields {
+                let value = match value.as_str() {
+                    Some(kind) if key == "type" && TYPES.contains(&kind) => kind.to_lowercase().into(),
+                    _ => in_small_letters(value),
+                };
+                written.insert(key.clone(), value);
+            }
+            written.into()
         }
         Value::Array(values) => values.iter().map(in_small_letters).collect(),
         other => other.clone(),
     }
 }
 
+/// Adds further fields to an object, none of which may overwrite a field.
 fn with_extra(mut fields: Map<String, Value>, extra: &Map<String, Value>) -> Result<Value> {
     for (key, value) in extra {
         if fields.contains_key(key) {
@@ -277,7 +293,7 @@ fn with_extra(mut fields: Map<String, Value>, extra: &Map<String, Value>) -> Res
     Ok(Value::Object(fields))
 }
 
-/// Calls that came as an unknown field are calls to a template all the same.
+/// Parses the arguments of calls in an unknown field `tool_calls`, which a template reads like other calls.
 fn with_objects(calls: &Value) -> Value {
     let mut calls = calls.clone();
     for call in calls.as_array_mut().into_iter().flatten() {

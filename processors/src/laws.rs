@@ -1,4 +1,4 @@
-//! What the laws of other crates hold a family to. Knows no law.
+//! What the laws of other crates need to check a family.
 
 use alloquy_core::Result;
 use alloquy_core::message::ToolCall;
@@ -10,8 +10,8 @@ use crate::configured::Configured;
 use crate::families;
 use crate::tool_grammar::{Writer, written};
 
-/// Returns calls as the templates of a family print them for this model, marks included; `None` of families without
-/// calls, and for no calls.
+/// Returns calls as the templates of a family print them for this model, with their markers; `None` for families without
+/// calls, or if `calls` is empty.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -26,16 +26,17 @@ use crate::tool_grammar::{Writer, written};
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for a family that there is not.
+/// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown family.
 pub fn written_calls(family: &str, model: &ModelInfo, calls: &[ToolCall]) -> Result<Option<String>> {
     let template = chat_template(model);
-    let (specials, stop_tokens) = (&model.specials, &model.stop_tokens);
+    let specials = &model.specials;
+    let stop_tokens = &model.stop_tokens;
     let family = Configured::built_in(families::named(family)?);
     let writer = Writer { family: &family, specials, stop_tokens, template: &template };
-    let call = |call: &ToolCall| Call {
-        name: call.name.clone(),
-        arguments: call.arguments.as_object().cloned().unwrap_or_default(),
-    };
-    let calls: Vec<_> = calls.iter().map(call).collect();
-    Ok(written(writer, &calls))
+    let mut without_ids = Vec::new();
+    for call in calls {
+        let arguments = call.arguments.as_object().cloned().unwrap_or_default();
+        without_ids.push(Call { name: call.name.clone(), arguments });
+    }
+    Ok(written(writer, &without_ids))
 }

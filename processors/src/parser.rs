@@ -1,8 +1,12 @@
-//! Reads a reply as it arrives: text, thoughts, tool calls. Knows spans of text, not tokens or templates.
+//! Reads a reply as it arrives, and splits it into text, thinking and tool calls.
 //!
-//! White space around markers belongs to the markers, as templates print it back: line breaks at both ends of a
-//! thought; those that begin the text after a thought; the one before a call, and those between a call and the
-//! next, or the end. So a reply `<think>\n2 + 2\n</think>\n\n4.` is the thought `2 + 2` and the text `4.`.
+//! White space around markers belongs to the markers, because templates print it again:
+//!
+//! - line breaks at both ends of a thinking block,
+//! - line breaks that begin the text after a thinking block,
+//! - the line break before a call, and those between a call and the next, or the end.
+//!
+//! So the reply `<think>\n2 + 2\n</think>\n\n4.` is the thinking block `2 + 2` and the text `4.`.
 
 mod call_ids;
 pub(crate) mod markers;
@@ -11,8 +15,8 @@ mod transcript;
 use std::sync::Arc;
 
 use alloquy_core::message::{Malformed, ToolCall};
-use alloquy_core::processor::{ArgumentsDelta, PromptSource, ReplyParser};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{ProcessorInput, ReplyParser, ToolCallDelta};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Delta, Message, ToolSpec};
 
 use crate::calls::{Call, CallSyntax, Guess};
@@ -21,7 +25,7 @@ use call_ids::CallIds;
 use markers::{first_marker, hold_from};
 use transcript::Transcript;
 
-/// Reads the replies of a family that is data.
+/// Reads the reply of a model.
 #[derive(Debug)]
 pub(crate) struct FamilyParser {
     family: Arc<Configured>,
@@ -30,9 +34,9 @@ pub(crate) struct FamilyParser {
     /// The tools that are offered.
     tools: Vec<ToolSpec>,
     state: State,
-    /// What has arrived and is not settled.
+    /// The text that has arrived and whose meaning is not certain yet.
     held: String,
-    /// No more text will come.
+    /// Whether the reply has ended.
     ended: bool,
     transcript: Transcript,
     ids: CallIds,
@@ -47,14 +51,14 @@ enum State {
     Call(OpenCall),
 }
 
-/// What stands directly before the text that comes next.
+/// What directly precedes the text that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     /// Nothing: the reply begins.
     Nothing,
     /// Text.
     Text,
-    /// A thought.
+    /// A thinking block.
     Thought,
     /// A call, readable or not.
     Call,
@@ -63,16 +67,16 @@ enum Before {
 /// A call whose end has not come.
 #[derive(Clone, Debug)]
 struct OpenCall {
-    /// What it stands in: both markers are empty for a call without one, the latter for one that ends by itself.
+    /// The stretch around it. Both markers are empty for a call without markers, the last one for a call that ends by itself.
     stretch: Arc<Stretch>,
     syntax: Arc<CallSyntax>,
-    /// The line breaks before it, for the case that it cannot be read.
+    /// The line breaks before it. They are text again if the call cannot be read.
     separator: String,
-    /// How much of the held text has no closing marker.
+    /// How many bytes of the held text were searched for the closing marker.
     searched: usize,
-    /// How much of the held text was looked through for arguments.
+    /// How many bytes of the held text were read for arguments.
     shown: usize,
-    /// The calls whose names have come: their ids, and how much of their arguments was handed out.
+    /// The calls whose names are known: their ids, and how many bytes of their arguments were emitted.
     begun: Vec<(String, usize)>,
 }
 
@@ -83,18 +87,21 @@ impl OpenCall {
     }
 }
 
-/// Arguments are handed out once the call has grown by one part in so many: looking through it takes as long as it is,
-/// and a long call must not cost the square of its length.
+/// New arguments are emitted each time the call has grown by this fraction of its length. Finding them means reading the
+/// whole call, so doing that for each piece would cost the square of the length.
 const SHOWN_AT_ONCE: usize = 32;
 
 impl FamilyParser {
-    /// Starts reading the reply to `rendered`, which may have opened or closed a thought already.
-    pub(crate) fn new(family: Arc<Configured>, rendered: &str, source: PromptSource<'_>) -> Self {
+    /// Starts reading the reply to the prompt `rendered`, which may have opened or closed a thinking block already.
+    pub(crate) fn new(family: Arc<Configured>, rendered: &str, source: ProcessorInput<'_>) -> Self {
         let tools = source.preface.tools.clone();
-        let counts = |stretch: &&Arc<Stretch>| !tools.is_empty() || stretch.channel().is_some();
+        let mut stretches = family.stretches.clone();
+        if tools.is_empty() {
+            stretches.retain(|stretch| stretch.channel().is_some());
+        }
         Self {
             state: opening_state(&family.stretches, rendered, source),
-            stretches: family.stretches.iter().filter(counts).cloned().collect(),
+            stretches,
             tools,
             held: String::new(),
             ended: false,
@@ -104,7 +111,7 @@ impl FamilyParser {
         }
     }
 
-    /// Reads on until nothing more can be settled.
+    /// Reads until the meaning of the rest depends on text that has not arrived.
     fn read(&mut self) {
         while match self.state.clone() {
             State::Text(before) => self.read_text(before),
@@ -114,7 +121,7 @@ impl FamilyParser {
         } {}
     }
 
-    /// Reads text up to the next stretch. Like its siblings, says whether there is more to read.
+    /// Reads text up to the next stretch. Like the other `read_*` methods, returns whether more can be read.
     fn read_text(&mut self, before: Before) -> bool {
         if self.drops_breaks(before) {
             self.drop_leading_breaks();
@@ -130,11 +137,9 @@ impl FamilyParser {
                 _ => {}
             }
         }
-        let opens = || self.stretches.iter().map(|stretch| stretch.open.as_str());
-        let markers = || opens().chain(self.family.data.silent.iter().map(String::as_str));
-        let hold = self.hold_from(markers());
-        // A marker that another, longer one may still swallow has to wait for it.
-        let found = first_marker(&self.held, markers()).filter(|(at, _)| *at < hold);
+        let hold = self.hold_from(self.markers());
+        // A marker that may still become a longer one has to wait: `<t>` may be the beginning of `<t>x`.
+        let found = first_marker(&self.held, self.markers()).filter(|(at, _)| *at < hold);
         let Some((at, open)) = found else {
             let settled = self.text_before_breaks(before, hold);
             let text = self.take(settled);
@@ -153,7 +158,13 @@ impl FamilyParser {
         true
     }
 
-    /// Says whether what is held is a call that no marker announces.
+    /// Returns the texts that begin a stretch, and the silent ones.
+    fn markers(&self) -> impl Iterator<Item = &str> {
+        let opens = self.stretches.iter().map(|stretch| stretch.open.as_str());
+        opens.chain(self.family.data.silent.iter().map(String::as_str))
+    }
+
+    /// Guesses whether the held text is a call without markers.
     fn unmarked_call(&self) -> (Guess, Option<Arc<CallSyntax>>) {
         let mut best = (Guess::No, None);
         for syntax in &self.family.unmarked {
@@ -165,7 +176,7 @@ impl FamilyParser {
         best
     }
 
-    /// Line breaks at the beginning of the reply's text, behind a thought or a call, are not text.
+    /// Returns whether line breaks are dropped: those at the beginning of the reply's text, after a thinking block or a call.
     fn drops_breaks(&self, before: Before) -> bool {
         matches!(before, Before::Thought | Before::Call) && !self.transcript.has_text()
     }
@@ -175,15 +186,17 @@ impl FamilyParser {
         self.held.drain(..breaks);
     }
 
-    /// How much of the first `hold` bytes is text whatever follows: line breaks may lead to a call.
+    /// Returns how many of the first `hold` bytes are text whatever follows. Line breaks at the end may belong to a call.
     fn text_before_breaks(&self, before: Before, hold: usize) -> usize {
         let text = self.held.get(..hold).unwrap_or_default();
         let words = text.trim_end_matches('\n').len();
         let calls = self.stretches.iter().any(|stretch| matches!(stretch.holds, StretchContent::Calls(_)));
-        match (calls, self.ended) {
-            (true, false) => words,
-            (true, true) if before == Before::Call && words == 0 => 0,
-            _ => hold,
+        if calls && !self.ended {
+            words
+        } else if calls && before == Before::Call && words == 0 {
+            0
+        } else {
+            hold
         }
     }
 
@@ -196,7 +209,7 @@ impl FamilyParser {
         }
     }
 
-    /// Begins `stretch`, with what stands between the last one and this.
+    /// Begins `stretch` after `text`, which follows the stretch before.
     fn open(&mut self, stretch: Arc<Stretch>, text: &str, before: Before) {
         self.state = match &stretch.holds {
             StretchContent::Thinking => {
@@ -231,16 +244,17 @@ impl FamilyParser {
         }
         let hold = self.hold_from([stretch.close.as_str()]);
         self.state = State::Thinking { stretch, begun: begun || !self.held.is_empty() };
-        let settled = match self.ended {
-            true => hold,
-            false => self.held.get(..hold).unwrap_or_default().trim_end_matches('\n').len(),
+        let settled = if self.ended {
+            hold
+        } else {
+            self.held.get(..hold).unwrap_or_default().trim_end_matches('\n').len()
         };
         let thought = self.take(settled);
         self.transcript.thinking(&thought);
         false
     }
 
-    /// What a host's channel holds is the host's: nothing of it is taken off.
+    /// Reads a host's channel. Its text is kept unchanged.
     fn read_channel(&mut self, stretch: &Stretch) -> bool {
         let end = self.held.find(&stretch.close);
         let said = self.take(end.unwrap_or_else(|| self.hold_from([stretch.close.as_str()])));
@@ -268,7 +282,7 @@ impl FamilyParser {
         true
     }
 
-    /// Finds where the body of an open call ends.
+    /// Finds where the body of an open call ends: at the first closing marker that is not inside a quotation.
     fn end_of_call(&self, call: &mut OpenCall) -> Option<usize> {
         if call.stretch.close.is_empty() {
             return call.syntax.end(&self.held);
@@ -286,7 +300,7 @@ impl FamilyParser {
         None
     }
 
-    /// Hands out the arguments in the first `length` bytes of an open call that were not handed out yet.
+    /// Emits the new arguments in the first `length` bytes of an open call.
     fn show_arguments(&mut self, call: &mut OpenCall, length: usize) {
         let body = self.held.get(..length).unwrap_or_default();
         call.shown = length;
@@ -300,28 +314,25 @@ impl FamilyParser {
             let text = body.get(part.start + *shown..part.end.min(length)).unwrap_or_default();
             *shown += text.len();
             if !text.is_empty() {
-                let piece = ArgumentsDelta { id: id.clone(), name: begun.name, text: text.to_owned() };
+                let piece = ToolCallDelta { id: id.clone(), name: begun.name, text: text.to_owned() };
                 self.transcript.arguments(piece);
             }
         }
     }
 
-    /// Ends a call at the closing marker `end` bytes on.
+    /// Ends a call whose body has `end` bytes.
     fn close(&mut self, mut call: OpenCall, end: usize) {
         self.show_arguments(&mut call, end);
-        let body = |end: usize| self.held.get(..end).unwrap_or_default();
-        let (end, read) = match call.syntax.read(body(end), &self.tools) {
-            Ok(calls) => (end, Ok(calls)),
-            // Unreadable, so what looked like a quotation was none: the first closing marker was meant.
-            Err(_) => {
-                let first = if call.stretch.close.is_empty() {
-                    end
-                } else {
-                    self.held.find(&call.stretch.close).unwrap_or(end)
-                };
-                (first, call.syntax.read(body(first), &self.tools))
-            }
-        };
+        let mut end = end;
+        let mut read = call.syntax.read(self.held.get(..end).unwrap_or_default(), &self.tools);
+        // A call that is unreadable may have a quotation mark that opens no quotation. Then the first closing marker ends it.
+        if read.is_err()
+            && !call.stretch.close.is_empty()
+            && let Some(first) = self.held.find(&call.stretch.close)
+        {
+            end = first;
+            read = call.syntax.read(self.held.get(..end).unwrap_or_default(), &self.tools);
+        }
         let body = self.take(end);
         self.held.drain(..call.stretch.close.len());
         match read {
@@ -337,9 +348,9 @@ impl FamilyParser {
         self.state = State::Text(Before::Call);
     }
 
-    /// The reply ended inside a call: it may be whole, or a quotation that never ended hid its closing marker.
+    /// Ends a reply inside a call. The call may be complete, or a quotation that never ended may have hidden its closing marker.
     fn end_inside(&mut self, mut call: OpenCall) -> bool {
-        // As far as any chunking would have handed them out.
+        // These are emitted however the reply was split into pieces, so that the deltas do not depend on the pieces.
         let settled = call.syntax.settled(&self.held, &call.stretch.close);
         self.show_arguments(&mut call, settled);
         let read = call.syntax.read(&self.held, &self.tools);
@@ -362,7 +373,7 @@ impl FamilyParser {
         false
     }
 
-    /// Adds calls under the ids that their arguments had.
+    /// Adds calls. Those whose arguments were emitted keep their ids.
     fn add_calls(&mut self, calls: Vec<Call>, begun: Vec<(String, usize)>) {
         let mut ids = begun.into_iter().map(|(id, _)| id);
         for call in calls {
@@ -371,14 +382,12 @@ impl FamilyParser {
         }
     }
 
-    /// Where the end of the held text begins that may become one of `markers`.
+    /// Returns where the end of the held text begins that may become one of `markers`.
     fn hold_from<'m>(&self, markers: impl IntoIterator<Item = &'m str>) -> usize {
-        match self.ended {
-            true => self.held.len(),
-            false => hold_from(&self.held, markers),
-        }
+        if self.ended { self.held.len() } else { hold_from(&self.held, markers) }
     }
 
+    /// Takes the first `length` bytes of the held text.
     fn take(&mut self, length: usize) -> String {
         let rest = self.held.split_off(length);
         std::mem::replace(&mut self.held, rest)
@@ -399,14 +408,15 @@ impl ReplyParser for FamilyParser {
     }
 }
 
-/// What a reply begins in: templates open a thought or a channel for the model, or close a thought for it. A message that
-/// is to be continued may have opened one itself.
-fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: PromptSource<'_>) -> State {
+/// Returns the state in which a reply begins. Templates may open a thinking block or a channel for the model, or close a thinking block for
+/// it. A message that the reply continues may have opened one itself.
+fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: ProcessorInput<'_>) -> State {
     let prompt = rendered.trim_end();
-    let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
+    let said = source.path.last().filter(|_| source.ending == PromptEnd::Continuation).map(Message::text);
     for stretch in stretches.iter().filter(|stretch| stretch.channel().is_some()) {
-        let unclosed = |text: &String| text.rfind(&stretch.open) > text.rfind(&stretch.close);
-        if prompt.ends_with(stretch.open.trim_end()) || said.as_ref().is_some_and(unclosed) {
+        let is_unclosed =
+            said.as_ref().is_some_and(|text| text.rfind(&stretch.open) > text.rfind(&stretch.close));
+        if prompt.ends_with(stretch.open.trim_end()) || is_unclosed {
             let stretch = Arc::clone(stretch);
             return match stretch.holds {
                 StretchContent::Thinking => State::Thinking { stretch, begun: false },
@@ -417,7 +427,7 @@ fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: PromptSourc
             return State::Text(Before::Thought);
         }
     }
-    // A message that goes on may end in the middle of anything.
+    // A message that the reply continues may end in the middle of a line.
     State::Text(if said.is_some() { Before::Text } else { Before::Nothing })
 }
 
@@ -425,15 +435,16 @@ fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: PromptSourc
 mod tests {
     use alloquy_core::{Message, Preface};
 
-    use super::{Arc, Configured, Ending, FamilyParser, PromptSource, ReplyParser};
+    use super::{Arc, Configured, FamilyParser, ProcessorInput, PromptEnd, ReplyParser};
     use crate::family::Family;
     use alloquy_core::processor::Channel;
 
     fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
         let preface = Preface::default();
-        let source = PromptSource::new(&preface, &[], Ending::Answer);
-        let thinking = |start: &str| Channel::new(Channel::THINKING, start, "/");
-        let family = Family::new("short").channel(thinking("<t")).channel(thinking("<t>x"));
+        let source = ProcessorInput::new(&preface, &[], PromptEnd::Generation);
+        let family = Family::new("short")
+            .channel(Channel::new(Channel::THINKING, "<t", "/"))
+            .channel(Channel::new(Channel::THINKING, "<t>x", "/"));
         let mut parser = Box::new(FamilyParser::new(Arc::new(Configured::of(family).unwrap()), "", source));
         for piece in pieces {
             let _ = parser.push(piece);

@@ -1,9 +1,9 @@
-//! Where media go in a prompt: texts that a template prints in their place. Knows no family and no encoder.
+//! Puts media into a prompt, in the place of the texts that a template prints for them.
 
 use std::collections::VecDeque;
 
 use alloquy_core::media::MediaKind;
-use alloquy_core::processor::{PromptPart, PromptSource};
+use alloquy_core::processor::{ProcessorInput, PromptPart};
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use serde::{Deserialize, Serialize};
 
@@ -21,14 +21,14 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Placeholder {
-    /// What goes there.
+    /// The kind of the media.
     pub kind: MediaKind,
     /// The text.
     pub text: String,
 }
 
 impl Placeholder {
-    /// Creates the place of media of a kind.
+    /// Creates the placeholder of a kind of media.
     pub fn new(kind: MediaKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
@@ -47,41 +47,42 @@ impl Place {
     }
 }
 
-/// The place of an image.
+/// Returns the placeholder of an image.
 pub(crate) const fn image(text: &'static str) -> Place {
     Place { text, kind: MediaKind::Image }
 }
 
-/// The place of audio.
+/// Returns the placeholder of audio.
 pub(crate) const fn audio(text: &'static str) -> Place {
     Place { text, kind: MediaKind::Audio }
 }
 
-/// The place of a video.
+/// Returns the placeholder of a video.
 pub(crate) const fn video(text: &'static str) -> Place {
     Place { text, kind: MediaKind::Video }
 }
 
-/// Says whether a conversation has media.
-pub(crate) fn has_media(source: PromptSource<'_>) -> bool {
+/// Returns whether a conversation has media.
+pub(crate) fn has_media(source: ProcessorInput<'_>) -> bool {
     media(source).next().is_some()
 }
 
-/// The media of a conversation, in the order in which they are shown.
-fn media<'a>(source: PromptSource<'a>) -> impl Iterator<Item = (MediaKind, Media)> + 'a {
+/// Returns the media of a conversation, in the order in which they are shown.
+fn media<'a>(source: ProcessorInput<'a>) -> impl Iterator<Item = (MediaKind, Media)> + 'a {
     let messages = source.preface.messages.iter().chain(source.path);
     let parts = messages.flat_map(|message| &message.parts);
     parts.filter_map(|part| Some((part.content.media_kind()?, part.content.shown()?)))
 }
 
-/// Puts the media of a conversation into their places in what the template printed; texts that must stay texts are none.
+/// Replaces the placeholders in a rendered prompt by the media of the conversation, in their order. Literal parts have no
+/// placeholders.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for media of a kind that has no placeholder in the family; [`ErrorKind::Template`] unless the
-/// template printed as many places of each kind as there are media.
+/// [`ErrorKind::Unsupported`] for media of a kind that has no placeholder in the family; [`ErrorKind::Template`] if the
+/// template printed more or fewer placeholders of a kind than the conversation has media.
 pub(crate) fn filled(
     parts: Vec<PromptPart>,
-    source: PromptSource<'_>,
+    source: ProcessorInput<'_>,
     placeholders: &[Placeholder],
     family: &str,
 ) -> Result<Vec<PromptPart>> {
@@ -104,9 +105,9 @@ pub(crate) fn filled(
 #[derive(Default)]
 struct Stock {
     media: VecDeque<Media>,
-    /// How many there were.
+    /// How many the conversation has.
     given: usize,
-    /// How many places the template printed.
+    /// How many placeholders the template printed.
     places: usize,
 }
 
@@ -121,6 +122,7 @@ impl Waiting<'_> {
         self.kinds.iter_mut().find(|(known, _)| *known == kind).map(|(_, stock)| stock)
     }
 
+    /// Adds media to those that wait for their places.
     fn expect(&mut self, kind: MediaKind, media: Media, family: &str) -> Result<()> {
         if !self.placeholders.iter().any(|placeholder| placeholder.kind == kind) {
             return Err(refused(self.placeholders, kind, family));
@@ -132,12 +134,12 @@ impl Waiting<'_> {
         Ok(())
     }
 
+    /// Puts media into the places in a text.
     fn fill(&mut self, text: &str, filled: &mut Vec<PromptPart>) {
         let mut rest = text;
         while let Some((place, found)) = next_in(self.placeholders, rest) {
-            let (before, behind) = rest.split_at(place);
-            push_text(filled, before);
-            rest = behind.get(found.text.len()..).unwrap_or_default();
+            push_text(filled, rest.get(..place).unwrap_or_default());
+            rest = rest.get(place + found.text.len()..).unwrap_or_default();
             if let Some(stock) = self.stock(found.kind) {
                 stock.places += 1;
                 filled.extend(stock.media.pop_front().map(PromptPart::Media));
@@ -146,9 +148,10 @@ impl Waiting<'_> {
         push_text(filled, rest);
     }
 
+    /// Returns an error if media are left, or if there were too many places.
     fn check(&self) -> Result<()> {
-        let wrong = |(_, stock): &&(MediaKind, Stock)| stock.places != stock.given;
-        let Some((kind, Stock { places, given, .. })) = self.kinds.iter().find(wrong) else { return Ok(()) };
+        let wrong = self.kinds.iter().find(|(_, stock)| stock.places != stock.given);
+        let Some((kind, Stock { places, given, .. })) = wrong else { return Ok(()) };
         let texts = self.placeholders.iter().filter(|placeholder| placeholder.kind == *kind);
         let texts: Vec<_> = texts.map(|placeholder| placeholder.text.as_str()).collect();
         let message = format!(
@@ -159,12 +162,16 @@ impl Waiting<'_> {
     }
 }
 
-/// The error of a family that has no place for media of a kind.
+/// Returns the error for media of a kind that has no placeholder in a family.
 fn refused(placeholders: &[Placeholder], kind: MediaKind, family: &str) -> Error {
-    let has = |kind: &MediaKind| placeholders.iter().any(|placeholder| placeholder.kind == *kind);
-    let kinds: Vec<_> = MediaKind::ALL.into_iter().filter(has).map(MediaKind::as_str).collect();
+    let mut kinds = Vec::new();
+    for known in MediaKind::ALL {
+        if placeholders.iter().any(|placeholder| placeholder.kind == known) {
+            kinds.push(known.as_str());
+        }
+    }
     let message = match kinds.as_slice() {
-        [] => format!("family {family:?} reads text, not pictures or sounds"),
+        [] => format!("family {family:?} reads text, not images or audio clips"),
         kinds => {
             format!("family {family:?} has no place for {kind} in a prompt; it takes: {}", kinds.join(", "))
         }
@@ -172,7 +179,7 @@ fn refused(placeholders: &[Placeholder], kind: MediaKind, family: &str) -> Error
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// The first placeholder in a text, the longest that begins there.
+/// Returns the first placeholder in a text and its place. Of several that begin there, it is the longest.
 fn next_in<'p>(placeholders: &'p [Placeholder], text: &str) -> Option<(usize, &'p Placeholder)> {
     let found =
         placeholders.iter().filter_map(|placeholder| Some((text.find(&placeholder.text)?, placeholder)));

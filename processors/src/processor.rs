@@ -1,4 +1,4 @@
-//! A family at work: the data of a family and the control tokens of a model, as a data processor.
+//! Implements the data processor: a family's data, applied to a model's control tokens.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use alloquy_core::arguments::{InjectionPolicy, ThinkingHistory};
 use alloquy_core::grammar::Grammar;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
-use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
-use alloquy_core::report::Degradation;
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput, PromptPart, ReplyParser};
+use alloquy_core::report::Warning;
 use alloquy_core::template::TemplateInput;
 use alloquy_core::tokenizer::{SpecialToken, TokenId};
 use alloquy_core::{Error, ErrorKind, Result};
@@ -24,7 +24,7 @@ use crate::parser::FamilyParser;
 use crate::placeholders::{self, has_media};
 use crate::{history, input, tool_grammar};
 
-/// Returns the processor of a family that makes sense, as a host has set it.
+/// Returns the processor of a checked family with a host's configuration.
 pub(crate) fn of(
     family: &Family,
     config: &DataProcessorConfig,
@@ -39,12 +39,12 @@ pub(crate) fn of(
     Ok(Arc::new(FamilyProcessor::new(configured, model)))
 }
 
-/// Returns the processor of a family of this crate, as it is.
+/// Returns the processor of a family of this crate without changes.
 pub(crate) fn of_built_in(family: &BuiltIn, model: &ModelInfo) -> Arc<dyn DataProcessor> {
     Arc::new(FamilyProcessor::new(Configured::built_in(family), model))
 }
 
-/// Returns how calls are written between markers that a host sets.
+/// Returns how calls are written between the markers that a host sets.
 fn fenced(family: &Configured, markers: &CallMarkers, model: &ModelInfo) -> Result<Arc<CallSyntax>> {
     if let Some(syntax) = &markers.syntax {
         return Ok(Arc::new(syntax.clone()));
@@ -56,22 +56,24 @@ fn fenced(family: &Configured, markers: &CallMarkers, model: &ModelInfo) -> Resu
         stop_tokens: &model.stop_tokens,
         template: &template,
     };
-    let syntax = tool_grammar::syntax(writer).filter(|syntax| syntax.can_be_fenced());
-    syntax.map(|syntax| Arc::new(syntax.clone())).ok_or_else(|| {
-        let message = format!(
-            "family {:?} has no calls that are written between two markers: say how they are written, \"syntax\": one of {NAMES}",
-            family.data.name
-        );
-        Error::new(ErrorKind::Unsupported, message)
-    })
+    match tool_grammar::syntax(writer) {
+        Some(syntax) if syntax.can_be_fenced() => Ok(Arc::new(syntax.clone())),
+        _ => {
+            let message = format!(
+                "family {:?} has no calls that are written between two markers: say how they are written, \"syntax\": one of {NAMES}",
+                family.data.name
+            );
+            Err(Error::new(ErrorKind::Unsupported, message))
+        }
+    }
 }
 
-/// The processor of every family that is data.
+/// The processor of every family.
 #[derive(Debug)]
 pub(crate) struct FamilyProcessor {
     family: Arc<Configured>,
     literals: Literals,
-    /// With the placeholders of media, for conversations that have some; `None` where those are control tokens anyway.
+    /// The literals and the placeholders, for conversations with media; `None` if all placeholders are control tokens.
     literals_among_media: Option<Literals>,
     channels: Vec<Channel>,
     specials: Vec<SpecialToken>,
@@ -98,8 +100,8 @@ impl FamilyProcessor {
         tool_grammar::Writer { family, specials, stop_tokens, template }
     }
 
-    /// The template's input before anything in it is marked.
-    fn unmarked_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+    /// Returns the template's input before anything in it is marked.
+    fn unmarked_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
         let mut input = input::template_input(source)?;
         if let Some(shape) = self.family.shape {
             shape(&self.template, &mut input);
@@ -107,52 +109,63 @@ impl FamilyProcessor {
         Ok(input)
     }
 
-    /// What text may become a control token: as the conversation says, or else the family.
-    fn policy<'a>(&'a self, source: PromptSource<'a>) -> &'a InjectionPolicy {
+    /// Returns the conversation's injection policy, or the family's if it has none.
+    fn policy<'a>(&'a self, source: ProcessorInput<'a>) -> &'a InjectionPolicy {
         source.arguments.injection.as_ref().unwrap_or(&self.family.data.injection)
     }
 
-    /// What must stay text. Where there are no media, nobody looks for placeholders.
-    fn literals(&self, source: PromptSource<'_>) -> &Literals {
-        let among = self.literals_among_media.as_ref().filter(|_| has_media(source));
-        among.unwrap_or(&self.literals)
+    /// Returns the texts that must stay text. Placeholders are among them only if the conversation has media.
+    fn literals(&self, source: ProcessorInput<'_>) -> &Literals {
+        match &self.literals_among_media {
+            Some(literals) if has_media(source) => literals,
+            _ => &self.literals,
+        }
     }
 
-    fn cut(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+    /// Cuts a rendered prompt into literal text and other text.
+    fn cut(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
         let policy = self.policy(source);
         let mut input = self.unmarked_input(source)?;
         let quotes = Quotes::of(source, &input);
         loosened::cut(self.literals(source), policy, rendered, &mut input, &quotes)
     }
 
-    fn let_through(&self, source: PromptSource<'_>) -> Vec<Degradation> {
+    /// Reports the control tokens that the policy lets through.
+    fn let_through(&self, source: ProcessorInput<'_>) -> Vec<Warning> {
         let policy = self.policy(source);
         if policy.is_strict() {
             return Vec::new();
         }
-        // A source that has no input has no prompt either.
+        // Without an input there is no prompt, and the caller already has the error.
         let Ok(input) = self.unmarked_input(source) else { return Vec::new() };
         loosened::let_through(&self.literals, policy, &input, &Quotes::of(source, &input))
     }
 
-    fn thinking_left_out(&self, rendered: &str, source: PromptSource<'_>) -> Option<Degradation> {
-        let text = |part: &PromptPart| match part {
-            PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
-            _ => String::new(),
-        };
+    /// Reports thinking that was to be kept and are missing from the prompt.
+    fn thinking_left_out(&self, rendered: &str, source: ProcessorInput<'_>) -> Option<Warning> {
         if source.arguments.history != Some(ThinkingHistory::Keep) {
             return None;
         }
-        let prompt: String = self.cut(rendered, source).ok()?.iter().map(text).collect();
+        let mut prompt = String::new();
+        for part in self.cut(rendered, source).ok()? {
+            if let PromptPart::Text(text) | PromptPart::Literal(text) = part {
+                prompt += &text;
+            }
+        }
         let messages = history::left_out(&prompt, source);
-        (messages > 0).then_some(Degradation::ThinkingLeftOut { messages })
+        (messages > 0).then_some(Warning::ThinkingLeftOut { messages })
     }
 }
 
+/// Returns the literals and those placeholders that are no control tokens; `None` if all of them are.
 fn placeholder_literals(family: &Configured, model: &ModelInfo) -> Option<Literals> {
-    let texts = family.data.placeholders.iter().map(|placeholder| placeholder.text.as_str());
-    let is_special = |text: &str| model.specials.iter().any(|special| special.text == text);
-    let missing: Vec<_> = texts.filter(|text| !is_special(text)).collect();
+    let mut missing = Vec::new();
+    for placeholder in &family.data.placeholders {
+        let text = placeholder.text.as_str();
+        if !model.specials.iter().any(|special| special.text == text) {
+            missing.push(text);
+        }
+    }
     (!missing.is_empty()).then(|| Literals::with(family, model, &missing))
 }
 
@@ -161,14 +174,14 @@ impl DataProcessor for FamilyProcessor {
         &self.family.data.name
     }
 
-    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
         let mut input = self.unmarked_input(source)?;
         let quotes = Quotes::of(source, &input);
         loosened::protect(self.literals(source), self.policy(source), &mut input, &quotes)?;
         Ok(input)
     }
 
-    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
         let parts = self.cut(rendered, source)?;
         if !has_media(source) {
             return Ok(parts);
@@ -178,7 +191,7 @@ impl DataProcessor for FamilyProcessor {
         Ok(self.literals.without_needless(filled))
     }
 
-    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
         Box::new(FamilyParser::new(Arc::clone(&self.family), rendered, source))
     }
 
@@ -188,7 +201,7 @@ impl DataProcessor for FamilyProcessor {
 
     fn tool_grammar(
         &self,
-        source: PromptSource<'_>,
+        source: ProcessorInput<'_>,
         choice: &ToolChoice,
         parallel: ParallelCalls,
     ) -> Result<Option<Grammar>> {
@@ -203,7 +216,7 @@ impl DataProcessor for FamilyProcessor {
         &self.channels
     }
 
-    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+    fn warnings(&self, rendered: &str, source: ProcessorInput<'_>) -> Vec<Warning> {
         let mut found = self.let_through(source);
         found.extend(self.thinking_left_out(rendered, source));
         found

@@ -1,12 +1,12 @@
-//! What some families' templates take otherwise than Hugging Face's shape has it. Knows a template's input, and no
-//! family; each function changes one thing, and loses nothing.
+//! Changes the input of templates that expect another form than Hugging Face's. Each function changes one thing, and drops
+//! nothing.
 
 use alloquy_core::template::TemplateInput;
 use serde_json::{Map, Value, json};
 
 use crate::calls::{Call, CallSyntax, GemmaCalls, literal, object, spaced};
 
-/// Gives old calls their arguments as the text of a JSON object.
+/// Writes the arguments of old calls as the text of a JSON object.
 pub(crate) fn arguments_as_text(input: &mut TemplateInput) {
     each_function(input, |function| {
         if let Some(arguments) = function.get_mut("arguments").filter(|arguments| !arguments.is_string()) {
@@ -22,29 +22,32 @@ pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 
             continue;
         };
         let calls: Vec<Call> = calls.iter().filter_map(read).collect();
-        let list =
+        // A list of calls has one pair of markers; otherwise each call has its own.
+        let is_list =
             matches!(syntax, CallSyntax::Json(json) if json.list) || matches!(syntax, CallSyntax::Python(_));
-        let written: Vec<String> = match list {
-            true => vec![syntax.write(&calls)],
-            false => calls.chunks(1).map(|call| syntax.write(call)).collect(),
-        };
-        let written =
-            written.iter().map(|calls| format!("{open}{calls}{close}")).collect::<Vec<_>>().join("\n");
-        append_text(message, &written);
+        let mut written = Vec::new();
+        if is_list {
+            written.push(format!("{open}{}{close}", syntax.write(&calls)));
+        } else {
+            for call in calls.chunks(1) {
+                written.push(format!("{open}{}{close}", syntax.write(call)));
+            }
+        }
+        append_text(message, &written.join("\n"));
     }
 }
 
-/// Writes old thoughts before the text of their message, as the model writes them.
-pub(crate) fn thoughts_in_content(input: &mut TemplateInput, [open, close]: [&str; 2]) {
+/// Writes old thinking before the text of its message, as the model writes it.
+pub(crate) fn thinking_in_content(input: &mut TemplateInput, [open, close]: [&str; 2]) {
     for message in messages_of(input, "assistant") {
-        let Some(Value::String(thoughts)) = message.shift_remove("reasoning_content") else {
+        let Some(Value::String(thinking)) = message.shift_remove("reasoning_content") else {
             continue;
         };
-        let thoughts = format!("{open}{thoughts}{close}");
+        let thinking = format!("{open}{thinking}{close}");
         match message.entry("content").or_insert_with(|| "".into()) {
-            Value::String(said) => *said = thoughts + said,
-            Value::Array(parts) => parts.insert(0, json!({"type": "text", "text": thoughts})),
-            other => *other = thoughts.into(),
+            Value::String(said) => *said = thinking + said,
+            Value::Array(parts) => parts.insert(0, json!({"type": "text", "text": thinking})),
+            other => *other = thinking.into(),
         }
     }
 }
@@ -69,7 +72,7 @@ fn append_text(message: &mut Map<String, Value>, text: &str) {
     }
 }
 
-/// Gives every call a message of its own, which its result follows.
+/// Gives every call a message of its own, followed by its result.
 pub(crate) fn one_call_a_message(input: &mut TemplateInput) {
     let mut rest = std::mem::take(&mut input.messages).into_iter().peekable();
     while let Some(message) = rest.next() {
@@ -79,14 +82,14 @@ pub(crate) fn one_call_a_message(input: &mut TemplateInput) {
             continue;
         }
         let mut results = Vec::new();
-        while let Some(result) = rest.next_if(|next| next.get("role").is_some_and(|role| role == "tool")) {
+        while let Some(result) = rest.next_if(|next| has_role(next, "tool")) {
             results.push(result);
         }
         input.messages.extend(alone(&message, calls, results));
     }
 }
 
-/// Takes calls apart; results that answer none of them follow at the end.
+/// Splits a message into one for each call, followed by the call's results. Results of no call are at the end.
 fn alone(first: &Value, calls: Vec<Value>, mut results: Vec<Value>) -> Vec<Value> {
     let mut messages = Vec::new();
     for (index, call) in calls.into_iter().enumerate() {
@@ -97,10 +100,10 @@ fn alone(first: &Value, calls: Vec<Value>, mut results: Vec<Value>) -> Vec<Value
             fields.insert("tool_calls".to_owned(), vec![call].into());
         }
         messages.push(message);
-        let answers = |result: &Value| id.is_some() && result.get("tool_call_id") == id.as_ref();
-        let (own, others) = results.into_iter().partition(|result| answers(result));
+        let (own, others): (Vec<Value>, Vec<Value>) =
+            results.into_iter().partition(|result| id.is_some() && result.get("tool_call_id") == id.as_ref());
         results = others;
-        messages.extend::<Vec<Value>>(own);
+        messages.extend(own);
     }
     messages.extend(results);
     messages
@@ -115,20 +118,22 @@ pub(crate) fn rename_field(input: &mut TemplateInput, from: &str, to: &str) {
     }
 }
 
-/// Gives text that stands before calls a message of its own, where thoughts stand there too.
+/// Moves text before calls into a message of its own, if the message has thinking too.
 pub(crate) fn text_before_calls_alone(input: &mut TemplateInput) {
-    let apart = std::mem::take(&mut input.messages).into_iter().flat_map(|mut message| {
-        let has = |field: &str| message.get(field).is_some_and(|value| value != "" && !value.is_null());
-        if !(has("content") && has("thinking") && has("tool_calls")) {
-            return vec![message];
+    for mut message in std::mem::take(&mut input.messages) {
+        if has(&message, "content") && has(&message, "thinking") && has(&message, "tool_calls") {
+            let content = message.get_mut("content").map(Value::take).unwrap_or_default();
+            input.messages.push(json!({"role": "assistant", "content": content}));
+            if let Some(fields) = message.as_object_mut() {
+                fields.insert("content".to_owned(), "".into());
+            }
         }
-        let content = message.get_mut("content").map(Value::take).unwrap_or_default();
-        if let Some(fields) = message.as_object_mut() {
-            fields.insert("content".to_owned(), "".into());
-        }
-        vec![json!({"role": "assistant", "content": content}), message]
-    });
-    input.messages = apart.collect();
+        input.messages.push(message);
+    }
+}
+
+fn has(message: &Value, field: &str) -> bool {
+    message.get(field).is_some_and(|value| value != "" && !value.is_null())
 }
 
 /// Gives results another role.
@@ -153,14 +158,14 @@ pub(crate) fn tools_in_system(input: &mut TemplateInput) {
     }
 }
 
-/// Gives the template the tools as a variable of another name, and under that alone.
+/// Passes the tools as a variable of another name, and only there.
 pub(crate) fn tools_as_variable(input: &mut TemplateInput, name: &str) {
     if let Some(tools) = input.tools.take() {
         input.extra.entry(name).or_insert_with(|| tools.into());
     }
 }
 
-/// Moves results into the message whose calls they answer, those that are JSON objects as objects.
+/// Moves results into the message of their calls. Results that are JSON objects become objects.
 pub(crate) fn results_with_calls(input: &mut TemplateInput) {
     let mut messages: Vec<Value> = Vec::new();
     for message in std::mem::take(&mut input.messages) {
@@ -174,8 +179,7 @@ pub(crate) fn results_with_calls(input: &mut TemplateInput) {
 }
 
 fn is_result(message: &Value) -> bool {
-    let text = message.get("content").is_some_and(Value::is_string);
-    text && message.get("role").is_some_and(|role| role == "tool")
+    message.get("content").is_some_and(Value::is_string) && has_role(message, "tool")
 }
 
 fn add_response(called: &mut Map<String, Value>, result: &Value) {
@@ -188,7 +192,7 @@ fn add_response(called: &mut Map<String, Value>, result: &Value) {
     }
 }
 
-/// Gives results as objects of a name and a response.
+/// Writes results as objects of a name and a response.
 pub(crate) fn results_with_names(input: &mut TemplateInput) {
     each_result(input, |name, content| json!({"name": name, "response": response(content)}));
 }
@@ -197,7 +201,7 @@ fn response(content: String) -> Map<String, Value> {
     object(&content).unwrap_or_else(|| Map::from_iter([("value".to_owned(), content.into())]))
 }
 
-/// Gives tools, arguments and results as text in Gemma's notation.
+/// Writes tools, arguments and results as text in Gemma's notation.
 pub(crate) fn gemma_notation(input: &mut TemplateInput, notation: &GemmaCalls) {
     for tool in input.tools.iter_mut().flatten() {
         *tool = declaration(tool, notation).into();
@@ -216,22 +220,25 @@ fn declaration(tool: &Value, notation: &GemmaCalls) -> String {
     format!("declaration:{name}{}", notation.literal(&fields.into()))
 }
 
-/// Writes the types of a schema in capitals, as Gemma was taught them.
+/// Writes the types of a schema in capitals, as Gemma was trained on them.
 fn with_capitals(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| match value {
-                Value::String(kind) if key == "type" => (key.clone(), kind.to_uppercase().into()),
-                value => (key.clone(), with_capitals(value)),
-            };
-            fields.iter().map(field).collect()
+            let mut written = Map::new();
+            for (key, value) in fields {
+                let value = match value {
+                    Value::String(kind) if key == "type" => kind.to_uppercase().into(),
+                    value => with_capitals(value),
+                };
+                written.insert(key.clone(), value);
+            }
+            written.into()
         }
         other => other.clone(),
     }
 }
 
-/// Gives tools as the heads of Python functions, arguments as literals, and the results of one message as a list of
-/// texts.
+/// Writes tools as the heads of Python functions, arguments as literals, and the results of one message as a list of texts.
 pub(crate) fn python(input: &mut TemplateInput) {
     for tool in input.tools.iter_mut().flatten() {
         *tool = head(tool).into();
@@ -244,7 +251,7 @@ pub(crate) fn python(input: &mut TemplateInput) {
     join_results(input);
 }
 
-/// Gives results as lists of a name and a response, those of one message in one list.
+/// Writes results as lists of a name and a response. Those of one message are in one list.
 pub(crate) fn results_as_items(input: &mut TemplateInput) {
     each_result(input, |name, content| {
         let response = object(&content).map_or_else(|| content.into(), Value::Object);
@@ -253,39 +260,64 @@ pub(crate) fn results_as_items(input: &mut TemplateInput) {
     join_results(input);
 }
 
-/// Joins the lists of results that follow each other.
+/// Joins adjacent lists of results.
 fn join_results(input: &mut TemplateInput) {
-    let is_tool = |message: &Value| message.get("role").is_some_and(|role| role == "tool");
     input.messages.dedup_by(|next, before| {
-        let both = is_tool(next) && is_tool(before);
-        let (more, items) = (next.get("content"), before.get_mut("content"));
-        match (more.and_then(Value::as_array), items.and_then(Value::as_array_mut)) {
-            (Some(more), Some(items)) if both => items.extend(more.iter().cloned()),
-            _ => return false,
+        if !has_role(next, "tool") || !has_role(before, "tool") {
+            return false;
         }
+        let items = before.get_mut("content").and_then(Value::as_array_mut);
+        let Some((items, more)) = items.zip(next.get("content").and_then(Value::as_array)) else {
+            return false;
+        };
+        items.extend(more.iter().cloned());
         true
     });
 }
 
+fn has_role(message: &Value, role: &str) -> bool {
+    message.get("role").is_some_and(|known| known == role)
+}
+
+/// Writes a tool as the head of a Python function.
+///
+/// ```text
+/// def add(
+///     a: int,
+///     b: int | None = None,
+/// ) -> dict:
+///   """Adds two numbers.
+///
+///   Args:
+///     a: The first.
+///     b: The second.
+///   """
+/// ```
 fn head(tool: &Value) -> String {
     let function = tool.get("function").unwrap_or(tool);
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let properties = function.pointer("/parameters/properties").and_then(Value::as_object);
     let required = function.pointer("/parameters/required").and_then(Value::as_array);
-    let is_required = |name: &String| required.is_some_and(|names| names.iter().any(|one| one == name));
-    let parameter = |(name, schema): (&String, &Value)| match is_required(name) {
-        true => format!("    {name}: {},\n", python_type(schema)),
-        false => format!("    {name}: {} | None = None,\n", python_type(schema)),
-    };
-    let parameters: String = properties.into_iter().flatten().map(parameter).collect();
-    let told = |(name, schema): (&String, &Value)| format!("    {name}: {}\n", text(schema, "description"));
-    let told: String = properties.into_iter().flatten().map(told).collect();
-    let arguments = if told.is_empty() { String::new() } else { format!("\n\n  Args:\n{told}") };
+    let mut parameters = String::new();
+    let mut descriptions = String::new();
+    for (name, schema) in properties.into_iter().flatten() {
+        let kind = python_type(schema);
+        if required.is_some_and(|names| names.iter().any(|one| one == name)) {
+            parameters += &format!("    {name}: {kind},\n");
+        } else {
+            parameters += &format!("    {name}: {kind} | None = None,\n");
+        }
+        descriptions += &format!("    {name}: {}\n", text(schema, "description"));
+    }
+    let name = text(function, "name");
+    let description = text(function, "description");
+    // Both texts are empty for a tool without parameters.
     let line = if parameters.is_empty() { "" } else { "\n" };
-    let (name, about) = (text(function, "name"), text(function, "description"));
-    let end = if arguments.is_empty() { "\"\"\"\n" } else { "  \"\"\"\n" };
-    format!("def {name}({line}{parameters}) -> dict:\n  \"\"\"{about}{arguments}{end}")
+    let end = if descriptions.is_empty() { String::new() } else { format!("\n\n  Args:\n{descriptions}  ") };
+    format!("def {name}({line}{parameters}) -> dict:\n  \"\"\"{description}{end}\"\"\"\n")
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn python_type(schema: &Value) -> String {
@@ -302,47 +334,54 @@ fn python_type(schema: &Value) -> String {
     }
 }
 
-/// What Mistral's templates take: ids of nine letters or digits; thoughts as parts, where they know those.
+/// Writes what Mistral's templates expect: ids of nine letters or digits, and thinking as parts if the template reads these.
 pub(crate) fn mistral(template: &str, input: &mut TemplateInput) {
     for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
         let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
-        let ids = calls.into_iter().flatten().filter_map(|call| call.get_mut("id"));
-        ids.for_each(|id| *id = nine_characters(id));
-        message.get_mut("tool_call_id").into_iter().for_each(|id| *id = nine_characters(id));
+        for call in calls.into_iter().flatten() {
+            if let Some(id) = call.get_mut("id") {
+                *id = nine_characters(id);
+            }
+        }
+        if let Some(id) = message.get_mut("tool_call_id") {
+            *id = nine_characters(id);
+        }
     }
     if template.contains("block['thinking']") {
-        messages_of(input, "assistant").for_each(thoughts_as_part);
+        for message in messages_of(input, "assistant") {
+            thinking_as_part(message);
+        }
     }
 }
 
-/// Returns the id if it is as templates want it, and one made from it otherwise (FNV-1a, in base 36).
+/// Returns the id if it has nine letters or digits, and otherwise a hash of it in base 36 (FNV-1a).
 fn nine_characters(id: &Value) -> Value {
     let text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
     if text.len() == 9 && text.bytes().all(|symbol| symbol.is_ascii_alphanumeric()) {
         return text.into();
     }
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
-    let digits = (0..9).filter_map(|_| {
-        let digit = u32::try_from(hash % 36).ok();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    let mut id = String::new();
+    for _ in 0..9 {
+        id.extend(char::from_digit((hash % 36) as u32, 36));
         hash /= 36;
-        char::from_digit(digit?, 36)
-    });
-    digits.collect::<String>().into()
+    }
+    id.into()
 }
 
-fn thoughts_as_part(message: &mut Map<String, Value>) {
-    let Some(thoughts) = message.shift_remove("reasoning_content") else {
+fn thinking_as_part(message: &mut Map<String, Value>) {
+    let Some(thinking) = message.shift_remove("reasoning_content") else {
         return;
     };
-    let text = match message.get_mut("content").map(Value::take) {
-        Some(Value::String(text)) if text.is_empty() => Vec::new(),
-        Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
-        Some(Value::Array(parts)) => parts,
-        _ => Vec::new(),
-    };
-    let parts: Vec<Value> =
-        [json!({"type": "thinking", "thinking": thoughts})].into_iter().chain(text).collect();
+    let mut parts = vec![json!({"type": "thinking", "thinking": thinking})];
+    match message.get_mut("content").map(Value::take) {
+        Some(Value::String(text)) if !text.is_empty() => parts.push(json!({"type": "text", "text": text})),
+        Some(Value::Array(others)) => parts.extend(others),
+        _ => {}
+    }
     message.insert("content".to_owned(), parts.into());
 }
 
@@ -357,21 +396,25 @@ fn messages_of<'a>(
 fn each_function(input: &mut TemplateInput, change: impl Fn(&mut Map<String, Value>)) {
     for message in messages_of(input, "assistant") {
         let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
-        let functions =
-            calls.into_iter().flatten().filter_map(|call| call.get_mut("function")?.as_object_mut());
-        functions.for_each(&change);
+        for call in calls.into_iter().flatten() {
+            if let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) {
+                change(function);
+            }
+        }
     }
 }
 
-/// Gives every argument of old calls as text.
+/// Writes every argument of old calls as text.
 fn each_argument(input: &mut TemplateInput, write: impl Fn(&Value) -> String) {
     each_function(input, |function| {
         let arguments = function.get_mut("arguments").and_then(Value::as_object_mut);
-        arguments.into_iter().flatten().for_each(|(_, value)| *value = write(value).into());
+        for (_, value) in arguments.into_iter().flatten() {
+            *value = write(value).into();
+        }
     });
 }
 
-/// Gives every result another content, which is made from its tool's name and its text.
+/// Replaces the content of every result by what `change` makes of the tool's name and the text.
 fn each_result(input: &mut TemplateInput, change: impl Fn(&str, String) -> Value) {
     for message in messages_of(input, "tool") {
         let name = message.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();

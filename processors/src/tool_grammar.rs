@@ -1,5 +1,8 @@
-//! Grammars of replies in which tools are called, made from what a family's data says of its calls. Knows Lark's
-//! notation; whether a tool's schema can be enforced is seen by whoever compiles the grammar.
+//! Writes the grammar of a reply with tool calls, in Lark's notation.
+//!
+//! The grammar forces a model to call tools as its family writes calls, with arguments that the schema of the tool accepts.
+//! A schema that cannot be enforced is an error here for the notations of this crate. For JSON, the compiler of the grammar
+//! checks the schema.
 
 mod gemma;
 mod json;
@@ -27,7 +30,7 @@ use lark::{Rules, Text};
 #[cfg(feature = "laws")]
 pub(crate) use written::written;
 
-/// What is known of a model whose calls are to be put into a grammar.
+/// A model whose calls are written into a grammar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer<'a> {
     pub(crate) family: &'a Configured,
@@ -37,7 +40,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) template: &'a str,
 }
 
-/// How a family's models write calls, as far as it can be put into a grammar.
+/// One way in which a family's models write calls. Empty markers are not written.
 #[derive(Clone, Copy, Debug)]
 struct Style<'a> {
     open: &'a str,
@@ -45,19 +48,19 @@ struct Style<'a> {
     syntax: &'a CallSyntax,
 }
 
-/// How several calls stand together; the text stands between two of them.
+/// The arrangement of several calls. The text, in Lark's notation, is between two of them.
 enum Layout {
     /// In a list.
     List,
-    /// Between one pair of marks.
+    /// Between one pair of markers.
     Together(&'static str),
-    /// Each between marks of its own.
+    /// Each between markers of its own.
     Apart(&'static str),
-    /// There is one.
+    /// A reply has one call at most.
     Alone,
 }
 
-/// Returns the grammar of a reply behind its thoughts, or `None` when the family's calls have none.
+/// Returns the grammar of a reply after its thinking; `None` if the family's models write no calls.
 pub(crate) fn of(
     writer: Writer<'_>,
     tools: &[ToolSpec],
@@ -74,11 +77,13 @@ pub(crate) fn of(
     let Some(style) = style(writer) else {
         return Ok(None);
     };
-    let called = |tool: &&ToolSpec| !matches!(choice, ToolChoice::Named(name) if *name != tool.name);
     let mut calls = Vec::new();
-    for tool in tools.iter().filter(called) {
-        let named = |error: Error| error.context(format!("tool {:?}", tool.name));
-        calls.push(call(writer, style, tool, &mut rules).map_err(named)?);
+    for tool in tools {
+        if matches!(choice, ToolChoice::Named(name) if *name != tool.name) {
+            continue;
+        }
+        let call = call(writer, style, tool, &mut rules);
+        calls.push(call.map_err(|error| error.context(format!("tool {:?}", tool.name)))?);
     }
     let call = rules.any(&calls);
     rules.add("call", &call);
@@ -90,7 +95,7 @@ pub(crate) fn of(
     Ok(Some(rules.grammar()))
 }
 
-/// Puts what announces an answer before a grammar, where a family's models write that.
+/// Puts the head of an answer before a grammar, if the replies of the family consist of messages with heads.
 pub(crate) fn answer(writer: Writer<'_>, grammar: Grammar) -> Grammar {
     if writer.family.data.answer.is_none() {
         return grammar;
@@ -106,7 +111,7 @@ pub(crate) fn answer(writer: Writer<'_>, grammar: Grammar) -> Grammar {
     }
 }
 
-/// Writes an answer behind what announces it.
+/// Returns the rule of an answer after its head.
 fn announced(family: &Configured, answer: &str, rules: &Rules<'_>) -> String {
     let Some(AnswerHeads { message, answers, .. }) = &family.data.answer else {
         return answer.to_owned();
@@ -115,37 +120,56 @@ fn announced(family: &Configured, answer: &str, rules: &Rules<'_>) -> String {
     format!("({})? ({}) {answer}", rules.marker(message), heads.join(" | "))
 }
 
-/// The way to write calls that the model's template shows, or the first whose marks the model has.
+/// Chooses the way to write calls: the one that the model's template shows, or else the first whose markers the model has, or
+/// else the first.
 fn style(writer: Writer<'_>) -> Option<Style<'_>> {
-    let known = |syntax: &CallSyntax| *syntax != CallSyntax::Llama;
-    let marked = writer.family.stretches.iter().filter(|stretch| stretch.kept == 0);
-    let marked = marked.filter_map(|stretch| match &stretch.holds {
-        StretchContent::Calls(syntax) => Some(Style { open: &stretch.open, close: &stretch.close, syntax }),
-        StretchContent::Thinking | StretchContent::Channel(_) => None,
-    });
-    let unmarked = writer.family.unmarked.iter().map(|syntax| Style { open: "", close: "", syntax });
-    let styles: Vec<_> = marked.chain(unmarked).filter(|style| known(style.syntax)).collect();
-    let holds = |open: &str, special: &SpecialToken| open.contains(&special.text);
-    let shown = |style: &&Style<'_>| {
-        let mut parts = writer.specials.iter().filter(|special| holds(style.open, special));
-        let is_shown = |text: &str| !text.is_empty() && writer.template.contains(text);
-        is_shown(style.open) || parts.any(|special| is_shown(&special.text))
-    };
-    let has = |style: &&Style<'_>| {
-        !style.open.starts_with("<|") || writer.specials.iter().any(|special| holds(style.open, special))
-    };
-    let mut in_order = styles.iter();
-    in_order.clone().find(shown).or_else(|| in_order.clone().find(has)).or(in_order.next()).copied()
+    let styles = styles(writer.family);
+    let shown = styles.iter().find(|style| is_shown(style.open, writer));
+    let known = shown.or_else(|| styles.iter().find(|style| has_marker(style.open, writer)));
+    known.or(styles.first()).copied()
 }
 
-/// Returns how calls are written, as far as the model's template tells.
+/// Returns the ways to write calls that a grammar can have.
+fn styles(family: &Configured) -> Vec<Style<'_>> {
+    let mut styles = Vec::new();
+    for stretch in &family.stretches {
+        // The end of a marker such as `functools[` belongs to the call. A grammar would write it twice.
+        if stretch.kept == 0
+            && let StretchContent::Calls(syntax) = &stretch.holds
+        {
+            styles.push(Style { open: &stretch.open, close: &stretch.close, syntax });
+        }
+    }
+    for syntax in &family.unmarked {
+        styles.push(Style { open: "", close: "", syntax });
+    }
+    styles.retain(|style| *style.syntax != CallSyntax::Llama);
+    styles
+}
+
+/// Returns whether the model's template contains a marker, or one of the control tokens in the marker.
+fn is_shown(marker: &str, writer: Writer<'_>) -> bool {
+    if !marker.is_empty() && writer.template.contains(marker) {
+        return true;
+    }
+    writer.specials.iter().any(|special| {
+        !special.text.is_empty() && marker.contains(&special.text) && writer.template.contains(&special.text)
+    })
+}
+
+/// Returns whether a model can write a marker: a marker such as `<|python_tag|>` has to be a control token.
+fn has_marker(marker: &str, writer: Writer<'_>) -> bool {
+    !marker.starts_with("<|") || writer.specials.iter().any(|special| marker.contains(&special.text))
+}
+
+/// Returns how calls are written, as far as the model's template shows it.
 pub(crate) fn syntax(writer: Writer<'_>) -> Option<&CallSyntax> {
     style(writer).map(|style| style.syntax)
 }
 
 /// Writes one call of a tool and returns its rule.
 fn call(writer: Writer<'_>, style: Style<'_>, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
-    can_be_written(style.syntax, tool)?;
+    check_names(style.syntax, tool)?;
     match style.syntax {
         CallSyntax::Json(syntax) => Ok(json::call(syntax, tool, "", rules)),
         CallSyntax::Python(_) => python::call(tool, rules),
@@ -163,60 +187,62 @@ fn call(writer: Writer<'_>, style: Style<'_>, tool: &ToolSpec, rules: &mut Rules
     }
 }
 
-/// Mistral's models write `name[ARGS]{…}` since the second half of 2024, and lists before. Ministral always did.
+/// Returns whether calls are `name[ARGS]{…}`. Mistral's models write them since the second half of 2024, and lists before;
+/// Ministral's models have always written them.
 fn has_names_before_arguments(writer: Writer<'_>) -> bool {
     match writer.template {
-        "" => writer.family.data.name == "ministral" || !Rules::new(writer.specials).is_spelled("[ARGS]"),
+        "" => writer.family.data.name == "ministral" || Rules::new(writer.specials).has_token("[ARGS]"),
         template => template.contains("[ARGS]"),
     }
 }
 
-/// Names of tools and parameters must be what the reader takes for one.
-fn can_be_written(syntax: &CallSyntax, tool: &ToolSpec) -> Result<()> {
+/// Checks that the names of a tool and its parameters are read as they are written.
+fn check_names(syntax: &CallSyntax, tool: &ToolSpec) -> Result<()> {
     let names = tool.parameters.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
     let arguments: Map<_, _> = names.map(|name| (name.clone(), Value::from("x"))).collect();
-    let call = || Call { name: tool.name.clone(), arguments: arguments.clone() };
-    match syntax.read(&syntax.write(&[call()]), &[]) {
-        Ok(calls) if calls == [call()] => Ok(()),
-        _ => {
-            let names: Vec<_> = arguments.keys().collect();
-            let message =
-                format!("its name and parameters {names:?} cannot be written in a call of this family");
-            Err(Error::new(ErrorKind::Unsupported, message))
-        }
+    let call = [Call { name: tool.name.clone(), arguments }];
+    if syntax.read(&syntax.write(&call), &[]).is_ok_and(|calls| calls == call) {
+        return Ok(());
     }
+    let [Call { arguments, .. }] = &call;
+    let names: Vec<_> = arguments.keys().collect();
+    let message = format!("its name and parameters {names:?} cannot be written in a call of this family");
+    Err(Error::new(ErrorKind::Unsupported, message))
 }
 
-/// Writes the rule `body`: what stands behind the mark that begins the first call.
+/// Adds the rule `body`: the calls after the marker that begins the first one.
 fn body(writer: Writer<'_>, style: Style<'_>, parallel: ParallelCalls, rules: &mut Rules<'_>) {
-    // A token that ends the reply ends a call without being said.
-    let is_stop =
-        |special: &SpecialToken| special.text == style.close && writer.stop_tokens.contains(&special.id);
-    let stops = writer.specials.iter().any(is_stop);
-    let (open, close) =
-        (rules.marker(style.open), if stops { String::new() } else { rules.marker(style.close) });
+    // A stop token ends the call together with the reply. It is not part of the grammar.
+    let stops = writer
+        .specials
+        .iter()
+        .any(|special| special.text == style.close && writer.stop_tokens.contains(&special.id));
+    let open = rules.marker(style.open);
+    let close = if stops { String::new() } else { rules.marker(style.close) };
     let margin = if style.open.is_empty() { "" } else { margin(style.syntax, writer) };
     let end = if close.is_empty() { "" } else { margin };
-    let several = |between: &str, call: &str| match parallel {
-        ParallelCalls::Allowed if !stops => format!("({between} {call})*"),
-        _ => String::new(),
+    let layout = layout(style, writer);
+    let more = match &layout {
+        _ if stops || parallel != ParallelCalls::Allowed => String::new(),
+        Layout::List => "(\", \" call)*".to_owned(),
+        Layout::Together(between) => format!("({between} call)*"),
+        Layout::Apart(between) => format!("({between} {open} {margin} call {end} {close})*"),
+        Layout::Alone => String::new(),
     };
-    let body = match layout(style, writer) {
-        Layout::List => format!("{margin} \"[\" call {} \"]\" {end} {close}", several("\", \"", "call")),
-        Layout::Together(between) => format!("{margin} call {} {end} {close}", several(between, "call")),
+    let body = match layout {
+        Layout::List => format!("{margin} \"[\" call {more} \"]\" {end} {close}"),
+        Layout::Together(_) => format!("{margin} call {more} {end} {close}"),
+        Layout::Apart(_) => format!("{margin} call {end} {close} {more}"),
         Layout::Alone => format!("{margin} call {end} {close}"),
-        Layout::Apart(between) => {
-            let marked = format!("{open} {margin} call {end} {close}");
-            format!("{margin} call {end} {close} {}", several(between, &marked))
-        }
     };
     rules.add("body", &body);
 }
 
+/// Returns the arrangement of several calls in a reply.
 fn layout(style: Style<'_>, writer: Writer<'_>) -> Layout {
     match style.syntax {
         CallSyntax::Json(syntax) if syntax.list => Layout::List,
-        // Without marks of its own, a second call would be text; and a message to a tool ends the reply.
+        // Without markers, a second call would be text. In harmony, a message to a tool ends the reply.
         CallSyntax::Json(_) if style.open.is_empty() => Layout::Alone,
         CallSyntax::Harmony | CallSyntax::Llama => Layout::Alone,
         CallSyntax::Python(syntax) if syntax.list => Layout::List,
@@ -229,7 +255,7 @@ fn layout(style: Style<'_>, writer: Writer<'_>) -> Layout {
     }
 }
 
-/// White space between marks and calls.
+/// Returns the white space between markers and calls, in Lark's notation.
 fn margin(syntax: &CallSyntax, writer: Writer<'_>) -> &'static str {
     match syntax {
         CallSyntax::Mistral if !has_names_before_arguments(writer) => "\" \"?",
@@ -239,13 +265,16 @@ fn margin(syntax: &CallSyntax, writer: Writer<'_>) -> &'static str {
     }
 }
 
+/// Adds the rule `start` of a reply that consists of calls.
 fn calls_alone(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
     let open = if family.data.answer.is_some() { String::new() } else { rules.marker(style.open) };
     let message = family.data.answer.as_ref().map(|answer| format!("({})?", rules.marker(&answer.message)));
     rules.add("start", &format!("{} {open} body", message.unwrap_or_default()));
 }
 
-/// Text up to the first call. A mark that is a token cannot be text; one that is spelled is looked for.
+/// Adds the rule `start` of a reply with text, calls or both.
+///
+/// A marker that is a control token cannot be in the text. Any other marker is excluded from it.
 fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
     let words = text(family, rules);
     if let Some(AnswerHeads { message, aside, end, .. }) = &family.data.answer {
@@ -254,7 +283,7 @@ fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
         rules.add("start", &format!("({message})? ({aside} TEXT? {end} {message})? body | {answer}"));
     } else if style.open.is_empty() {
         rules.add("start", "body | TEXT?");
-    } else if rules.is_spelled(style.open) {
+    } else if !rules.has_token(style.open) {
         let others: Vec<_> = words.never.iter().copied().filter(|mark| *mark != style.open).collect();
         let called = rules.text(&Text { never: others, ..words }, style.open);
         rules.add("start", &format!("{called} body | TEXT?"));
@@ -263,15 +292,19 @@ fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
     }
 }
 
-/// Writes the rule `TEXT`: a text in which no call begins.
+/// Adds the rule `TEXT`: a text in which no call begins. Returns its conditions.
 fn text<'a>(family: &'a Configured, rules: &mut Rules<'_>) -> Text<'a> {
-    let marks = family.stretches.iter().filter(|stretch| matches!(stretch.holds, StretchContent::Calls(_)));
-    let never: Vec<_> =
-        marks.map(|stretch| stretch.open.as_str()).filter(|mark| rules.is_spelled(mark)).collect();
+    let mut never = Vec::new();
+    for stretch in &family.stretches {
+        if matches!(stretch.holds, StretchContent::Calls(_)) && !rules.has_token(&stretch.open) {
+            never.push(stretch.open.as_str());
+        }
+    }
     let mut text = "/(?s:.+)/".to_owned();
     for mark in &never {
         text += &format!(" & ~/(?s:.*){}(?s:.*)/", lark::escaped(mark));
     }
+    // A text that begins like a call without markers would be read as one.
     let any = if family.unmarked.is_empty() { "(?s:.*)" } else { "[ \\n]*(?:[^ \\n\\[{](?s:.*))?" };
     rules.add("TEXT", &format!("{text} & /{any}/"));
     Text { conditions: vec![any.to_owned()], may_be_empty: true, never }

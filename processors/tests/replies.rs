@@ -9,8 +9,8 @@ use std::path::Path;
 use std::{env, fs};
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Message, Preface, ToolSpec};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_testing::{Draws, ReadReply};
@@ -62,7 +62,7 @@ fn read<'a>(
 ) -> ReadReply {
     let path = [Message::user("Hi")];
     ReadReply::new(
-        processor.reply_parser(rendered, PromptSource::new(preface, &path, Ending::Answer)),
+        processor.reply_parser(rendered, ProcessorInput::new(preface, &path, PromptEnd::Generation)),
         pieces,
     )
 }
@@ -120,7 +120,8 @@ const FRAGMENTS: &[&str] = &[
 fn mutated(corpus: &Corpus, draws: &mut Draws) -> (String, String) {
     let (mut reply, rendered) = corpus.replies[draws.below(corpus.replies.len())].clone();
     for _ in 0..draws.below(5) {
-        let (left, right) = (draws.border(&reply), draws.border(&reply));
+        let left = draws.border(&reply);
+        let right = draws.border(&reply);
         let (left, right) = (left.min(right), left.max(right));
         match draws.below(5) {
             0 => reply.replace_range(left..right, ""),
@@ -155,7 +156,8 @@ fn check(processor: &dyn DataProcessor, reply: &str, rendered: &str, draws: &mut
 }
 
 fn every_two_cuts(processor: &dyn DataProcessor, corpus: &Corpus) -> u64 {
-    let (preface, mut cuts) = (preface(), 0);
+    let preface = preface();
+    let mut cuts = 0;
     for (reply, rendered) in &corpus.replies {
         let whole = read(processor, &preface, rendered, [reply.as_str()]);
         let borders: Vec<_> = reply.char_indices().map(|(border, _)| border).chain([reply.len()]).collect();

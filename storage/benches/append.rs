@@ -79,7 +79,8 @@ fn compare(name: &str, durability: Durability, appends: usize) {
         }
         transaction.commit().unwrap();
     });
-    let (mut appended, mut inserted) = (Vec::new(), Vec::new());
+    let mut appended = Vec::new();
+    let mut inserted = Vec::new();
     for number in 0..appends {
         let node = next(THERE + number);
         let body = serde_json::to_string(&node).unwrap();
@@ -90,8 +91,10 @@ fn compare(name: &str, durability: Durability, appends: usize) {
         block_on(store.append(&owner, &record.id, std::slice::from_ref(&node))).unwrap();
         appended.push(start.elapsed());
     }
-    let (mean_of_append, mean_of_insert) = (mean(&appended), mean(&inserted));
-    let (append, insert) = (median(&mut appended), median(&mut inserted));
+    let mean_of_append = mean(&appended);
+    let mean_of_insert = mean(&inserted);
+    let append = median(&mut appended);
+    let insert = median(&mut inserted);
     println!(
         "| {name} | {append:.3} ms | {insert:.3} ms | {:.2} | {mean_of_append:.3} ms | {mean_of_insert:.3} ms | {:.2} |",
         append / insert,

@@ -166,7 +166,8 @@ impl Growing {
     fn say(&mut self) {
         let node = self.bench.node(self.shape.parent(self.ids.len(), &self.ids));
         self.ids.push(node.id);
-        let (before, start) = (Spent::so_far(), Instant::now());
+        let before = Spent::so_far();
+        let start = Instant::now();
         self.bench.say(node);
         self.times.push(start.elapsed());
         let after = Spent::so_far();
@@ -219,8 +220,10 @@ fn print_messages() {
         for (shape_name, shape) in [("chain", Shape::Chain), ("bushy", Shape::Bushy { trunk: TRUNK })] {
             let costs = costs(place, shape, &sizes);
             for (size, cost) in sizes.iter().zip(&costs) {
-                let (median, mean) = (milliseconds(cost.median), milliseconds(cost.mean));
-                let (processor, bytes) = (milliseconds(cost.processor), cost.bytes);
+                let median = milliseconds(cost.median);
+                let mean = milliseconds(cost.mean);
+                let processor = milliseconds(cost.processor);
+                let bytes = cost.bytes;
                 println!("| {name} | {shape_name} | {size} | {median} | {mean} | {processor} | {bytes} B |");
             }
             if let (Some(small), Some(large)) = (costs.get(1), costs.last()) {
@@ -228,7 +231,8 @@ fn print_messages() {
             }
         }
     }
-    let (from, to) = (sizes.get(1).unwrap_or(&0), sizes.last().unwrap_or(&0));
+    let from = sizes.get(1).unwrap_or(&0);
+    let to = sizes.last().unwrap_or(&0);
     println!(
         "\n| from {from} to {to} nodes | tree | median | mean | processor | written |\n|---|---|---|---|---|---|"
     );
@@ -255,13 +259,16 @@ fn print_lives() {
     for (name, place) in places().filter(|(name, _)| *name != "memory") {
         let folder = tempfile::tempdir().unwrap();
         let mut bench = Bench::new(place.open(folder.path()));
-        let (before, start, mut tip) = (Spent::so_far(), Instant::now(), None);
+        let before = Spent::so_far();
+        let start = Instant::now();
+        let mut tip = None;
         for _ in 0..800 {
             let node = bench.node(tip);
             tip = Some(node.id);
             bench.say(node);
         }
-        let (conversation, wrote) = (start.elapsed(), Spent::so_far().bytes - before.bytes);
+        let conversation = start.elapsed();
+        let wrote = Spent::so_far().bytes - before.bytes;
         let size = size_of(folder.path());
         bench.grow(4_200, |number, ids| if number == 0 { tip } else { ids.last().copied() });
         drop(bench);
@@ -271,8 +278,9 @@ fn print_lives() {
         let reopened = start.elapsed();
         assert_eq!(tree.len(), 5_000);
         let append = costs(place, Shape::Chain, &[5_000])[0].mean;
-        let (conversation, reopened, append) =
-            (milliseconds(conversation), milliseconds(reopened), milliseconds(append));
+        let conversation = milliseconds(conversation);
+        let reopened = milliseconds(reopened);
+        let append = milliseconds(append);
         println!("| {name} | {conversation} | {wrote} B | {size} B | {reopened} | {append} |");
     }
 }

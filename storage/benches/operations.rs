@@ -40,10 +40,7 @@ fn open(name: &str, folder: &Path) -> Store {
 }
 
 fn durability(name: &str) -> Durability {
-    match name.ends_with("no fsync") {
-        true => Durability::Crash,
-        false => Durability::PowerLoss,
-    }
+    if name.ends_with("no fsync") { Durability::Crash } else { Durability::PowerLoss }
 }
 
 fn text() -> String {
@@ -59,7 +56,8 @@ fn create(store: &Store, name: &str, metadata: &Value) -> ConversationId {
 
 /// A chain, or branches of [`BRANCH`] messages.
 fn nodes(size: usize, shape: &str, text: &str) -> Vec<Node> {
-    let (mut nodes, mut tip) = (Vec::with_capacity(size), None);
+    let mut nodes = Vec::with_capacity(size);
+    let mut tip = None;
     for number in 0..size {
         tip = tip.filter(|_| shape == "chain" || number % BRANCH != 0);
         let node = Node::new(tip, Message::user(text));
@@ -119,7 +117,9 @@ fn growing(name: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let store = open(name, folder.path());
     let id = create(&store, "chat", &Value::Null);
-    let (before, start, mut head) = (Spent::so_far().bytes, Instant::now(), None);
+    let before = Spent::so_far().bytes;
+    let start = Instant::now();
+    let mut head = None;
     let turns = (0..TURNS).map(|_| {
         say(&store, &id, &mut head, Message::user(text()));
         say(&store, &id, &mut head, Message::assistant(text()));
@@ -130,7 +130,8 @@ fn growing(name: &str) -> Value {
 
 fn questions(name: &str, found: &mut Map<String, Value>) {
     let folder = tempfile::tempdir().unwrap();
-    let (store, owner) = (open(name, folder.path()), Owner::local());
+    let store = open(name, folder.path());
+    let owner = Owner::local();
     for number in 0..CONVERSATIONS {
         let id = create(&store, &format!("chat-{number}"), &json!({"user": format!("user-{}", number % 50)}));
         let text = if number % 100 == 0 { text() + " needle" } else { text() };

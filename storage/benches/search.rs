@@ -14,7 +14,7 @@ mod spent;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use alloquy_core::query::{Filter, Scalar, Sort, SortKey};
+use alloquy_core::query::{Filter, MetadataValue, Sort, SortKey};
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::{Message, Node, NodeId, Owner, Preface, Query};
 use alloquy_storage::{Durability, PostgresStore, SqliteStore};
@@ -84,7 +84,8 @@ async fn write_one(
 }
 
 fn fill(store: &dyn ConversationStore, conversations: usize) {
-    let (mut speaker, start) = (Speaker::default(), Instant::now());
+    let mut speaker = Speaker::default();
+    let start = Instant::now();
     for first in (0..conversations).step_by(AT_ONCE) {
         let made = (first..conversations.min(first + AT_ONCE)).map(|number| {
             let mut record =
@@ -141,7 +142,7 @@ fn user(speaker: &mut Speaker) -> Filter {
 }
 
 fn praised() -> Filter {
-    Filter::range("stars", Scalar::from(4)..).unwrap()
+    Filter::range("stars", MetadataValue::from(4)..).unwrap()
 }
 
 const QUESTIONS_ASKED: [Question; 15] = [
@@ -217,17 +218,24 @@ fn print_questions(store: &dyn ConversationStore) {
     println!("\n| question | p50 | p95 | slowest | processor, p95 | found |\n|---|---|---|---|---|---|");
     let mut speaker = Speaker::default();
     for question in &QUESTIONS_ASKED {
-        let (mut times, mut spent, mut found, begin) = (Vec::new(), Vec::new(), 0, Instant::now());
+        let mut times = Vec::new();
+        let mut spent = Vec::new();
+        let mut found = 0;
+        let begin = Instant::now();
         while times.len() < QUESTIONS && begin.elapsed() < PATIENCE {
-            let (query, owner) = ((question.query)(&mut speaker), owner(&mut speaker));
-            let (before, start) = (Spent::so_far(), Instant::now());
+            let query = (question.query)(&mut speaker);
+            let owner = owner(&mut speaker);
+            let before = Spent::so_far();
+            let start = Instant::now();
             found += (question.ask)(store, &owner, &query);
             times.push(start.elapsed());
             spent.push(Spent::so_far().processor - before.processor);
         }
         let found = found / times.len();
         let mut at = |percent| milliseconds(percentile(&mut times, percent));
-        let (half, most, all) = (at(50), at(95), at(100));
+        let half = at(50);
+        let most = at(95);
+        let all = at(100);
         let processor = milliseconds(percentile(&mut spent, 95));
         println!("| {} | {half} | {most} | {all} | {processor} | {found} |", question.name);
     }

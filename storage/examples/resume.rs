@@ -28,7 +28,7 @@ async fn begin(url: &str) -> Result<ConversationId> {
     while !matches!(turn.next().await, Some(Ok(TurnEvent::Delta(_))) | None) {}
     // The reader has gone: what was said until now is kept.
     drop(turn);
-    manager.settle().await?;
+    manager.flush().await?;
     Ok(conversation.id().clone())
 }
 

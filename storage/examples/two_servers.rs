@@ -21,7 +21,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let conversation = pollster::block_on(open(&url, &id))?;
     let question = pollster::block_on(conversation.add("What do you all think?"))?.node;
     let servers = ["left", "right"].map(|name| {
-        let (url, id) = (url.clone(), id.clone());
+        let url = url.clone();
+        let id = id.clone();
         thread::spawn(move || pollster::block_on(serve(name, &url, &id)))
     });
     for server in servers {
@@ -29,7 +30,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("{name} was second {branches} times, and its answers are kept as branches");
     }
     pollster::block_on(async {
-        let (answers, notes) = (conversation.children(question).await?, conversation.annotations().await?);
+        let answers = conversation.children(question).await?;
+        let notes = conversation.annotations().await?;
         println!("{} answers to one question, {} bookmarks", answers.len(), notes.bookmarks().count());
         assert_eq!((answers.len(), notes.bookmarks().count()), (2 * ANSWERS, 2 * ANSWERS));
         Ok(())

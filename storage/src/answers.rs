@@ -1,19 +1,19 @@
-//! Pages of conversations and of hits, out of the rows of a database. Knows rows, not which database.
+//! Makes pages of conversations and of hits from the rows of any database.
 
 use alloquy_core::query::SearchScope;
-use alloquy_core::search::{Candidate, SearchPage};
+use alloquy_core::search::{SearchCandidate, SearchPage};
 use alloquy_core::store::{ConversationPage, DamagedConversation};
 use alloquy_core::{ConversationId, Error, ErrorKind, Query};
 
 use crate::failure::Failure;
 use crate::stored::{StoredConversation, StoredNode};
 
-/// No database holds more rows than the largest number.
+/// Returns a limit for SQL. No database holds more rows than the largest number.
 pub(crate) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Makes a page of conversations with their sort keys; a row more than the page has says that another one follows.
+/// Makes a page from conversations and their sort keys. One row more than fits means that another page follows.
 pub(crate) fn page(
     query: &Query,
     mut rows: Vec<(StoredConversation, Vec<u8>)>,
@@ -21,12 +21,13 @@ pub(crate) fn page(
     let mut page = ConversationPage::default();
     if rows.len() > query.at_most() {
         rows.truncate(query.at_most());
-        // A name that is damaged is no place to go on from; the one before it is.
-        let named = |(row, key): &(StoredConversation, Vec<u8>)| {
-            Some((key.clone(), row.id.parse::<ConversationId>().ok()?))
-        };
-        let last = rows.iter().rev().find_map(named);
-        page.next = last.map(|(key, id)| query.cursor_behind(key, id)).transpose()?;
+        // The next page continues after the last row. No cursor can name a damaged id, so it names the row before that.
+        for (row, key) in rows.iter().rev() {
+            if let Ok(id) = row.id.parse::<ConversationId>() {
+                page.next = Some(query.cursor_after(key.clone(), id)?);
+                break;
+            }
+        }
     }
     for (row, _) in rows {
         let name = row.id.clone();
@@ -38,21 +39,34 @@ pub(crate) fn page(
     Ok(page)
 }
 
-/// Where the first node stands that counts.
+/// Returns the position of the newest node that a search may find.
 pub(crate) fn first_mark(scope: &SearchScope<'_>) -> Result<i64, Failure> {
-    let other = || Error::new(ErrorKind::Invalid, "the cursor is of another store");
-    scope.until.map_or(Ok(i64::MAX), |mark| Ok(mark.parse().map_err(|_| other())?))
+    let Some(mark) = scope.until else { return Ok(i64::MAX) };
+    let Ok(position) = mark.parse() else {
+        return Err(Error::new(ErrorKind::Invalid, "the cursor is of another store").into());
+    };
+    Ok(position)
+}
+
+/// Returns the time in the key of a cursor, in milliseconds since 1970.
+pub(crate) fn cursor_time(key: &[u8]) -> Result<i64, Failure> {
+    if let Ok(bytes) = <[u8; 8]>::try_from(key)
+        && let Ok(time) = i64::try_from(u64::from_be_bytes(bytes))
+    {
+        return Ok(time);
+    }
+    Err(Error::new(ErrorKind::Invalid, "the cursor holds no time").into())
 }
 
 /// What a search found, newest first.
 #[derive(Default)]
 pub(crate) struct Hits {
-    found: Vec<Candidate>,
+    found: Vec<SearchCandidate>,
     damaged: Vec<DamagedConversation>,
 }
 
 impl Hits {
-    /// Looks into a node and takes it if it holds what is searched for; a damaged one is named and leaves the others be.
+    /// Adds a node if its text matches. A damaged one is reported.
     #[cfg(feature = "sqlite")]
     pub(crate) fn take_if_hit(
         &mut self,
@@ -66,7 +80,7 @@ impl Hits {
         }
     }
 
-    /// Takes a node that an index found.
+    /// Adds a node that an index found. A damaged one is reported.
     pub(crate) fn take(
         &mut self,
         scope: &SearchScope<'_>,
@@ -89,7 +103,11 @@ impl Hits {
     }
 }
 
-fn candidate(scope: &SearchScope<'_>, row: StoredNode, conversation: &str) -> Result<Candidate, Failure> {
+fn candidate(
+    scope: &SearchScope<'_>,
+    row: StoredNode,
+    conversation: &str,
+) -> Result<SearchCandidate, Failure> {
     let mark = row.position.to_string();
     Ok(scope.candidate(&conversation.parse()?, &row.node()?, mark))
 }

@@ -1,4 +1,4 @@
-//! Objects in a bucket, a folder or memory. Knows calls and what they decide; what objects hold is in the folder.
+//! Stores conversations as objects in a bucket, a folder or memory.
 
 mod blobs;
 mod entry;
@@ -38,9 +38,9 @@ use crate::tasks::Tasks;
 
 /// Keeps conversations as objects: in a bucket of S3 or of another cloud, in a folder, or in memory.
 ///
-/// A conversation is a log: each change is an object of its own, whose name is the next number. It is put where there is
-/// none, so that of several writers on any number of machines one has the number and the others try the next. A turn
-/// writes as much as it says, however large the tree.
+/// A conversation is a log: each change is an object of its own, whose name is the next number. It is put only where there
+/// is no such object. So of several writers, on any number of machines, one gets the number and the others try the next. A
+/// turn writes its own content only, however large the tree.
 ///
 /// ```
 /// use alloquy_core::{Owner, Preface};
@@ -63,7 +63,7 @@ pub struct BucketStore {
 }
 
 impl BucketStore {
-    /// Uses the objects below a prefix of an object store, which must know a put that creates or fails.
+    /// Uses the objects below a prefix of an object store, which must support a put that fails where the object exists.
     ///
     /// # Errors
     /// [`ErrorKind::Store`] when no thread can be started.
@@ -71,8 +71,8 @@ impl BucketStore {
         Self::start(objects, prefix, false).await
     }
 
-    /// Uses the objects below a prefix for reading alone: calls that change something are refused. A prefix with nothing below
-    /// it is a store without conversations.
+    /// Uses the objects below a prefix for reading only: calls that change something are refused. A prefix without objects is a
+    /// store without conversations.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -81,27 +81,29 @@ impl BucketStore {
     }
 
     async fn start(objects: Arc<dyn ObjectStore>, prefix: &str, is_for_reading: bool) -> Result<Self> {
-        let (name, prefix) = (format!("object store {objects}, prefix {prefix:?}"), prefix.to_owned());
-        let open = async move || Ok(Bucket::new(Objects { store: objects, is_for_reading }, prefix));
-        Ok(Self { tasks: Tasks::start(&name, open).await?, name })
+        let name = format!("object store {objects}, prefix {prefix:?}");
+        let prefix = prefix.to_owned();
+        let tasks = Tasks::start(&name, async move || {
+            Ok(Bucket::new(Objects { store: objects, is_for_reading }, prefix))
+        });
+        Ok(Self { tasks: tasks.await?, name })
     }
 
-    /// Uses objects in a folder, which is created where there is none, each one synced to the disk. A folder that is created
-    /// here is readable by its owner alone; the files in it are as the umask says.
+    /// Uses objects in a folder, which is created where there is none. Each object is synced to the disk. Only the owner of
+    /// the folder may read the files and folders that are created in it.
     ///
     /// # Errors
     /// [`ErrorKind::Store`] for a folder that cannot be used.
     pub async fn in_folder(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let cannot = |source: std::io::Error| {
+        private::make_folder(path).map_err(|source| {
             Error::new(ErrorKind::Store, format!("cannot create folder {path:?}")).with_source(source)
-        };
-        private::make_folder(path).map_err(cannot)?;
+        })?;
         let folder = PrivateFolder::new(path).map_err(Failure::Objects)?;
         Self::new(Arc::new(folder), "").await
     }
 
-    /// Uses objects in memory, which end with the store.
+    /// Uses objects in memory, which are dropped with the store.
     ///
     /// # Errors
     /// [`ErrorKind::Store`] when no thread can be started.
@@ -111,18 +113,26 @@ impl BucketStore {
 
     /// Uses the bucket and the prefix that a URL names: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`.
     ///
-    /// Credentials, and what the URL does not say, come from the environment as for other programs of AWS
-    /// (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`).
+    /// Credentials, and what the URL leaves out, come from the environment as for other AWS clients (`AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`).
+    ///
+    /// ```no_run
+    /// # pollster::block_on(async {
+    /// let store = alloquy_storage::BucketStore::open("s3://chats/prod?region=eu-central-1").await?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for what is no such URL, [`ErrorKind::Store`] for what the client refuses.
+    /// [`ErrorKind::Invalid`] for a URL of another form, [`ErrorKind::Store`] when the client refuses the settings.
     #[cfg(feature = "s3")]
     pub async fn open(url: &str) -> Result<Self> {
         let (objects, prefix) = place::of(url)?;
         Self::new(objects, &prefix).await
     }
 
-    /// Uses the bucket and the prefix that a URL names, as [`open`](Self::open) does, for reading alone.
+    /// Uses the bucket and the prefix that a URL names, as [`open`](Self::open) does, for reading only.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -140,7 +150,7 @@ impl BucketStore {
         done.map_err(|error| self.placed(error))
     }
 
-    /// Says which object store, where the error is about it.
+    /// Adds the name of the object store to an error about it.
     fn placed(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
@@ -149,9 +159,12 @@ impl BucketStore {
     }
 }
 
-fn moved(log: &log::Log, change: impl FnMut(&mut ConversationRecord)) -> State {
+/// Returns the state of a log after a change of the record.
+fn changed(log: &log::Log, change: impl FnOnce(&mut ConversationRecord)) -> State {
     let mut state = log.state.clone();
-    state.record.as_mut().into_iter().for_each(change);
+    if let Some(record) = &mut state.record {
+        change(record);
+    }
     state
 }
 
@@ -174,10 +187,10 @@ async fn append(bucket: &Bucket, owner: &Owner, id: &ConversationId, nodes: &[No
         .change(owner, id, |log| {
             log.record(id)?;
             let new = log.new_among(nodes)?;
-            Ok(match new.is_empty() {
-                true => Step::Done(()),
-                false => Step::Write(Box::new(log.with(&new)), Change::Nodes(new), ()),
-            })
+            if new.is_empty() {
+                return Ok(Step::Done(()));
+            }
+            Ok(Step::Write(Box::new(log.with(&new)), Change::Nodes(new), ()))
         })
         .await
 }
@@ -192,11 +205,14 @@ async fn set_head(
     bucket
         .change(owner, id, |log| {
             let head = log.record(id)?.head;
-            to.map(|node| log.tree.node(node)).transpose()?;
-            match head == from {
-                true => Ok(Step::Write(Box::new(moved(log, |record| record.head = to)), Change::Head, ())),
-                false => Err(Failure::HeadMoved(id.clone())),
+            if let Some(node) = to {
+                log.tree.node(node)?;
             }
+            if head != from {
+                return Err(Failure::HeadMoved(id.clone()));
+            }
+            let state = changed(log, |record| record.head = to);
+            Ok(Step::Write(Box::new(state), Change::Head, ()))
         })
         .await
 }
@@ -222,10 +238,10 @@ async fn append_and_move(
                 return Ok(Step::Done(moved));
             }
             let mut state = log.with(&new);
-            if let Some(record) = state.record.as_mut().filter(|_| moves) {
+            if moves && let Some(record) = &mut state.record {
                 record.head = to;
             }
-            // One entry says both: it has the nodes, and its state the head.
+            // One entry does both: it has the nodes, and its state has the head.
             let change = if new.is_empty() { Change::Head } else { Change::Nodes(new) };
             Ok(Step::Write(Box::new(state), change, moved))
         })
@@ -244,8 +260,9 @@ async fn update_metadata(
             if log.record(id)?.revision != revision {
                 return Err(Failure::MetadataChanged(id.clone()));
             }
-            let state = moved(log, |record| {
-                (record.metadata, record.revision) = (metadata.clone(), revision + 1);
+            let state = changed(log, |record| {
+                record.metadata = metadata.clone();
+                record.revision = revision + 1;
             });
             Ok(Step::Write(Box::new(state), Change::Metadata, revision + 1))
         })
@@ -268,7 +285,7 @@ async fn prune(bucket: &Bucket, owner: &Owner, id: &ConversationId, node: NodeId
         .await
 }
 
-/// Blobs that cannot be collected now are collected another time: the deletion itself is done.
+/// Collects blobs after a deletion. A failure is ignored, because the deletion is done: the next collection removes them.
 async fn collect_after_deletion(bucket: &Bucket, owner: &Owner) {
     let _ = bucket.collect(owner, BLOB_GRACE).await;
 }
@@ -276,12 +293,15 @@ async fn collect_after_deletion(bucket: &Bucket, owner: &Owner) {
 #[async_trait]
 impl ConversationStore for BucketStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
-        let (owner, record) = (owner.clone(), record.clone());
+        let owner = owner.clone();
+        let record = record.clone();
         self.run(async move |bucket: &Bucket| create(bucket, &owner, &record).await).await
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
         self.run(async move |bucket: &Bucket| append(bucket, &owner, &id, &nodes).await).await
     }
 
@@ -292,7 +312,8 @@ impl ConversationStore for BucketStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| set_head(bucket, &owner, &id, from, to).await).await
     }
 
@@ -304,10 +325,13 @@ impl ConversationStore for BucketStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<HeadMove> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
-        let call = async move |bucket: &Bucket| append_and_move(bucket, &owner, &id, &nodes, from, to).await;
-        let done = self.tasks.complete(async move |bucket| call(&bucket).await).await;
-        done.map_err(|error| self.placed(error))
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
+        let done = self
+            .tasks
+            .complete(async move |bucket| append_and_move(&bucket, &owner, &id, &nodes, from, to).await);
+        done.await.map_err(|error| self.placed(error))
     }
 
     async fn update_metadata(
@@ -317,18 +341,22 @@ impl ConversationStore for BucketStore {
         revision: u64,
         metadata: &Map<String, Value>,
     ) -> Result<u64> {
-        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        let owner = owner.clone();
+        let id = id.clone();
+        let metadata = metadata.clone();
         self.run(async move |bucket: &Bucket| update_metadata(bucket, &owner, &id, revision, &metadata).await)
             .await
     }
 
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| prune(bucket, &owner, &id, node).await).await
     }
 
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| {
             bucket.compact(&owner, &id).await?;
             collect_after_deletion(bucket, &owner).await;
@@ -338,12 +366,14 @@ impl ConversationStore for BucketStore {
     }
 
     async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| bucket.read(&owner, &id, |log| log.summary(&id)).await).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| {
             bucket.read(&owner, &id, |log| Ok((log.record(&id)?.clone(), log.tree.clone()))).await
         })
@@ -351,34 +381,39 @@ impl ConversationStore for BucketStore {
     }
 
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| {
-            let path = |log: &log::Log| {
+            let path = bucket.read(&owner, &id, |log| {
                 log.record(&id)?;
                 Ok(log.tree.path(Some(node))?.into_iter().cloned().collect())
-            };
-            bucket.read(&owner, &id, path).await
+            });
+            path.await
         })
         .await
     }
 
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(async move |bucket: &Bucket| bucket.list(&owner, &query).await).await
     }
 
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(async move |bucket: &Bucket| bucket.count(&owner, &query).await).await
     }
 
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(async move |bucket: &Bucket| bucket.search(&owner, &query).await).await
     }
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(async move |bucket: &Bucket| {
             bucket.delete(&owner, &id).await?;
             collect_after_deletion(bucket, &owner).await;
@@ -389,14 +424,15 @@ impl ConversationStore for BucketStore {
 
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
         query.must_be_filtered()?;
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(async move |bucket: &Bucket| {
             let page = bucket.list(&owner, &query).await?;
             let mut deleted = Vec::new();
             for summary in page.conversations {
                 match bucket.delete(&owner, &summary.record.id).await {
                     Ok(()) => deleted.push(summary.record.id),
-                    // Somebody else deleted it meanwhile.
+                    // Another caller deleted it meanwhile.
                     Err(Failure::NoConversation(_)) => {}
                     Err(failure) => return Err(PartialDeletion::error(deleted, failure.into()).into()),
                 }
@@ -408,7 +444,8 @@ impl ConversationStore for BucketStore {
     }
 
     async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
-        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        let owner = owner.clone();
+        let bytes = Arc::clone(bytes);
         self.run(async move |bucket: &Bucket| bucket.put_blob(&owner, &bytes).await).await
     }
 

@@ -1,17 +1,20 @@
-//! What acknowledged changes survive. Knows no store.
+//! What acknowledged changes survive.
 
 /// What an acknowledged change survives.
+///
+/// [`FileStore::open_with`](crate::FileStore::open_with) and [`SqliteStore::open_with`](crate::SqliteStore::open_with) accept
+/// it, and [`open`](crate::open()) reads it from a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Everything, as the contract of stores says: it is on the disk when the call returns.
+    /// A power failure: the change is on the disk when the call returns. This is the contract of stores.
     #[default]
     PowerLoss,
-    /// The end of this process, however sudden, but no power failure, which may take what was acknowledged last. Saves
-    /// each change the time of one `fsync`.
+    /// The end of this process, however sudden. A power failure may lose the last acknowledged changes. Each change saves
+    /// the time of one `fsync`.
     ///
-    /// A database stays whole in any case. A log in a folder may be damaged by a power failure where its file system
-    /// wrote the end before the middle, which the store then says; creating, compacting and deleting wait for the disk
-    /// all the same, so that no conversation is lost from its beginning.
+    /// A database stays whole in any case. A power failure may damage a log in a folder where its file system wrote the end
+    /// before the middle; the store reports that. Creating, compacting and deleting wait for the disk nevertheless, so that
+    /// no conversation is lost as a whole.
     Crash,
 }

@@ -1,10 +1,10 @@
-//! What goes wrong inside this crate, and what it means to the caller.
+//! The errors of the stores, and their kinds.
 
 use std::fmt::Display;
 
 use alloquy_core::{ConversationId, Error, ErrorKind};
 
-/// The sentences of every store stand here, so that all of them fail alike.
+/// An error of a store. All stores share the messages, so that they fail alike.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("conversation {:?} does not exist", .0.as_str())]
@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     #[error("node {0} was pruned")]
     Pruned(alloquy_core::NodeId),
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    #[error("the head stands at node {0} or below it: move it before you prune")]
+    #[error("the head is at node {0} or below it: move it before you prune")]
     PrunesHead(alloquy_core::NodeId),
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("node {0} does not exist")]
@@ -41,7 +41,7 @@ pub(crate) enum Failure {
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("it is a database of another program, not a conversation store")]
     Foreign,
-    #[error("the store was opened for reading alone, so nothing is changed: open it for writing")]
+    #[error("the store was opened for reading only: open it for writing to change it")]
     ForReading,
     #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres"))]
     #[error("{reason}")]
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     Unwritable,
     #[cfg(feature = "sqlite")]
     #[error(
-        "its writer was stopped within a change, which nobody can take back where the database is read-only: copy it, \
+        "its writer was stopped within a change, which cannot be rolled back where the database is read-only: copy it, \
         together with the file that ends in -journal, to where it may be written"
     )]
     HalfWritten(#[source] rusqlite::Error),
@@ -120,7 +120,8 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn damaged(what: impl Into<String>, reason: impl Display) -> Self {
-        let (what, reason) = (what.into(), format!("{reason}"));
+        let what = what.into();
+        let reason = format!("{reason}");
         Self::Damaged { what, reason }
     }
 
@@ -184,7 +185,7 @@ fn sqlite_kind(source: &rusqlite::Error) -> ErrorKind {
         other => match other.sqlite_error_code() {
             Some(DatabaseCorrupt | NotADatabase) => ErrorKind::Corrupt,
             Some(DatabaseBusy | DatabaseLocked) => ErrorKind::Busy,
-            // It is the value's fault, and trying again changes nothing.
+            // The value is at fault: another try fails too.
             Some(TooBig) => ErrorKind::Invalid,
             _ => ErrorKind::Store,
         },
@@ -202,8 +203,10 @@ fn postgres_kind(source: &tokio_postgres::Error) -> ErrorKind {
     }
 }
 
-/// Whether a state of PostgreSQL says that a value cannot be kept, now or later: it is beyond a limit of the program (54), too
-/// long or too large for its type, or has characters that the encoding lacks.
+/// Returns whether an SQLSTATE means that PostgreSQL can never store a value.
+///
+/// Such a value is beyond a limit of the program (class 54), too long or too large for its type, or has characters that the
+/// encoding lacks.
 #[cfg(feature = "postgres")]
 fn is_refused_content(state: &str) -> bool {
     state.starts_with("54") || matches!(state, "22001" | "22003" | "22008" | "22021" | "22P05")
@@ -214,7 +217,7 @@ fn objects_kind(source: &object_store::Error) -> ErrorKind {
     if is_too_large(source) { ErrorKind::Invalid } else { ErrorKind::Store }
 }
 
-/// Whether a server refuses an object for its size. The client hands on the answer as a text alone.
+/// Returns whether a server refuses an object for its size. The client passes the answer on as text only.
 #[cfg(feature = "object-store")]
 pub(crate) fn is_too_large(source: &object_store::Error) -> bool {
     let object_store::Error::Generic { source, .. } = source else { return false };
@@ -246,7 +249,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// What became of each of many that were written together: what each of them says, or what failed for all.
+/// Returns the outcome of each of `count` items that were written together: its own, or the error that all share.
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres"))]
 pub(crate) fn outcomes(
     written: alloquy_core::Result<Vec<Result<(), Failure>>>,
@@ -263,7 +266,7 @@ mod tests {
     use super::is_refused_content;
 
     #[test]
-    fn what_postgresql_never_keeps_is_told_from_what_it_cannot_keep_now() {
+    fn a_value_that_postgresql_can_never_store_is_invalid() {
         let refused = ["54000", "54001", "22001", "22021", "22P05"];
         let not_now = ["53100", "53200", "57P01", "08006", "40001", "22P02", "42P01"];
         for state in refused {

@@ -1,9 +1,9 @@
-//! Append-only files in a folder. Knows calls; what they do to the folder is in `folder`.
+//! Stores conversations in append-only files in a folder.
 
 mod blobs;
 mod cache;
 mod disk;
-// Without the feature there is nobody who tells a disk to fail.
+// Only the feature makes the faults public.
 #[cfg_attr(not(feature = "testing"), allow(dead_code, unreachable_pub))]
 mod faults;
 mod folder;
@@ -35,19 +35,19 @@ use self::disk::Disk;
 #[cfg(feature = "testing")]
 pub use self::faults::{DiskCall, DiskFault, DiskFaults};
 use self::folder::Folder;
-pub use self::fsck::{Finding, Flaw, FolderReport};
+pub use self::fsck::{Defect, FsckFinding, FsckReport};
 use crate::durability::Durability;
 use crate::failure::{Failure, outcomes};
 use crate::worker::Worker;
 
-/// How long a call waits for what another store holds, unless told otherwise: far beyond any call of this store.
+/// How long a call waits for the lock of another store by default: far longer than any call takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Keeps conversations in a folder: a log of JSON lines for each, and a file for each blob.
 ///
-/// Any number of stores, in any number of processes of one machine, may use a folder at once; writers of one
-/// conversation take turns, and one who waits for longer than a minute gets
-/// [`ErrorKind::Busy`](alloquy_core::ErrorKind::Busy). Every call is on the disk when it returns.
+/// Any number of stores, in any number of processes of one machine, may use a folder at once. Writers of one conversation
+/// take turns, and a writer that waits for longer than a minute gets [`ErrorKind::Busy`](alloquy_core::ErrorKind::Busy). A
+/// change is on the disk when the call returns.
 ///
 /// ```
 /// use alloquy_core::{Owner, Preface};
@@ -81,7 +81,7 @@ impl FileStore {
         Self::open_with_patience(path, PATIENCE).await
     }
 
-    /// Opens the folder at a path as [`FileStore::open`] does; `durability` says what acknowledged changes survive.
+    /// Opens the folder at a path as [`FileStore::open`] does; `durability` sets what acknowledged changes survive.
     ///
     /// # Errors
     /// As [`FileStore::open`].
@@ -100,8 +100,8 @@ impl FileStore {
         Self::start(path.as_ref(), Disk { durability, ..Disk::default() }, PATIENCE).await
     }
 
-    /// Opens the folder at a path as [`FileStore::open`] does; calls of this store wait this long for what other
-    /// stores hold.
+    /// Opens the folder at a path as [`FileStore::open`] does; calls of this store wait for at most `patience` for the locks
+    /// of other stores.
     ///
     /// # Errors
     /// As [`FileStore::open`].
@@ -109,22 +109,22 @@ impl FileStore {
         Self::start(path.as_ref(), Disk::default(), patience).await
     }
 
-    /// Opens the folder at a path as [`FileStore::open`] does, on a disk that fails when it is told to.
+    /// Opens the folder at a path as [`FileStore::open`] does, on a disk that fails where `faults` decides.
     ///
     /// # Errors
-    /// As [`FileStore::open`], and those that it is told.
+    /// As [`FileStore::open`], and the injected ones.
     #[cfg(feature = "testing")]
     pub async fn open_faulty(path: impl AsRef<Path>, faults: Arc<dyn DiskFaults>) -> Result<Self> {
         let disk = Disk { faults: Some(faults), ..Disk::default() };
         Self::start(path.as_ref(), disk, PATIENCE).await
     }
 
-    /// Opens the folder at a path for reading alone: calls that change something are refused, and nothing is made, neither a
-    /// folder nor a lock. Works where nothing may be written, and while others write.
+    /// Opens the folder at a path for reading only: calls that change something are refused, and neither a folder nor a lock
+    /// is created. It works where nothing may be written, and while others write.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for a folder that does not exist or holds no
-    /// conversations, and those of reading.
+    /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for a folder that does not exist or has never held
+    /// conversations, [`ErrorKind::Store`](alloquy_core::ErrorKind::Store) for one that cannot be read.
     ///
     /// ```
     /// use alloquy_core::{ErrorKind, Owner, Query};
@@ -146,8 +146,9 @@ impl FileStore {
         let path = path.as_ref().to_owned();
         let root = path.clone();
         let name = folder_name(&path);
-        let open = move || Folder::open_for_reading(&root, Disk::default(), PATIENCE);
-        match Worker::start(&name, open).await {
+        let started =
+            Worker::start(&name, move || Folder::open_for_reading(&root, Disk::default(), PATIENCE)).await;
+        match started {
             Ok(worker) => Ok(Self { worker, path }),
             Err(error) => Err(error.context(name)),
         }
@@ -161,16 +162,30 @@ impl FileStore {
         Ok(Self { worker, path })
     }
 
-    /// Reads everything in the folder, of every owner, and says what is not as it should be. Changes nothing, and
-    /// needs a folder that nobody writes to meanwhile.
+    /// Reads everything in the folder, of every owner, and reports what is damaged or missing.
+    ///
+    /// It changes nothing. No store may write to the folder meanwhile.
     ///
     /// # Errors
-    /// Those of reading.
-    pub async fn fsck(&self) -> Result<FolderReport> {
+    /// [`ErrorKind::Store`](alloquy_core::ErrorKind::Store) when the folder cannot be read.
+    ///
+    /// ```
+    /// use alloquy_storage::FileStore;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # pollster::block_on(async {
+    /// let store = FileStore::open(folder.path()).await?;
+    /// let report = store.fsck().await?;
+    /// assert!(report.findings.is_empty());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn fsck(&self) -> Result<FsckReport> {
         self.run(Folder::fsck).await
     }
 
-    /// Returns the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -190,12 +205,15 @@ fn folder_name(path: &Path) -> String {
 #[async_trait]
 impl ConversationStore for FileStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
-        let (owner, record) = (owner.clone(), record.clone());
+        let owner = owner.clone();
+        let record = record.clone();
         self.run(move |folder| folder.create(&owner, record)).await
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
         self.run(move |folder| folder.append(&owner, &id, &nodes)).await
     }
 
@@ -206,7 +224,8 @@ impl ConversationStore for FileStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| folder.set_head(&owner, &id, from, to)).await
     }
 
@@ -218,9 +237,10 @@ impl ConversationStore for FileStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<HeadMove> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
-        let job = move |folder: &mut Folder| folder.append_and_move(&owner, &id, &nodes, from, to);
-        self.worker.complete(job).await
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
+        self.worker.complete(move |folder| folder.append_and_move(&owner, &id, &nodes, from, to)).await
     }
 
     async fn update_metadata(
@@ -230,27 +250,33 @@ impl ConversationStore for FileStore {
         revision: u64,
         metadata: &Map<String, Value>,
     ) -> Result<u64> {
-        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        let owner = owner.clone();
+        let id = id.clone();
+        let metadata = metadata.clone();
         self.run(move |folder| folder.update_metadata(&owner, &id, revision, metadata)).await
     }
 
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| folder.prune(&owner, &id, node)).await
     }
 
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| folder.compact(&owner, &id)).await
     }
 
     async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| Ok(folder.read(&owner, &id)?.summary())).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| {
             let log = folder.read(&owner, &id)?;
             Ok((log.record.clone(), log.tree.clone()))
@@ -259,7 +285,8 @@ impl ConversationStore for FileStore {
     }
 
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| {
             Ok(folder.read(&owner, &id)?.tree.path(Some(node))?.into_iter().cloned().collect())
         })
@@ -267,32 +294,38 @@ impl ConversationStore for FileStore {
     }
 
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(move |folder| folder.list(&owner, &query)).await
     }
 
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(move |folder| folder.count(&owner, &query)).await
     }
 
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(move |folder| folder.search(&owner, &query)).await
     }
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.run(move |folder| folder.delete(&owner, &id)).await
     }
 
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.run(move |folder| folder.delete_matching(&owner, &query)).await
     }
 
     async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
-        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        let owner = owner.clone();
+        let bytes = Arc::clone(bytes);
         self.run(move |folder| folder.put_blob(&owner, &bytes)).await
     }
 
@@ -305,13 +338,15 @@ impl ConversationStore for FileStore {
         let owner = owner.clone();
         self.run(move |folder| folder.collect_blobs(&owner, grace)).await
     }
+
     async fn close(&self) -> Result<()> {
         self.worker.close().await;
         Ok(())
     }
 
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
-        let (owner, count) = (owner.clone(), archives.len());
+        let owner = owner.clone();
+        let count = archives.len();
         outcomes(self.run(move |folder| Ok(folder.import_all(&owner, &archives))).await, count)
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations in databases of other programs. Knows where dataknobs keeps them; what they look like `formats` knows.
+//! Reads conversations from databases of dataknobs. `formats` parses the records.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::sqlite::reader::escaped;
 
-/// How every SQLite database begins.
+/// The first bytes of every SQLite database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// A table with a state as JSON in `data`, as dataknobs makes them; it is called `records` unless somebody said otherwise.
+/// Finds a table with states as JSON in `data`, as dataknobs creates it. Its name is `records` by default.
 const TABLE: &str = "SELECT name FROM sqlite_schema AS tables WHERE type = 'table'
     AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) WHERE name = 'id')
     AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) WHERE name = 'data')
     ORDER BY name <> 'records', name LIMIT 1";
 
-/// Says whether the first bytes of a file are those of a SQLite database.
+/// Returns whether a file that starts with these bytes is a SQLite database.
 ///
 /// ```
 /// assert!(alloquy_storage::is_sqlite(b"SQLite format 3\0..."));
@@ -27,8 +27,10 @@ pub fn is_sqlite(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// The conversations of a SQLite database of dataknobs, read one after the other. The database stays as it is, and what others
-/// write meanwhile is not seen. One that cannot be read is an error of its own.
+/// The conversations of a SQLite database of dataknobs, read one after the other.
+///
+/// The database is not changed, and changes that others make meanwhile are not seen. A conversation that cannot be read is
+/// an error, and the next one follows.
 #[derive(Debug)]
 pub struct DataknobsDatabase {
     database: Connection,
@@ -37,7 +39,7 @@ pub struct DataknobsDatabase {
     limits: ArchiveLimits,
     count: usize,
     read: usize,
-    /// From which row on the next one is; `None` when there are no more.
+    /// The first row that was not read yet; `None` at the end.
     from: Option<i64>,
 }
 
@@ -56,19 +58,15 @@ impl DataknobsDatabase {
             let message = format!("{} bytes are more than the limit of {}", size.len(), limits.bytes);
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let failed = |source| unreadable(&place, source);
-        let database = open(path).map_err(failed)?;
-        // Until the end: all rows are of one state.
-        database.execute_batch("BEGIN").map_err(failed)?;
-        let table: Option<String> =
-            database.query_row(TABLE, [], |row| row.get(0)).optional().map_err(failed)?;
-        let table = table.ok_or_else(|| {
+        let (database, table) = open_table(path).map_err(|source| unreadable(&place, source))?;
+        let Some(table) = table else {
             let message = format!("{place} has no table with the columns \"id\" and \"data\"");
-            Error::new(ErrorKind::Invalid, message)
-        })?;
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
         let table = table.replace('"', "\"\"");
         let count = format!("SELECT count(*) FROM \"{table}\"");
-        let count: i64 = database.query_row(&count, [], |row| row.get(0)).map_err(failed)?;
+        let count: i64 =
+            database.query_row(&count, [], |row| row.get(0)).map_err(|source| unreadable(&place, source))?;
         let select =
             format!("SELECT rowid, id, data FROM \"{table}\" WHERE rowid >= ?1 ORDER BY rowid LIMIT 1");
         let count = usize::try_from(count).unwrap_or(0);
@@ -117,7 +115,16 @@ fn unreadable(place: &str, source: rusqlite::Error) -> Error {
     Error::new(ErrorKind::Store, format!("{place} cannot be read")).with_source(source)
 }
 
-/// Nothing is written, not even the files beside a database in WAL mode, unless some of it still stands in them.
+/// Opens a database and returns the table that holds the conversations, if there is one.
+fn open_table(path: &Path) -> rusqlite::Result<(Connection, Option<String>)> {
+    let database = open(path)?;
+    // The transaction stays open, so that all rows are of one state.
+    database.execute_batch("BEGIN")?;
+    let table = database.query_row(TABLE, [], |row| row.get(0)).optional()?;
+    Ok((database, table))
+}
+
+/// Opens a database for reading. SQLite creates no file beside it, unless its write-ahead log still has content.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let log = path.with_file_name({
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -133,11 +140,16 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn read(id: &str, data: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
-    let read = archive::read(ArchiveFormat::Dataknobs, data, limits).and_then(|mut read| match read.len() {
-        1 => read.remove(0),
-        several => Err(Error::new(ErrorKind::Invalid, format!("it holds {several} conversations, not one"))),
-    });
-    read.map_err(|error| error.context(format_args!("record {id:?}")))
+    only_conversation(data, limits).map_err(|error| error.context(format_args!("record {id:?}")))
+}
+
+fn only_conversation(data: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
+    let mut read = archive::read(ArchiveFormat::Dataknobs, data, limits)?;
+    if read.len() != 1 {
+        let message = format!("it holds {} conversations, not one", read.len());
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    read.remove(0)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A store in memory whose changes are lines of a journal, wherever the host keeps that.
+//! A store in memory that writes each change to a journal of the host.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,20 +19,21 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Keeps the lines of a [`JournaledStore`]: a file, a table of a database that the host has, the storage of a browser.
+/// Keeps the lines of a [`JournaledStore`]: a file, a table of the host's database, the storage of a browser.
+///
+/// [`JournaledStore`] has an example.
 pub trait Journal: Send + Debug + 'static {
-    /// Keeps one more line, which has no line break in it, for good. It blocks as long as that takes.
+    /// Stores one more line durably. A line contains no line break. The call blocks until the line is stored.
     ///
     /// # Errors
-    /// When it is not kept. Nothing of it may be read again then, not even a beginning.
+    /// When the line is not stored. No part of it may then be read again.
     fn write(&mut self, line: &str) -> Result<()>;
 }
 
-/// Keeps conversations in memory, and writes each change to a [`Journal`] before it is made: the shortest store of one's own
-/// that survives the process.
+/// Keeps conversations in memory, and writes each change to a [`Journal`] before it makes it.
 ///
-/// What is kept is read again whole when it is opened, so it suits hosts whose conversations fit into memory. A journal only
-/// grows; one writer at a time may have it.
+/// It is the shortest way to a store of your own that survives the process. Opening reads the whole journal, so the
+/// conversations must fit into memory. A journal only grows, and one store at a time may use it.
 ///
 /// ```
 /// use alloquy_core::{Owner, Preface, Result};
@@ -69,7 +70,7 @@ pub struct JournaledStore<J> {
     journal: Mutex<J>,
 }
 
-/// A change, as a line has it.
+/// A change, as a line of the journal stores it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Change {
@@ -85,10 +86,10 @@ enum Change {
 }
 
 impl<J: Journal> JournaledStore<J> {
-    /// Reads the lines that a journal has kept, in their order.
+    /// Opens a store from the lines that a journal has stored, in their order.
     ///
     /// # Errors
-    /// Those of the lines; [`ErrorKind::Corrupt`] for a line that no store has written.
+    /// The errors of `lines`, and [`ErrorKind::Corrupt`] for a line that no store has written.
     pub fn open(lines: impl IntoIterator<Item = Result<String>>, journal: J) -> Result<Self> {
         let maps = MemoryStore::default();
         for (index, line) in lines.into_iter().enumerate() {
@@ -96,20 +97,21 @@ impl<J: Journal> JournaledStore<J> {
                 let message = format!("line {} of the journal is no change to a store", index + 1);
                 Error::new(ErrorKind::Corrupt, message).with_source(error)
             })?;
-            // A change that was refused then is refused again, for it meets the same conversations.
+            // The journal also has changes that were refused after they were written, such as a second `create` of an id.
+            // They meet the same conversations here, so they are refused again.
             let _ = apply(&maps, &owner, &change);
         }
         Ok(Self { maps, journal: Mutex::new(journal) })
     }
 
-    /// Writes a change down, then makes it; nobody else does so meanwhile.
+    /// Writes a change to the journal, then makes it. Changes take turns.
     fn change<T>(
         &self,
         owner: &Owner,
         change: &Change,
         make: impl FnOnce(&MemoryStore) -> Result<T>,
     ) -> Result<T> {
-        // Each line is whole whatever a thread was doing when it panicked.
+        // A panic of another thread leaves only whole lines, so a poisoned lock is no reason to stop.
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         journal.write(&line(owner, change)?)?;
         make(&self.maps)
@@ -120,7 +122,7 @@ impl<J: Journal> JournaledStore<J> {
     }
 }
 
-/// Writes a change as a line that reads back as it is.
+/// Writes a change as a line, and checks that the line reads back as the same change.
 fn line(owner: &Owner, change: &Change) -> Result<String> {
     let line = serde_json::to_string(&(owner, change)).map_err(|error| inexact().with_source(error))?;
     let (_, again): (Owner, Change) =
@@ -160,7 +162,7 @@ fn apply(maps: &MemoryStore, owner: &Owner, change: &Change) -> Result<()> {
     }
 }
 
-/// Maps wait for nothing.
+/// Runs a call of the store in memory, which never waits.
 fn now<T>(call: BoxFuture<'_, Result<T>>) -> Result<T> {
     call.now_or_never()
         .unwrap_or_else(|| Err(Error::new(ErrorKind::Store, "maps in memory are waiting for something")))
@@ -269,7 +271,8 @@ impl<J: Journal> ConversationStore for JournaledStore<J> {
         self.maps.get_blob(owner, digest).await
     }
 
-    /// Goes from memory; from the journal it does not, and it is there again after the next opening until it is collected.
+    /// Removes blobs from memory. The journal still has them, so they are back after the next opening until they are
+    /// collected again.
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
         self.maps.collect_blobs(owner, grace).await
     }

@@ -1,4 +1,4 @@
-//! Media that documents name: files inside of one folder, and no others. Knows no document and decodes nothing.
+//! Reads the media files that documents name, from inside one folder only.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
@@ -8,14 +8,14 @@ use alloquy_core::media::MediaKind;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_formats::messages::{MediaReference, MediaSource};
 
-/// How many bytes a file may have unless told otherwise: 64 MiB, what the loaders of media take.
+/// How many bytes a file may have by default: 64 MiB, the limit of the media loaders.
 const MOST: u64 = 64 << 20;
 
-/// A folder whose files documents may name, and those below it.
+/// A folder whose files documents may name, at any depth.
 ///
-/// A path that leads out is refused, whether by `..`, as an absolute path or through a link; so are files that are no
-/// regular ones, such as pipes and devices, and files beyond a limit, before a byte is read. What a file is its first bytes
-/// say. Addresses are never fetched: a host that wants that gives the reader a [`MediaSource`] of its own.
+/// A path that leads out of the folder is refused: through `..`, as an absolute path, or through a link. Pipes, devices and
+/// other files that are not regular are refused too, and files above a size limit, before a byte is read. The first bytes
+/// of a file decide its media type. URLs are never fetched: a host that wants that passes a [`MediaSource`] of its own.
 ///
 /// ```
 /// use alloquy_formats::messages::{self, Dialect, MediaRules};
@@ -38,30 +38,29 @@ const MOST: u64 = 64 << 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct MediaFolder {
-    /// Without links.
+    /// The real path, with all links resolved.
     root: PathBuf,
     most: u64,
 }
 
 impl MediaFolder {
-    /// Takes a folder that is there.
+    /// Uses an existing folder.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when it is not, [`ErrorKind::Invalid`] when it is no folder.
+    /// [`ErrorKind::NotFound`] when it cannot be opened, [`ErrorKind::Invalid`] when it is not a folder.
     pub fn new(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref();
-        let missing = |source| {
-            Error::new(ErrorKind::NotFound, format!("the folder of media {root:?} cannot be opened"))
-                .with_source(source)
-        };
-        let real = fs::canonicalize(root).map_err(missing)?;
-        match real.is_dir() {
-            true => Ok(Self { root: real, most: MOST }),
-            false => Err(Error::new(ErrorKind::Invalid, format!("{root:?} is no folder of media"))),
+        let real = fs::canonicalize(root).map_err(|source| {
+            let message = format!("the media folder {root:?} cannot be opened");
+            Error::new(ErrorKind::NotFound, message).with_source(source)
+        })?;
+        if !real.is_dir() {
+            return Err(Error::new(ErrorKind::Invalid, format!("{root:?} is not a folder")));
         }
+        Ok(Self { root: real, most: MOST })
     }
 
-    /// Sets how many bytes a file may have; 64 MiB unless set.
+    /// Sets how many bytes a file may have. The default is 64 MiB.
     #[must_use]
     pub fn max_bytes(self, most: u64) -> Self {
         Self { most, ..self }
@@ -70,12 +69,13 @@ impl MediaFolder {
     /// Reads a file below the folder.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a path that leads out of the folder, a file that is no regular one, is too large, or does
-    /// not begin as media of this kind; [`ErrorKind::NotFound`] for one that is not there or cannot be opened.
+    /// * [`ErrorKind::Invalid`] for a path that leads out of the folder, and for a file that is not regular, is too large or
+    ///   does not begin as media of this kind.
+    /// * [`ErrorKind::NotFound`] for a file that does not exist or cannot be opened.
     pub fn read(&self, kind: MediaKind, path: &str) -> Result<Media> {
         let found = self.inside(path)?;
         let (file, bytes) = opened(&found, self.most)?;
-        // Whoever may write into the folder could have put a link there since it was looked at.
+        // A user who may write into the folder could have put a link there after the first check.
         let again = fs::symlink_metadata(self.inside(path)?).map_err(|source| absent(&found, source))?;
         if !is_same(&file, &again) {
             let message = format!("the file {path:?} changed while it was opened");
@@ -84,20 +84,21 @@ impl MediaFolder {
         kind.media(bytes).map_err(|error| error.context(format_args!("file {path:?}")))
     }
 
-    /// Finds a file without links, or refuses a path that leads out.
+    /// Returns the real path of a file, or refuses a path that leads out of the folder.
     fn inside(&self, path: &str) -> Result<PathBuf> {
-        let leads_out = || {
-            let message =
-                format!("the path {path:?} leads out of the folder {:?}, which alone is read", self.root);
-            Error::new(ErrorKind::Invalid, message)
-        };
-        // Before the disk is asked: what is there outside is nobody's business.
+        // Before the disk is asked, so that no error reveals which files exist outside.
         if !stays_inside(&self.root, Path::new(path)) {
-            return Err(leads_out());
+            return Err(self.leads_out(path));
         }
         let whole = self.root.join(path);
         let real = fs::canonicalize(&whole).map_err(|source| absent(Path::new(path), source))?;
-        if real.starts_with(&self.root) { Ok(real) } else { Err(leads_out()) }
+        if real.starts_with(&self.root) { Ok(real) } else { Err(self.leads_out(path)) }
+    }
+
+    fn leads_out(&self, path: &str) -> Error {
+        let message =
+            format!("the path {path:?} leads out of the folder {:?}, which alone is read", self.root);
+        Error::new(ErrorKind::Invalid, message)
     }
 }
 
@@ -117,66 +118,66 @@ impl MediaSource for MediaFolder {
     }
 }
 
-/// Reads a file that a person names, wherever it is; what it is its first bytes say.
+/// Reads a media file at any path, for a person who names it. Its first bytes decide its media type.
 ///
 /// ```
 /// use alloquy_core::media::MediaKind;
 ///
 /// let file = std::env::temp_dir().join("alloquy-sound.flac");
 /// std::fs::write(&file, b"fLaC and so on")?;
-/// let sound = alloquy_storage::read_media(MediaKind::Audio, &file)?;
-/// assert_eq!(sound.media_type(), "audio/flac");
+/// let audio = alloquy_storage::read_media(MediaKind::Audio, &file)?;
+/// assert_eq!(audio.media_type(), "audio/flac");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a file that is not there or cannot be opened, [`ErrorKind::Invalid`] for one that is no
-/// regular file, has more than 64 MiB or does not begin as media of this kind.
+/// * [`ErrorKind::NotFound`] for a file that does not exist or cannot be opened.
+/// * [`ErrorKind::Invalid`] for a file that is not regular, has more than 64 MiB or does not begin as media of this kind.
 pub fn read_media(kind: MediaKind, path: impl AsRef<Path>) -> Result<Media> {
     let path = path.as_ref();
     let (_, bytes) = opened(path, MOST)?;
     kind.media(bytes).map_err(|error| error.context(format_args!("file {path:?}")))
 }
 
-/// Says whether the words of a path stay below `root`; where its links lead is another matter.
+/// Returns whether a path stays below `root` by its components alone: `a/../b` does, `a/../../b` does not. Links are not
+/// followed.
 fn stays_inside(root: &Path, path: &Path) -> bool {
-    let relative = match path.has_root() {
-        true => path.strip_prefix(root),
-        false => Ok(path),
-    };
+    let mut relative = path;
+    if path.has_root() {
+        let Ok(rest) = path.strip_prefix(root) else { return false };
+        relative = rest;
+    }
     let mut depth = 0_usize;
-    relative.is_ok_and(|relative| {
-        relative.components().all(|component| match component {
-            Component::Normal(_) => {
-                depth += 1;
-                true
-            }
-            Component::CurDir => true,
-            Component::ParentDir => depth.checked_sub(1).map(|above| depth = above).is_some(),
-            Component::RootDir | Component::Prefix(_) => false,
-        })
-    })
+    for component in relative.components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    true
 }
 
-/// Opens a regular file and reads it, if it has at most so many bytes.
+/// Opens and reads a regular file of at most `most` bytes.
 fn opened(path: &Path, most: u64) -> Result<(Metadata, Vec<u8>)> {
-    // Before it is opened, for opening a pipe waits for whoever writes to it.
+    // Checked before it is opened too, because opening a pipe waits for its writer.
     check(path, &fs::metadata(path).map_err(|source| absent(path, source))?, most)?;
     let file = File::open(path).map_err(|source| absent(path, source))?;
     let metadata = file.metadata().map_err(|source| absent(path, source))?;
     check(path, &metadata, most)?;
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|source| absent(path, source))?;
-    // It may have grown since.
-    match bytes.len() as u64 > most {
-        true => Err(too_large(path, bytes.len() as u64, most)),
-        false => Ok((metadata, bytes)),
+    // The file may have grown since it was checked.
+    if bytes.len() as u64 > most {
+        return Err(too_large(path, bytes.len() as u64, most));
     }
+    Ok((metadata, bytes))
 }
 
 fn check(path: &Path, metadata: &Metadata, most: u64) -> Result<()> {
     if !metadata.is_file() {
-        return Err(Error::new(ErrorKind::Invalid, format!("{path:?} is no regular file")));
+        return Err(Error::new(ErrorKind::Invalid, format!("{path:?} is not a regular file")));
     }
     if metadata.len() > most {
         return Err(too_large(path, metadata.len(), most));
@@ -185,7 +186,7 @@ fn check(path: &Path, metadata: &Metadata, most: u64) -> Result<()> {
 }
 
 fn too_large(path: &Path, bytes: u64, most: u64) -> Error {
-    let message = format!("the file {path:?} has {bytes} bytes, of which media may have {most}");
+    let message = format!("the file {path:?} has {bytes} bytes, but media may have at most {most}");
     Error::new(ErrorKind::Invalid, message)
 }
 
@@ -200,7 +201,7 @@ fn is_same(left: &Metadata, right: &Metadata) -> bool {
     (left.dev(), left.ino()) == (right.dev(), right.ino())
 }
 
-/// The system does not tell files apart without opening them again.
+/// Elsewhere a file has no identity that can be read without opening it again.
 #[cfg(not(unix))]
 fn is_same(left: &Metadata, right: &Metadata) -> bool {
     left.len() == right.len() && left.modified().ok() == right.modified().ok()

@@ -1,4 +1,4 @@
-//! Which store a URL names.
+//! Opens the store that a URL names.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::durability::Durability;
 /// | `s3://BUCKET/PREFIX` | objects in a bucket of S3, see `BucketStore` |
 /// | `PATH.db`, `PATH.sqlite`, `PATH.sqlite3` | the SQLite database at that path |
 ///
-/// A path is taken as it is, without percent-encoding; `//` in front of it is dropped, so that
-/// `sqlite:///var/chats.db` is `/var/chats.db`. Behind it may stand `?durability=crash` or `?durability=power-loss`, which
-/// is a [`Durability`]; so a path with a `?` in it is opened by `FileStore::open` or `SqliteStore::open` alone.
+/// A path is used as it is, without percent-decoding. A `//` before it is dropped, so that `sqlite:///var/chats.db` is
+/// `/var/chats.db`. `?durability=crash` or `?durability=power-loss` may follow it and sets the [`Durability`]. A path that
+/// contains a `?` cannot be given as a URL: open it with `FileStore::open` or `SqliteStore::open`.
 ///
 /// ```
 /// use alloquy_core::{Owner, Query};
@@ -37,8 +37,8 @@ use crate::durability::Durability;
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`] for a URL of no known form, [`ErrorKind::Unsupported`] for a store that this build leaves
-/// out or that a newer version wrote, and those of opening.
+/// [`ErrorKind::Invalid`] for a URL of no known form, [`ErrorKind::Unsupported`] for a store without its feature or of a
+/// newer version, and the errors of the store's own `open`.
 pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
     match place(url)? {
         Place::Memory => Ok(Arc::new(MemoryStore::default())),
@@ -50,11 +50,12 @@ pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
     }
 }
 
-/// Opens the store that a URL names for reading alone: calls that change something are refused, and nothing is made, neither
-/// the store nor a lock or another file beside it. So a store can be read where nothing may be written: a backup, a snapshot, what
-/// belongs to another user.
+/// Opens the store that a URL names for reading only.
 ///
-/// `memory:` and `sqlite::memory:` are new stores each time, which can be written.
+/// Calls that change something are refused. Opening creates neither the store nor a lock nor any other file. So it works
+/// on read-only files: a backup, a snapshot of a disk, a store of another user.
+///
+/// `memory:` and `sqlite::memory:` open a new, empty store each time, which can be written.
 ///
 /// ```
 /// use alloquy_core::ErrorKind;
@@ -90,15 +91,8 @@ pub(crate) enum Place {
     Bucket(String),
 }
 
-/// Reads a URL.
+/// Parses a URL.
 pub(crate) fn place(url: &str) -> Result<Place> {
-    let path = |rest: &str| {
-        let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        match path.strip_prefix("//").unwrap_or(path) {
-            "" => Err(unknown(url)),
-            path => Ok((PathBuf::from(path), durability(url, parameters)?)),
-        }
-    };
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Place::Memory),
         Some(("sqlite", ":memory:")) => Ok(Place::DatabaseInMemory),
@@ -106,8 +100,14 @@ pub(crate) fn place(url: &str) -> Result<Place> {
             Ok(Place::Server(url.to_owned()))
         }
         Some(("s3", rest)) if rest.starts_with("//") => Ok(Place::Bucket(url.to_owned())),
-        Some(("file", rest)) => path(rest).map(|(path, durability)| Place::Folder(path, durability)),
-        Some(("sqlite", rest)) => path(rest).map(|(path, durability)| Place::Database(path, durability)),
+        Some(("file", rest)) => {
+            let (path, durability) = path(url, rest)?;
+            Ok(Place::Folder(path, durability))
+        }
+        Some(("sqlite", rest)) => {
+            let (path, durability) = path(url, rest)?;
+            Ok(Place::Database(path, durability))
+        }
         // One letter is a drive, as in `C:\chats.db`.
         Some((scheme, _)) if scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             Err(unknown(url))
@@ -117,7 +117,17 @@ pub(crate) fn place(url: &str) -> Result<Place> {
     }
 }
 
-/// Reads what stands behind the `?` of a path; the last one counts.
+/// Parses what follows the scheme of a URL: `chats` or `///var/chats?durability=crash`.
+fn path(url: &str, rest: &str) -> Result<(PathBuf, Durability)> {
+    let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path.is_empty() {
+        return Err(unknown(url));
+    }
+    Ok((PathBuf::from(path), durability(url, parameters)?))
+}
+
+/// Parses the parameters after the `?` of a path; the last one counts.
 fn durability(url: &str, parameters: &str) -> Result<Durability> {
     let mut durability = Durability::default();
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -145,10 +155,14 @@ fn unknown(url: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("{:?} names no store, use one of: {forms}", shown(url)))
 }
 
-/// What may be said of a URL: without what may be a password.
+/// Returns a URL for an error message, without the part that may hold a password.
 fn shown(url: &str) -> String {
-    let secret = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1)));
-    secret.map_or_else(|| url.to_owned(), |(scheme, rest)| format!("{scheme}://…@{rest}"))
+    if let Some((scheme, rest)) = url.split_once("://")
+        && let Some((_, host)) = rest.rsplit_once('@')
+    {
+        return format!("{scheme}://…@{host}");
+    }
+    url.to_owned()
 }
 
 #[cfg(feature = "file")]

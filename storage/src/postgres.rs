@@ -1,4 +1,4 @@
-//! A PostgreSQL database, shared by any number of machines. Knows calls; the SQL is in the folder.
+//! Stores conversations in a PostgreSQL database.
 
 mod blobs;
 mod conversations;
@@ -35,9 +35,9 @@ use crate::tasks::Tasks;
 
 /// Keeps conversations in a PostgreSQL database, of version 13 or newer and with UTF-8 texts.
 ///
-/// Any number of stores, on any number of machines, may use a database at once. Every call is one transaction. Where
-/// the server ends a transaction to solve a deadlock, or the connection is lost, the call is tried again for about ten
-/// seconds; one whose commit was not answered asks the server what became of it first, so that nothing is done twice.
+/// Any number of stores, on any number of machines, may use a database at once. Every call is one transaction. Where the
+/// server ends a transaction to resolve a deadlock, or the connection is lost, the call is tried again for about ten
+/// seconds. A call whose commit got no answer first asks the server what became of it, so that nothing is done twice.
 ///
 /// ```no_run
 /// use alloquy_core::{Owner, Query};
@@ -62,20 +62,23 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Connects to the database that a URL names, and creates the tables where there are none.
     ///
-    /// The URL is that of `libpq` (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`) with one more parameter: `schema`, where
-    /// the tables stand, `alloquy` unless given. The connection is encrypted where the server offers it, and its
-    /// certificate is checked then, against the root certificates in the PEM file that `sslrootcert` names or else those
-    /// that the system trusts; `sslmode=require` insists, `sslmode=disable` does without.
+    /// The URL is that of `libpq` (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`) with one more parameter: `schema` names the
+    /// schema of the tables, `alloquy` by default.
+    ///
+    /// The connection is encrypted where the server offers it. Then its certificate is checked against the root certificates
+    /// in the PEM file `sslrootcert`, or else against those that the system trusts. `sslmode=require` refuses an unencrypted
+    /// connection, `sslmode=disable` never encrypts.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for what is no such URL, [`ErrorKind::Store`] when the server is not reached or refuses,
-    /// [`ErrorKind::Unsupported`] for tables of a newer version or of another program, and for a server that is too old.
+    /// * [`ErrorKind::Invalid`] for a URL of another form.
+    /// * [`ErrorKind::Store`] when the server cannot be reached or refuses.
+    /// * [`ErrorKind::Unsupported`] for tables of a newer version or of another program, and for a server that is too old.
     pub async fn open(url: &str) -> Result<Self> {
         Self::start(url, false).await
     }
 
-    /// Connects as [`open`](Self::open) does, for reading alone: calls that change something are refused, and neither schema
-    /// nor tables are made or taken to a newer format. A role that may only read suffices.
+    /// Connects as [`open`](Self::open) does, for reading only: calls that change something are refused, and neither schema
+    /// nor tables are created or migrated. A role that may only read suffices.
     ///
     /// # Errors
     /// As [`open`](Self::open), and [`ErrorKind::NotFound`] for a schema without conversations.
@@ -86,16 +89,7 @@ impl PostgresStore {
     async fn start(url: &str, is_for_reading: bool) -> Result<Self> {
         let place = Place::of(url)?;
         let name = place.name();
-        let open = async move || {
-            let pool = place.pool()?;
-            if is_for_reading {
-                schema::check(&pool, &place.schema).await?;
-            } else {
-                schema::prepare(&pool, &place.schema).await?;
-            }
-            Ok(pool)
-        };
-        match Tasks::start(&name, open).await {
+        match Tasks::start(&name, move || connect(place, is_for_reading)).await {
             Ok(tasks) => Ok(Self { tasks, endings: Endings::default(), name, is_for_reading }),
             Err(error) => Err(error.context(name)),
         }
@@ -105,7 +99,7 @@ impl PostgresStore {
         if self.is_for_reading { Err(Failure::ForReading.into()) } else { Ok(()) }
     }
 
-    /// Makes a change that may be made twice: the second time it finds itself done.
+    /// Makes a change that may be repeated, because it has no effect the second time.
     async fn write<T: Send + 'static>(
         &self,
         change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
@@ -113,7 +107,7 @@ impl PostgresStore {
         self.write_unless(change, never).await
     }
 
-    /// Makes a change unless it is done already, where nobody knows whether it was.
+    /// Makes a change that must not be repeated. Where a commit got no answer, `is_done` finds out whether it was made.
     async fn write_unless<T: Send + 'static>(
         &self,
         change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
@@ -132,7 +126,7 @@ impl PostgresStore {
         read.map_err(|error| self.placed(error))
     }
 
-    /// Says which database, where the error is about the database.
+    /// Adds the name of the database to an error about it.
     fn placed(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
@@ -141,12 +135,22 @@ impl PostgresStore {
     }
 }
 
-/// Says of a change that may be made twice that it is not done, so that it is made again.
+async fn connect(place: Place, is_for_reading: bool) -> Result<Pool, Failure> {
+    let pool = place.pool()?;
+    if is_for_reading {
+        schema::check(&pool, &place.schema).await?;
+    } else {
+        schema::prepare(&pool, &place.schema).await?;
+    }
+    Ok(pool)
+}
+
+/// Reports a change that may be repeated as not done, so that it is made again.
 async fn never<T>(_: &Transaction<'_>, _: &T) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// The record of a conversation; `None` where there is no such conversation.
+/// Returns the record of a conversation; `None` where there is no such conversation.
 async fn record_of(
     unit: &Transaction<'_>,
     owner: &Owner,
@@ -162,22 +166,27 @@ async fn record_of(
 #[async_trait]
 impl ConversationStore for PostgresStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
-        let (owner, record) = (owner.clone(), record.clone());
+        let owner = owner.clone();
+        let record = record.clone();
         let the_owner = owner.clone();
         let created = record.clone();
-        let change = async move |unit: &Transaction<'_>| conversations::create(unit, &owner, &record).await;
-        let is_done = async move |unit: &Transaction<'_>, (): &()| {
-            let found = record_of(unit, &the_owner, &created.id).await?;
-            Ok(found.is_some_and(|found| {
-                milliseconds(found.created) == milliseconds(created.created)
-                    && found.preface == created.preface
-            }))
-        };
-        self.write_unless(change, is_done).await
+        self.write_unless(
+            async move |unit: &Transaction<'_>| conversations::create(unit, &owner, &record).await,
+            async move |unit: &Transaction<'_>, (): &()| {
+                let found = record_of(unit, &the_owner, &created.id).await?;
+                Ok(found.is_some_and(|found| {
+                    milliseconds(found.created) == milliseconds(created.created)
+                        && found.preface == created.preface
+                }))
+            },
+        )
+        .await
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
         self.write(async move |unit: &Transaction<'_>| nodes::append(unit, &owner, &id, &nodes).await).await
     }
 
@@ -188,15 +197,17 @@ impl ConversationStore for PostgresStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         let the_owner = owner.clone();
         let name = id.clone();
-        let change =
-            async move |unit: &Transaction<'_>| conversations::set_head(unit, &owner, &id, from, to).await;
-        let is_done = async move |unit: &Transaction<'_>, (): &()| {
-            Ok(record_of(unit, &the_owner, &name).await?.is_some_and(|record| record.head == to))
-        };
-        self.write_unless(change, is_done).await
+        self.write_unless(
+            async move |unit: &Transaction<'_>| conversations::set_head(unit, &owner, &id, from, to).await,
+            async move |unit: &Transaction<'_>, (): &()| {
+                Ok(record_of(unit, &the_owner, &name).await?.is_some_and(|record| record.head == to))
+            },
+        )
+        .await
     }
 
     async fn append_and_move(
@@ -208,14 +219,20 @@ impl ConversationStore for PostgresStore {
         to: Option<NodeId>,
     ) -> Result<HeadMove> {
         self.must_write()?;
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
         let ending = self.endings.begin(&owner, &id);
-        let change = async move |unit: &Transaction<'_>| {
-            conversations::append_and_move(unit, &owner, &id, &nodes, from, to).await
-        };
         let done = self.tasks.complete(async move |pool| {
             let _ending = ending;
-            unit::write(&pool, &change, &never).await
+            unit::write(
+                &pool,
+                &async |unit: &Transaction<'_>| {
+                    conversations::append_and_move(unit, &owner, &id, &nodes, from, to).await
+                },
+                &never,
+            )
+            .await
         });
         done.await.map_err(|error| self.placed(error))
     }
@@ -227,92 +244,110 @@ impl ConversationStore for PostgresStore {
         revision: u64,
         metadata: &Map<String, Value>,
     ) -> Result<u64> {
-        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        let owner = owner.clone();
+        let id = id.clone();
+        let metadata = metadata.clone();
         let the_owner = owner.clone();
         let name = id.clone();
         let wanted = metadata.clone();
-        let change = async move |unit: &Transaction<'_>| {
-            conversations::update_metadata(unit, &owner, &id, revision, &metadata).await
-        };
-        let is_done = async move |unit: &Transaction<'_>, revision: &u64| {
-            let record = record_of(unit, &the_owner, &name).await?;
-            Ok(record.is_some_and(|record| record.revision == *revision && record.metadata == wanted))
-        };
-        self.write_unless(change, is_done).await
+        self.write_unless(
+            async move |unit: &Transaction<'_>| {
+                conversations::update_metadata(unit, &owner, &id, revision, &metadata).await
+            },
+            async move |unit: &Transaction<'_>, revision: &u64| {
+                let record = record_of(unit, &the_owner, &name).await?;
+                Ok(record.is_some_and(|record| record.revision == *revision && record.metadata == wanted))
+            },
+        )
+        .await
     }
 
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.write(async move |unit: &Transaction<'_>| nodes::prune(unit, &owner, &id, node).await).await
     }
 
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.write(async move |unit: &Transaction<'_>| nodes::compact(unit, &owner, &id).await).await
     }
 
     async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
         self.endings.wait(owner, id).await;
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.read(async move |unit: &Transaction<'_>| keys::summary(unit, &owner, &id).await).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
         self.endings.wait(owner, id).await;
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.read(async move |unit: &Transaction<'_>| nodes::load(unit, &owner, &id).await).await
     }
 
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
         self.endings.wait(owner, id).await;
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.read(async move |unit: &Transaction<'_>| nodes::path(unit, &owner, &id, node).await).await
     }
 
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.read(async move |unit: &Transaction<'_>| questions::list(unit, &owner, &query).await).await
     }
 
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.read(async move |unit: &Transaction<'_>| questions::count(unit, &owner, &query).await).await
     }
 
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.read(async move |unit: &Transaction<'_>| questions::search(unit, &owner, &query).await).await
     }
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         let the_owner = owner.clone();
         let name = id.clone();
-        let change = async move |unit: &Transaction<'_>| conversations::delete(unit, &owner, &id).await;
-        let is_done = async move |unit: &Transaction<'_>, (): &()| {
-            Ok(record_of(unit, &the_owner, &name).await?.is_none())
-        };
-        self.write_unless(change, is_done).await
+        self.write_unless(
+            async move |unit: &Transaction<'_>| conversations::delete(unit, &owner, &id).await,
+            async move |unit: &Transaction<'_>, (): &()| {
+                Ok(record_of(unit, &the_owner, &name).await?.is_none())
+            },
+        )
+        .await
     }
 
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         let the_owner = owner.clone();
-        let change =
-            async move |unit: &Transaction<'_>| conversations::delete_matching(unit, &owner, &query).await;
-        let is_done = async move |unit: &Transaction<'_>, deleted: &Vec<ConversationId>| {
-            for id in deleted {
-                if record_of(unit, &the_owner, id).await?.is_some() {
-                    return Ok(false);
+        self.write_unless(
+            async move |unit: &Transaction<'_>| conversations::delete_matching(unit, &owner, &query).await,
+            async move |unit: &Transaction<'_>, deleted: &Vec<ConversationId>| {
+                for id in deleted {
+                    if record_of(unit, &the_owner, id).await?.is_some() {
+                        return Ok(false);
+                    }
                 }
-            }
-            Ok(true)
-        };
-        self.write_unless(change, is_done).await
+                Ok(true)
+            },
+        )
+        .await
     }
 
     async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
-        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        let owner = owner.clone();
+        let bytes = Arc::clone(bytes);
         self.write(async move |unit: &Transaction<'_>| blobs::put(unit, &owner, &bytes).await).await
     }
 
@@ -325,13 +360,15 @@ impl ConversationStore for PostgresStore {
         let owner = owner.clone();
         self.write(async move |unit: &Transaction<'_>| blobs::collect(unit, &owner, grace).await).await
     }
+
     async fn close(&self) -> Result<()> {
         self.tasks.close().await;
         Ok(())
     }
 
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
-        let (owner, count) = (owner.clone(), archives.len());
+        let owner = owner.clone();
+        let count = archives.len();
         let written =
             self.write(async move |unit: &Transaction<'_>| imports::all(unit, &owner, &archives).await).await;
         outcomes(written, count)

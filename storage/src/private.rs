@@ -1,18 +1,18 @@
-//! Files and folders that nobody but their owner reads, whatever the umask. Those that are there keep their rights.
+//! Creates files and folders that only their owner may read, whatever the umask. Existing ones keep their permissions.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// The rights of a file that is made here: its owner reads and writes it.
+/// The permissions of a new file: its owner reads and writes it.
 #[cfg(unix)]
 const FILE: u32 = 0o600;
 
-/// The rights of a folder that is made here.
+/// The permissions of a new folder.
 #[cfg(unix)]
 const FOLDER: u32 = 0o700;
 
-/// Makes a folder with those above it, where they are not there.
+/// Creates a folder and its missing parents.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -24,36 +24,36 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER);
     match builder.create(path) {
-        // Somebody else was faster.
+        // Another process was faster.
         Err(_) if path.is_dir() => Ok(()),
         Err(source) => Err(source),
         Ok(()) => grant_folder(path),
     }
 }
 
-/// Opens a file as `options` say, which make it where there is none; then it is private.
+/// Opens a file with these options. A file that they create is private.
 pub(crate) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, FILE);
     let file = options.open(path)?;
-    // One that is there may be another user's, who decides.
+    // An existing file may belong to another user, who decides about it.
     let _ = grant(&file);
     Ok(file)
 }
 
-/// Makes a file, or empties the one that is there.
+/// Creates a file, or empties an existing one.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     open(OpenOptions::new().write(true).create(true).truncate(true), path)
 }
 
-/// Makes an empty file where there is none, and never opens one that is there: closing it again would end the locks that
-/// this process holds on it.
+/// Creates an empty file, and fails where one exists. An existing file is never opened: closing it again would release the
+/// locks that this process holds on it.
 #[cfg(feature = "sqlite")]
 pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     open(OpenOptions::new().write(true).create_new(true), path).map(drop)
 }
 
-/// Makes a file private that somebody else has made for this program.
+/// Makes a file private that a library has created.
 #[cfg(feature = "object-store")]
 pub(crate) fn restrict(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
@@ -63,7 +63,7 @@ pub(crate) fn restrict(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the owner what an odd umask took away.
+/// Gives the owner the permissions that an odd umask took away.
 #[cfg(unix)]
 fn grant(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -86,7 +86,7 @@ fn grant_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Other systems have no such rights.
+/// Other systems have no such permissions.
 #[cfg(not(unix))]
 fn grant(_: &File) -> io::Result<()> {
     Ok(())

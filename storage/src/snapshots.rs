@@ -1,7 +1,7 @@
-//! Files of what sessions have computed: one a conversation, within a quota. What is in them core knows.
+//! Files with snapshots of sessions: one for each conversation, within a quota. The engine defines what they contain.
 //!
-//! A snapshot saves time and nothing else, so a file that is lost or damaged is no loss: nothing is forced to the disk, and
-//! whoever reads one finds out whether it is whole.
+//! A snapshot only saves time, so a file may be lost or damaged: nothing is synced to the disk. The reader of a snapshot
+//! checks that it is whole.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,29 +17,30 @@ use alloquy_engine::decoder::{Snapshot, SnapshotSource};
 use crate::open::{Place, place};
 use crate::private;
 
-/// How many bytes the files of a folder may take unless told otherwise: 4 GiB.
+/// How many bytes the files of a folder may take by default: 4 GiB.
 const QUOTA: u64 = 4 << 30;
 
-/// How names of snapshots end.
+/// The extension of a snapshot.
 const WHOLE: &str = "snapshot";
 
-/// How names of those end that are being written, or whose writer was stopped.
+/// The extension of a snapshot that is being written, or whose writer was stopped.
 const PART: &str = "part";
 
-/// A folder of snapshots: one file for each conversation, replaced as a whole by the next. Any number of processes may
-/// share it; its files are for their owner alone.
+/// A folder of snapshots: one file for each conversation, which the next snapshot replaces as a whole.
+///
+/// Any number of processes may share the folder. Only the user who created a file may read it.
 ///
 /// ```
 /// use alloquy_testing::ScriptedEngine;
 /// use alloquy_core::Owner;
-/// use alloquy_engine::decoder::{Snapshot, SnapshotOrigin};
+/// use alloquy_engine::decoder::{Snapshot, SnapshotIdentity};
 /// use alloquy_engine::Engine;
 /// use alloquy_core::media::Digest;
 /// use alloquy_storage::SnapshotFolder;
 ///
 /// let folder = SnapshotFolder::new(std::env::temp_dir().join("alloquy-snapshots")).quota(1 << 20);
 /// let engine = ScriptedEngine::new([]);
-/// let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+/// let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
 /// let snapshot = Snapshot::take(origin, &[], &*engine.open()?)?;
 /// folder.write(&Owner::local(), &"tea".parse()?, &snapshot)?;
 /// let kept = folder.open(&Owner::local(), &"tea".parse()?)?;
@@ -52,37 +53,39 @@ pub struct SnapshotFolder {
     quota: u64,
 }
 
-/// What became of a snapshot that was to be written.
+/// What [`SnapshotFolder::write`] did with a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SnapshotWritten {
-    /// It is there.
+pub enum SavedSnapshot {
+    /// It is stored.
     Kept {
-        /// How many others had to leave, those that were not used for the longest time.
+        /// How many other snapshots were removed for it: the least recently used ones.
         evicted: usize,
     },
-    /// It alone would take more than the quota. The one before it has left, because it is not what the conversation is now.
+    /// It is larger than the quota and was not stored. The previous snapshot of the conversation was removed, because it is
+    /// outdated.
     TooLarge {
-        /// How many bytes it has.
+        /// The size of the snapshot in bytes.
         bytes: u64,
-        /// How many bytes all may have together.
+        /// How many bytes all snapshots may have together.
         quota: u64,
     },
 }
 
 impl SnapshotFolder {
-    /// A folder at `path`, which is made when the first snapshot is written.
+    /// Uses the folder at `path`, which is created when the first snapshot is written.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), quota: QUOTA }
     }
 
-    /// The folder beside a store that is a file or a folder: its name with `.snapshots` behind it. `None` beside others.
+    /// Uses the folder beside a store: `chats.db.snapshots` for `chats.db`. `None` for a store that is neither a file nor a
+    /// folder.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a URL of no known form, as [`open`](crate::open()).
     pub fn beside(store: &str) -> Result<Option<Self>> {
         Ok(match place(store)? {
             Place::Folder(path, _) | Place::Database(path, _) => {
-                // Without the separators that may stand at its end.
+                // Drops the separators that the path may end with: `chats/` becomes `chats.snapshots`.
                 let mut name = OsString::from(path.components().as_path());
                 name.push(".snapshots");
                 Some(Self::new(name))
@@ -91,23 +94,24 @@ impl SnapshotFolder {
         })
     }
 
-    /// Sets how many bytes the files may take together; 4 GiB unless set.
+    /// Sets how many bytes the files may take together. The default is 4 GiB.
     #[must_use]
     pub fn quota(mut self, bytes: u64) -> Self {
         self.quota = bytes;
         self
     }
 
-    /// Returns where the files are.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the snapshot of a conversation, which counts as using it; `None` when there is none. One that takes its place
-    /// meanwhile is another file.
+    /// Opens the snapshot of a conversation, which counts as using it; `None` when there is none.
+    ///
+    /// The opened file stays the same when another snapshot replaces it meanwhile.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`] when there is one that cannot be opened.
+    /// [`ErrorKind::Store`] when the snapshot exists but cannot be opened.
     pub fn open(&self, owner: &Owner, conversation: &ConversationId) -> Result<Option<SnapshotSource>> {
         let path = self.file(owner, conversation);
         let source = found(source(&path)).map_err(failed("open", &path))?;
@@ -117,35 +121,35 @@ impl SnapshotFolder {
         Ok(source)
     }
 
-    /// Writes the snapshot of a conversation in place of the one before, and removes those that were not used for the
-    /// longest time until all fit into the quota.
+    /// Writes the snapshot of a conversation in place of the previous one, and removes the least recently used snapshots
+    /// until all fit into the quota.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`]; the one before is still there then.
+    /// [`ErrorKind::Store`]; the previous snapshot is then unchanged.
     pub fn write(
         &self,
         owner: &Owner,
         conversation: &ConversationId,
         snapshot: &Snapshot,
-    ) -> Result<SnapshotWritten> {
+    ) -> Result<SavedSnapshot> {
         let bytes = snapshot.bytes();
         if bytes.len() as u64 > self.quota {
             self.remove(owner, conversation)?;
-            return Ok(SnapshotWritten::TooLarge { bytes: bytes.len() as u64, quota: self.quota });
+            return Ok(SavedSnapshot::TooLarge { bytes: bytes.len() as u64, quota: self.quota });
         }
         private::make_folder(&self.path).map_err(failed("make", &self.path))?;
         let path = self.file(owner, conversation);
         let part = unfinished(&path);
         write_new(&part, bytes).map_err(|source| {
-            // What is left of it goes when room is needed, at the latest.
+            // A part that cannot be removed now is evicted when the quota is full.
             let _ = fs::remove_file(&part);
             failed("write", &part)(source)
         })?;
         fs::rename(&part, &path).map_err(failed("write", &path))?;
-        Ok(SnapshotWritten::Kept { evicted: self.evict(&path)? })
+        Ok(SavedSnapshot::Kept { evicted: self.evict(&path)? })
     }
 
-    /// Removes the snapshot of a conversation, and says whether there was one.
+    /// Removes the snapshot of a conversation, and returns whether there was one.
     ///
     /// # Errors
     /// [`ErrorKind::Store`].
@@ -154,15 +158,16 @@ impl SnapshotFolder {
         Ok(found(fs::remove_file(&path)).map_err(failed("remove", &path))?.is_some())
     }
 
-    /// Named by a digest, because owners and conversations have names that are no names of files.
+    /// The path of a snapshot. Its name is a digest, because owners and conversations may have names that no file can have.
     fn file(&self, owner: &Owner, conversation: &ConversationId) -> PathBuf {
         let name = Digest::of(format!("{owner}\n{conversation}").as_bytes());
         self.path.join(format!("{name}.{WHOLE}"))
     }
 
-    /// Removes what was not used for the longest time until the rest fits, but never `newest`.
+    /// Removes the least recently used files until the rest fits into the quota, but never `newest`.
     fn evict(&self, newest: &Path) -> Result<usize> {
         let mut files = self.files()?;
+        // `newest` first, then from the most to the least recently used: files are kept while the sum fits.
         files.sort_by_key(|file| (file.path != newest, std::cmp::Reverse(file.used)));
         let mut taken = 0;
         let mut evicted = 0;
@@ -176,39 +181,43 @@ impl SnapshotFolder {
         Ok(evicted)
     }
 
-    /// The files of this folder that are snapshots, whole or not; others are somebody else's.
+    /// Returns the files of this folder that are snapshots, whole or not. Other files are left alone.
     fn files(&self) -> Result<Vec<Found>> {
-        let unreadable = || failed("list", &self.path);
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(unreadable())? {
-            let path = entry.map_err(unreadable())?.path();
-            let is_ours = path.extension().is_some_and(|end| end == WHOLE || end == PART);
-            // Another process may have removed it in between.
-            if let Some(known) = found(fs::metadata(&path)).map_err(unreadable())?.filter(|_| is_ours) {
-                let used = known.modified().map_err(unreadable())?;
-                files.push(Found { path, bytes: known.len(), used });
-            }
-        }
-        Ok(files)
+        snapshots_in(&self.path).map_err(failed("list", &self.path))
     }
+}
+
+fn snapshots_in(folder: &Path) -> io::Result<Vec<Found>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|end| end != WHOLE && end != PART) {
+            continue;
+        }
+        // Another process may have removed the file after it was listed.
+        if let Some(known) = found(fs::metadata(&path))? {
+            files.push(Found { path, bytes: known.len(), used: known.modified()? });
+        }
+    }
+    Ok(files)
 }
 
 /// A file of a snapshot.
 struct Found {
     path: PathBuf,
     bytes: u64,
-    /// When it was written or read last.
+    /// When the file was written or read last.
     used: SystemTime,
 }
 
-/// A name that no other process and no other thread writes to.
+/// Returns a path that no other process and no other thread writes to.
 fn unfinished(path: &Path) -> PathBuf {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let write = WRITES.fetch_add(1, Ordering::Relaxed);
     path.with_extension(format!("{}-{write}.{PART}", std::process::id()))
 }
 
-/// Conversations are nobody else's business.
+/// Writes a file that only its owner may read.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     private::create(path)?.write_all(bytes)
 }
@@ -219,7 +228,7 @@ fn source(path: &Path) -> io::Result<SnapshotSource> {
     Ok(SnapshotSource::new(file, length))
 }
 
-/// Remembers that a file was used. Where that cannot be written it leaves earlier, which costs time and nothing else.
+/// Records that a file was used. Where that fails, the file is evicted earlier, which only costs time.
 fn touch(path: &Path) {
     let touched = File::options().append(true).open(path);
     let _ = touched.and_then(|file| file.set_modified(SystemTime::now()));

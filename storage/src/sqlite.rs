@@ -1,4 +1,4 @@
-//! One SQLite database, shared by any number of processes. Knows calls and transactions; the SQL is in the folder.
+//! Stores conversations in one SQLite database.
 
 mod blobs;
 mod conversations;
@@ -36,7 +36,7 @@ use crate::worker::Worker;
 /// Keeps conversations in a SQLite database.
 ///
 /// Any number of stores, in any number of processes of one machine, may use a database at once. Every call is one
-/// transaction, and is on the disk when it returns.
+/// transaction. A change is on the disk when the call returns.
 ///
 /// ```
 /// use alloquy_core::{Owner, Preface};
@@ -68,17 +68,30 @@ enum Access {
     Reading(Reader),
 }
 
+impl Access {
+    /// Runs a change in a transaction, unless the database was opened for reading only.
+    fn write<T>(
+        &mut self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match self {
+            Self::Writing(connection) => transact(connection, TransactionBehavior::Immediate, change),
+            Self::Reading(_) => Err(Failure::ForReading),
+        }
+    }
+}
+
 impl SqliteStore {
     /// Opens the database at a path, and creates it where there is none.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`] for a path that cannot be opened, [`ErrorKind::Corrupt`] for a file that is no SQLite
-    /// database, [`ErrorKind::Unsupported`] for one of a newer version or of another program.
+    /// [`ErrorKind::Store`] for a path that cannot be opened, [`ErrorKind::Corrupt`] for a file that is not a SQLite
+    /// database, [`ErrorKind::Unsupported`] for a database of a newer version or of another program.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, Durability::default()).await
     }
 
-    /// Opens as [`open`](Self::open) does; `durability` says what acknowledged changes survive.
+    /// Opens a database as [`open`](Self::open) does; `durability` sets what acknowledged changes survive.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -100,21 +113,21 @@ impl SqliteStore {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let name = format!("SQLite database {path:?}");
-        let connect = move || {
+        Self::start(name, durability, move || {
             make_private(&path);
             Connection::open_with_flags(path, flags)
-        };
-        Self::start(name, durability, connect).await
+        })
+        .await
     }
 
-    /// Opens the database at a path for reading alone: calls that change something are refused, and nothing is made, neither a
-    /// database nor a file beside it. Works where nothing may be written, and while others write.
+    /// Opens the database at a path for reading only: calls that change something are refused, and neither the database nor
+    /// a file beside it is created. It works where nothing may be written, and while others write.
     ///
-    /// What stands in a log that a killed writer left is read with the database. A database of an older format is read as
-    /// if it were of the newest one, and stays as it is.
+    /// The write-ahead log of a killed writer is read with the database. A database of an older format is read as one of
+    /// the newest format, and is not changed.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a database that does not exist or holds nothing, [`ErrorKind::Store`] for one that cannot be
+    /// [`ErrorKind::NotFound`] for a database that does not exist or is empty, [`ErrorKind::Store`] for one that cannot be
     /// read, and otherwise as [`open`](Self::open).
     ///
     /// ```
@@ -142,7 +155,7 @@ impl SqliteStore {
         }
     }
 
-    /// Opens a database in memory, which ends with the store.
+    /// Opens a database in memory, which is dropped with the store.
     ///
     /// # Errors
     /// [`ErrorKind::Store`] when SQLite refuses.
@@ -156,12 +169,12 @@ impl SqliteStore {
         durability: Durability,
         connect: impl FnOnce() -> rusqlite::Result<Connection> + Send + 'static,
     ) -> Result<Self> {
-        let open = move || {
+        let started = Worker::start(&name, move || {
             let mut connection = connect()?;
             schema::prepare(&mut connection, durability)?;
             Ok(Access::Writing(connection))
-        };
-        match Worker::start(&name, open).await {
+        });
+        match started.await {
             Ok(worker) => Ok(Self { worker, name }),
             Err(error) => Err(error.context(name)),
         }
@@ -172,26 +185,23 @@ impl SqliteStore {
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        let job = move |access: &mut Access| match access {
-            Access::Writing(connection) => transact(connection, TransactionBehavior::Immediate, change),
-            Access::Reading(_) => Err(Failure::ForReading),
-        };
-        self.worker.run(job).await.map_err(|error| self.placed(error))
+        let done = self.worker.run(move |access| access.write(change));
+        done.await.map_err(|error| self.placed(error))
     }
 
-    /// Runs a question in a transaction that sees one state of the database. It may be asked more than once.
+    /// Runs a query in a transaction that sees one state of the database. It may run more than once.
     async fn read<T: Send + 'static>(
         &self,
         question: impl Fn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        let job = move |access: &mut Access| match access {
+        let read = self.worker.run(move |access| match access {
             Access::Writing(connection) => transact(connection, TransactionBehavior::Deferred, question),
             Access::Reading(reader) => reader.ask(&question),
-        };
-        self.worker.run(job).await.map_err(|error| self.placed(error))
+        });
+        read.await.map_err(|error| self.placed(error))
     }
 
-    /// Says which database, where the error is about the database.
+    /// Adds the name of the database to an error about it.
     fn placed(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
@@ -200,7 +210,7 @@ impl SqliteStore {
     }
 }
 
-/// Runs work in a transaction, and commits unless it fails.
+/// Runs work in a transaction, and commits it unless the work fails.
 fn transact<T>(
     connection: &mut Connection,
     behavior: TransactionBehavior,
@@ -212,15 +222,15 @@ fn transact<T>(
     Ok(outcome)
 }
 
-/// Links that lead to links are followed this far, as SQLite does.
+/// How many links that lead to links are followed, as in SQLite.
 const LINKS: usize = 40;
 
-/// Makes the file of a new database, which SQLite would make readable by others; the files beside it get its rights.
-/// Where that fails, opening fails too and says why.
+/// Creates the file of a new database, which SQLite would make readable by others. The files beside it get its permissions.
+/// Where this fails, opening the database fails too and reports why.
 fn make_private(path: &Path) {
     let mut target = path.to_owned();
     for _ in 0..LINKS {
-        // SQLite makes what a link names that leads nowhere.
+        // SQLite creates the target of a link that leads nowhere.
         let Ok(link) = std::fs::read_link(&target) else { break };
         target = match target.parent() {
             Some(folder) => folder.join(link),
@@ -233,12 +243,15 @@ fn make_private(path: &Path) {
 #[async_trait]
 impl ConversationStore for SqliteStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
-        let (owner, record) = (owner.clone(), record.clone());
+        let owner = owner.clone();
+        let record = record.clone();
         self.write(move |transaction| conversations::create(transaction, &owner, &record).map(drop)).await
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
         self.write(move |transaction| nodes::append(transaction, &owner, &id, &nodes)).await
     }
 
@@ -249,7 +262,8 @@ impl ConversationStore for SqliteStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.write(move |transaction| conversations::set_head(transaction, &owner, &id, from, to)).await
     }
 
@@ -261,16 +275,15 @@ impl ConversationStore for SqliteStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<HeadMove> {
-        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
-        let job = move |access: &mut Access| match access {
-            Access::Writing(connection) => {
-                transact(connection, TransactionBehavior::Immediate, |transaction| {
-                    conversations::append_and_move(transaction, &owner, &id, &nodes, from, to)
-                })
-            }
-            Access::Reading(_) => Err(Failure::ForReading),
-        };
-        self.worker.complete(job).await.map_err(|error| self.placed(error))
+        let owner = owner.clone();
+        let id = id.clone();
+        let nodes = nodes.to_vec();
+        let done = self.worker.complete(move |access| {
+            access.write(|transaction| {
+                conversations::append_and_move(transaction, &owner, &id, &nodes, from, to)
+            })
+        });
+        done.await.map_err(|error| self.placed(error))
     }
 
     async fn update_metadata(
@@ -280,7 +293,9 @@ impl ConversationStore for SqliteStore {
         revision: u64,
         metadata: &Map<String, Value>,
     ) -> Result<u64> {
-        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        let owner = owner.clone();
+        let id = id.clone();
+        let metadata = metadata.clone();
         self.write(move |transaction| {
             conversations::update_metadata(transaction, &owner, &id, revision, metadata)
         })
@@ -288,57 +303,68 @@ impl ConversationStore for SqliteStore {
     }
 
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.write(move |transaction| nodes::prune(transaction, &owner, &id, node)).await
     }
 
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.write(move |transaction| nodes::compact(transaction, &owner, &id)).await
     }
 
     async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.read(move |transaction| keys::summary(transaction, &owner, &id)).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.read(move |transaction| nodes::load(transaction, &owner, &id)).await
     }
 
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.read(move |transaction| nodes::path(transaction, &owner, &id, node)).await
     }
 
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
-        let (owner, asked) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let asked = query.clone();
         self.read(move |transaction| questions::list(transaction, &owner, &asked)).await
     }
 
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
-        let (owner, asked) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let asked = query.clone();
         self.read(move |transaction| questions::count(transaction, &owner, &asked)).await
     }
 
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
-        let (owner, asked) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let asked = query.clone();
         self.read(move |transaction| questions::search(transaction, &owner, &asked)).await
     }
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
-        let (owner, id) = (owner.clone(), id.clone());
+        let owner = owner.clone();
+        let id = id.clone();
         self.write(move |transaction| conversations::delete(transaction, &owner, &id)).await
     }
 
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
-        let (owner, query) = (owner.clone(), query.clone());
+        let owner = owner.clone();
+        let query = query.clone();
         self.write(move |transaction| conversations::delete_matching(transaction, &owner, &query)).await
     }
 
     async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
-        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        let owner = owner.clone();
+        let bytes = Arc::clone(bytes);
         self.write(move |transaction| blobs::put(transaction, &owner, &bytes)).await
     }
 
@@ -351,13 +377,15 @@ impl ConversationStore for SqliteStore {
         let owner = owner.clone();
         self.write(move |transaction| blobs::collect(transaction, &owner, grace)).await
     }
+
     async fn close(&self) -> Result<()> {
         self.worker.close().await;
         Ok(())
     }
 
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
-        let (owner, count) = (owner.clone(), archives.len());
+        let owner = owner.clone();
+        let count = archives.len();
         let written = self.write(move |transaction| imports::all(transaction, &owner, &archives)).await;
         outcomes(written, count)
     }
@@ -373,7 +401,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives more than the database of the test keeps in a row.
+    /// Returns more than the database of the test can store in a row.
     #[derive(Debug)]
     struct Large;
 
@@ -389,18 +417,18 @@ mod tests {
 
     #[test]
     fn a_result_that_is_too_large_for_the_database_is_an_error_that_the_model_reads() {
-        let connect = || {
-            let connection = Connection::open_in_memory()?;
-            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, 20_000)?;
-            Ok(connection)
-        };
         let script = [
             ("<user>Use it<end><assistant>", "call:large {}"),
             ("too big<end><assistant>", "It is too large."),
         ];
         pollster::block_on(async {
             let name = "SQLite database of a test".to_owned();
-            let store = SqliteStore::start(name, Durability::default(), connect).await.unwrap();
+            let store = SqliteStore::start(name, Durability::default(), || {
+                let connection = Connection::open_in_memory()?;
+                connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, 20_000)?;
+                Ok(connection)
+            });
+            let store = store.await.unwrap();
             let manager = Manager::builder(ScriptedModel::new(script))
                 .tool(Large)
                 .store(Arc::new(store))
@@ -414,7 +442,7 @@ mod tests {
             assert!(result.is_error, "{}", result.text());
             let sentence = "of 50000 characters, cannot be stored: SQLite refused: string or blob too big";
             assert!(result.text().contains(sentence), "{}", result.text());
-            // So is what a person says, who can say less.
+            // A message of the user that is too large is an error, because the user can shorten it.
             let error = chat.add("y".repeat(30_000)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
             assert_eq!(chat.history().await.unwrap().len(), 4, "what was refused left nothing");

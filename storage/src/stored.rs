@@ -1,4 +1,4 @@
-//! What a row of a database holds, and whether it still holds what was written. Knows columns, not which database.
+//! Rows of any database: their columns, and the check that they still hold what was written.
 
 use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -41,13 +41,13 @@ pub(crate) struct StoredNode {
 
 impl StoredNode {
     pub(crate) fn node(self) -> Result<Node, Failure> {
-        let what = || format!("node {:?}", self.id);
-        intact(&self.body, self.checksum, what)?;
-        let node: Node = decode(self.body.as_bytes(), what)?;
-        match node.id.to_string() == self.id && self.parent.agrees(&node) {
-            true => Ok(node),
-            false => Err(Failure::damaged(what(), "its columns and its body disagree")),
+        let what = format!("node {:?}", self.id);
+        must_be_intact(&self.body, self.checksum, &what)?;
+        let node: Node = decode(self.body.as_bytes(), &what)?;
+        if node.id.to_string() != self.id || !self.parent.agrees(&node) {
+            return Err(Failure::damaged(what, "its columns and its body disagree"));
         }
+        Ok(node)
     }
 }
 
@@ -62,31 +62,32 @@ pub(crate) struct StoredConversation {
 
 impl StoredConversation {
     pub(crate) fn summary(self) -> Result<ConversationSummary, Failure> {
-        let what = || format!("conversation {:?}", self.id);
-        intact(&self.record, self.checksum, what)?;
-        let mut record: ConversationRecord = decode(self.record.as_bytes(), what)?;
+        let what = format!("conversation {:?}", self.id);
+        must_be_intact(&self.record, self.checksum, &what)?;
+        let mut record: ConversationRecord = decode(self.record.as_bytes(), &what)?;
         if record.id.as_str() != self.id {
-            return Err(Failure::damaged(what(), "its columns and its record disagree"));
+            return Err(Failure::damaged(what, "its columns and its record disagree"));
         }
-        let head = self.head.map(|head| head.parse::<NodeId>());
-        record.head = head.transpose().map_err(|error| Failure::damaged(what(), error))?;
-        let updated =
-            moment(self.updated).ok_or_else(|| Failure::damaged(what(), "its time is unreadable"))?;
+        let head = self.head.map(|head| head.parse::<NodeId>()).transpose();
+        record.head = head.map_err(|error| Failure::damaged(&what, error))?;
+        let Some(updated) = moment(self.updated) else {
+            return Err(Failure::damaged(what, "its time is unreadable"));
+        };
         Ok(ConversationSummary::new(record, unsigned(self.nodes)?, updated))
     }
 }
 
-/// The beginning of the SHA-256 of a text, as SQLite keeps numbers.
+/// Returns the first eight bytes of the SHA-256 of a text, as a signed number for SQL.
 pub(crate) fn checksum(text: &str) -> i64 {
     let digest = Digest::of(text.as_bytes());
     digest.as_bytes().iter().take(8).fold(0, |sum, &byte| sum << 8 | i64::from(byte))
 }
 
-fn intact(text: &str, sum: i64, what: impl Fn() -> String) -> Result<(), Failure> {
-    match checksum(text) == sum {
-        true => Ok(()),
-        false => Err(Failure::damaged(what(), "its checksum does not match")),
+fn must_be_intact(text: &str, sum: i64, what: &str) -> Result<(), Failure> {
+    if checksum(text) != sum {
+        return Err(Failure::damaged(what, "its checksum does not match"));
     }
+    Ok(())
 }
 
 pub(crate) fn unsigned(count: i64) -> Result<usize, Failure> {
@@ -97,7 +98,7 @@ pub(crate) fn damaged(id: &ConversationId, reason: impl Display) -> Failure {
     Failure::damaged(format!("conversation {:?}", id.as_str()), reason)
 }
 
-/// Times are kept to the millisecond, like those in node ids; times before 1970 are refused with the record.
+/// Returns a time in milliseconds since 1970, the precision of node ids. Records with earlier times are refused elsewhere.
 pub(crate) fn milliseconds(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! A thread with an event loop that runs a store's calls side by side. Knows no store.
+//! A thread with an event loop that runs the calls of a store concurrently.
 
 use std::fmt;
 use std::rc::Rc;
@@ -16,25 +16,26 @@ use crate::thread::{StoreThread, cannot_start};
 
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> LocalBoxFuture<'static, ()> + Send>;
 
-/// Whether a job runs that nobody waits for any more when it begins.
+/// Whether a job still runs when its caller has stopped waiting before it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wanted {
     WhileAwaited,
     Always,
 }
 
-/// Runs asynchronous jobs over a state that never leaves its thread, whatever runtime waits for them, or none.
+/// Runs asynchronous jobs on a state that never leaves its thread. The caller may use any runtime, or none.
 ///
-/// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of its
-/// work or none; a job that has not begun by then is left out, unless it is to be [completed](Self::complete).
+/// A job that has begun runs to its end even when its future is dropped, so a dropped future leaves all of its work or
+/// none. A job whose future is dropped before it begins is skipped, unless it is to be [completed](Self::complete).
 pub(crate) struct Tasks<S> {
-    /// `None` once the store is closed. Above the thread, so that dropping the tasks ends the jobs before it waits.
+    /// `None` once the store is closed. Declared before the thread, so that dropping the tasks first ends the queue and then
+    /// waits for the thread.
     jobs: Mutex<Option<UnboundedSender<Job<S>>>>,
     thread: StoreThread,
 }
 
 impl<S: 'static> Tasks<S> {
-    /// Starts the thread of the store of a name; the thread opens the state.
+    /// Starts the thread of the store named `store`, and opens the state on it.
     pub(crate) async fn start<F>(store: &str, open: impl FnOnce() -> F + Send + 'static) -> Result<Self>
     where
         F: Future<Output = Result<S, Failure>> + 'static,
@@ -47,7 +48,7 @@ impl<S: 'static> Tasks<S> {
         Ok(tasks)
     }
 
-    /// Runs a job beside those that are running and waits for its result.
+    /// Runs a job beside the running ones and waits for its result.
     pub(crate) async fn run<T: Send + 'static, F>(
         &self,
         job: impl FnOnce(Rc<S>) -> F + Send + 'static,
@@ -58,7 +59,7 @@ impl<S: 'static> Tasks<S> {
         self.submit(Wanted::WhileAwaited, job).await
     }
 
-    /// Runs a job as [`run`](Self::run) does, also when nobody waits for it any more once it begins: it is the thread's from
+    /// Runs a job as [`run`](Self::run) does, but also when its future is dropped before it begins: the thread owns it from
     /// the first poll.
     pub(crate) async fn complete<T: Send + 'static, F>(
         &self,
@@ -82,7 +83,7 @@ impl<S: 'static> Tasks<S> {
         let job: Job<S> = Box::new(move |state| {
             Box::pin(async move {
                 if wanted == Wanted::Always || !reply.is_canceled() {
-                    // Whoever has stopped waiting meanwhile does not want the answer.
+                    // A caller that has stopped waiting meanwhile does not need the answer.
                     let _ = reply.send(job(state).await);
                 }
             })
@@ -102,7 +103,7 @@ impl<S: 'static> Tasks<S> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses further jobs, and waits until those before are done and the state is dropped.
+    /// Refuses further jobs, and waits until the earlier ones are done and the state is dropped.
     pub(crate) async fn close(&self) {
         self.jobs().take();
         self.thread.ended().await;
@@ -116,7 +117,7 @@ fn work<S: 'static, F>(
 ) where
     F: Future<Output = Result<S, Failure>> + 'static,
 {
-    // Nobody waits for the store any more where a reason cannot be sent: then nobody misses it either.
+    // Sending fails only where the caller has stopped waiting for the store. It needs no reason then.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(source) => {
@@ -142,7 +143,7 @@ async fn serve<S: 'static>(state: Rc<S>, mut queue: UnboundedReceiver<Job<S>>) {
     let mut running = JoinSet::new();
     while let Some(job) = queue.next().await {
         running.spawn_local(job(Rc::clone(&state)));
-        // A panic of a job is answered to whoever waits for it: its reply is dropped.
+        // A job that panicked drops its reply, which its caller receives as an error.
         while running.try_join_next().is_some() {}
     }
     while running.join_next().await.is_some() {}

@@ -1,4 +1,4 @@
-//! The thread of a store: how it starts and how it ends. Knows no jobs.
+//! The thread of a store: how it starts and how it ends.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -13,14 +13,13 @@ use tokio::runtime::Handle;
 /// Completes when a thread has ended. Nothing is ever sent: the sender is dropped.
 type Ended = Shared<oneshot::Receiver<()>>;
 
-/// Threads of this process that nobody waited for when their store was dropped, by the name of the store.
+/// Threads that were still running when their store was dropped, by the name of the store.
 static ENDING: Mutex<Vec<(String, Ended)>> = Mutex::new(Vec::new());
 
 /// The thread of a store.
 ///
-/// Dropping it waits until the thread has ended. A thread of tokio's runtime must not wait, so the store's thread ends by
-/// itself when it is dropped there; then the next store of that name waits before it opens, so that it finds all that
-/// was handed over.
+/// Dropping it waits until the thread has ended. A thread of tokio's runtime must not block, so a drop there does not wait.
+/// The next store of that name waits instead before it opens, so that it finds every change of this one.
 #[derive(Debug)]
 pub(crate) struct StoreThread {
     store: String,
@@ -30,12 +29,12 @@ pub(crate) struct StoreThread {
 }
 
 impl StoreThread {
-    /// Starts the thread of the store of a name.
+    /// Starts the thread of the store named `store`.
     pub(crate) fn start(store: &str, work: impl FnOnce() + Send + 'static) -> Result<Self> {
         let former = ending_of(store);
         let (alive, ended) = oneshot::channel::<()>();
         let started = Builder::new().name("alloquy-storage".to_owned()).spawn(move || {
-            // A panic drops it too.
+            // Dropped when the thread ends, also by a panic.
             let _alive = alive;
             block_on(join_all(former));
             work();

@@ -1,4 +1,4 @@
-//! A thread that owns a store's files or connection and does its jobs in order. Knows no store.
+//! A thread that owns the files or the connection of a store and runs its jobs in order.
 
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,25 +12,26 @@ use crate::thread::StoreThread;
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// Whether a job runs that nobody waits for any more when its turn comes.
+/// Whether a job still runs when its caller has stopped waiting before its turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wanted {
     WhileAwaited,
     Always,
 }
 
-/// Runs blocking jobs over a state that never leaves its thread.
+/// Runs blocking jobs on a state that never leaves its thread.
 ///
-/// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of
-/// its work or none; a job that has not begun by then is left out, unless it is to be [completed](Self::complete).
+/// A job that has begun runs to its end even when its future is dropped, so a dropped future leaves all of its work or
+/// none. A job whose future is dropped before it begins is skipped, unless it is to be [completed](Self::complete).
 pub(crate) struct Worker<S> {
-    /// `None` once the store is closed. Above the thread, so that dropping the worker ends the jobs before it waits.
+    /// `None` once the store is closed. Declared before the thread, so that dropping the worker first ends the queue and then
+    /// waits for the thread.
     jobs: Mutex<Option<Sender<Job<S>>>>,
     thread: StoreThread,
 }
 
 impl<S: 'static> Worker<S> {
-    /// Starts the thread of the store of a name; the thread opens the state.
+    /// Starts the thread of the store named `store`, and opens the state on it.
     pub(crate) async fn start(
         store: &str,
         open: impl FnOnce() -> Result<S, Failure> + Send + 'static,
@@ -43,7 +44,7 @@ impl<S: 'static> Worker<S> {
         Ok(worker)
     }
 
-    /// Runs a job after those before it and waits for its result.
+    /// Runs a job after the queued ones and waits for its result.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut S) -> Result<T, Failure> + Send + 'static,
@@ -51,8 +52,8 @@ impl<S: 'static> Worker<S> {
         self.submit(Wanted::WhileAwaited, job).await
     }
 
-    /// Runs a job as [`run`](Self::run) does, also when nobody waits for it any more once its turn comes: it is the thread's
-    /// from the first poll.
+    /// Runs a job as [`run`](Self::run) does, but also when its future is dropped before its turn: the thread owns it from
+    /// the first poll.
     pub(crate) async fn complete<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut S) -> Result<T, Failure> + Send + 'static,
@@ -68,7 +69,7 @@ impl<S: 'static> Worker<S> {
         let (reply, answer) = oneshot::channel();
         let job: Job<S> = Box::new(move |state| {
             if wanted == Wanted::Always || !reply.is_canceled() {
-                // Whoever has stopped waiting meanwhile does not want the answer.
+                // A caller that has stopped waiting meanwhile does not need the answer.
                 let _ = reply.send(job(state));
             }
         });
@@ -87,7 +88,7 @@ impl<S: 'static> Worker<S> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses further jobs, and waits until those before are done and the state is dropped.
+    /// Refuses further jobs, and waits until the earlier ones are done and the state is dropped.
     pub(crate) async fn close(&self) {
         self.jobs().take();
         self.thread.ended().await;
@@ -102,13 +103,15 @@ fn work<S>(
     let mut state = match open() {
         Ok(state) => state,
         Err(failure) => {
-            // Nobody waits for the store any more: then nobody misses the reason either.
+            // Sending fails only where the caller has stopped waiting for the store. It needs no reason then.
             let _ = opened.send(Err(failure));
             return;
         }
     };
     if opened.send(Ok(())).is_ok() {
-        queue.iter().for_each(|job| job(&mut state));
+        for job in queue {
+            job(&mut state);
+        }
     }
 }
 

@@ -42,7 +42,8 @@ fn it_obeys_the_laws() {
 
 #[test]
 fn what_was_said_is_there_again() {
-    let (lines, owner) = (Lines::default(), Owner::local());
+    let lines = Lines::default();
+    let owner = Owner::local();
     let store = open(&lines);
     let record = ConversationRecord::new("tea".parse().unwrap(), Preface::default());
     let other = ConversationRecord::new("coffee".parse().unwrap(), Preface::default());
@@ -73,7 +74,8 @@ fn what_was_said_is_there_again() {
 #[test]
 fn what_the_journal_does_not_keep_is_not_made() {
     let lines = Lines { is_full: true, ..Lines::default() };
-    let (store, owner) = (open(&lines), Owner::local());
+    let store = open(&lines);
+    let owner = Owner::local();
     let record = ConversationRecord::new("tea".parse().unwrap(), Preface::default());
     assert_eq!(block_on(store.create(&owner, &record)).unwrap_err().kind(), ErrorKind::Store);
     assert!(block_on(store.record(&owner, &record.id)).unwrap_err().is_not_found());

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const GIF: &[u8] = b"GIF89a and so on";
 
-/// A folder with a picture, and one outside of it.
+/// A folder with an image, and one outside of it.
 fn folders() -> (TempDir, MediaFolder) {
     let all = TempDir::new().unwrap();
     fs::create_dir_all(all.path().join("root/below")).unwrap();
@@ -68,14 +68,14 @@ fn no_link_leads_out() {
 #[test]
 fn what_is_no_regular_file_or_too_large_is_refused_unread() {
     let (_all, folder) = folders();
-    assert!(refused(&folder, "below").to_string().ends_with("is no regular file"));
+    assert!(refused(&folder, "below").to_string().ends_with("is not a regular file"));
     let few = folder.clone().max_bytes(GIF.len() as u64 - 1);
     let error = few.read(MediaKind::Image, "below/cat.gif").unwrap_err();
-    assert!(error.to_string().ends_with("has 16 bytes, of which media may have 15"), "{error}");
+    assert!(error.to_string().ends_with("has 16 bytes, but media may have at most 15"), "{error}");
     assert!(folder.max_bytes(GIF.len() as u64).read(MediaKind::Image, "below/cat.gif").is_ok());
     #[cfg(unix)]
     assert!(
-        read_media(MediaKind::Image, "/dev/zero").unwrap_err().to_string().ends_with("is no regular file")
+        read_media(MediaKind::Image, "/dev/zero").unwrap_err().to_string().ends_with("is not a regular file")
     );
 }
 

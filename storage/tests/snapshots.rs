@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::media::Digest;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::{ConversationId, Owner};
-use alloquy_engine::decoder::{Snapshot, SnapshotOrigin};
-use alloquy_engine::{Cancel, Engine};
-use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use alloquy_engine::decoder::{Snapshot, SnapshotIdentity};
+use alloquy_engine::{CancelToken, Engine};
+use alloquy_storage::{SavedSnapshot, SnapshotFolder};
 use alloquy_testing::ScriptedEngine;
 
 fn id(name: &str) -> ConversationId {
@@ -20,10 +20,10 @@ fn id(name: &str) -> ConversationId {
 
 /// A snapshot of a text.
 fn snapshot(text: &str) -> Snapshot {
-    let units: Vec<_> = text.bytes().map(|byte| Unit::Token(byte.into())).collect();
+    let units: Vec<_> = text.bytes().map(|byte| PromptUnit::Token(byte.into())).collect();
     let mut session = ScriptedEngine::new([]).open().unwrap();
-    session.forward(&units, &Cancel::default()).unwrap();
-    let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+    session.forward(&units, &CancelToken::default()).unwrap();
+    let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
     Snapshot::take(origin, &units, &*session).unwrap()
 }
 
@@ -39,7 +39,7 @@ impl Folder {
         Self { place, snapshots }
     }
 
-    fn write(&self, name: &str, snapshot: &Snapshot) -> SnapshotWritten {
+    fn write(&self, name: &str, snapshot: &Snapshot) -> SavedSnapshot {
         self.snapshots.write(&Owner::local(), &id(name), snapshot).unwrap()
     }
 
@@ -70,7 +70,7 @@ fn a_conversation_has_one_snapshot_the_last() {
     let folder = Folder::new(1 << 20);
     assert_eq!(folder.read("tea"), None);
     for text in ["one", "one two"] {
-        assert_eq!(folder.write("tea", &snapshot(text)), SnapshotWritten::Kept { evicted: 0 });
+        assert_eq!(folder.write("tea", &snapshot(text)), SavedSnapshot::Kept { evicted: 0 });
     }
     assert_eq!(folder.read("tea").as_deref(), Some(snapshot("one two").bytes()));
     assert_eq!(folder.files().len(), 1, "nothing unfinished stays");
@@ -90,7 +90,7 @@ fn those_not_used_for_the_longest_time_leave() {
         folder.let_time_pass();
     }
     assert!(folder.read("a").is_some(), "reading is using");
-    assert_eq!(folder.write("d", &one), SnapshotWritten::Kept { evicted: 1 });
+    assert_eq!(folder.write("d", &one), SavedSnapshot::Kept { evicted: 1 });
     let left = ["a", "b", "c", "d"].map(|name| folder.read(name).is_some());
     assert_eq!(left, [true, false, true, true]);
 }
@@ -105,17 +105,18 @@ fn what_a_stopped_writer_left_goes_and_what_is_not_ours_stays() {
     fs::write(&left, [0; 100]).unwrap();
     fs::write(&foreign, [0; 100]).unwrap();
     folder.let_time_pass();
-    assert_eq!(folder.write("a", &one), SnapshotWritten::Kept { evicted: 1 });
+    assert_eq!(folder.write("a", &one), SavedSnapshot::Kept { evicted: 1 });
     assert!(!left.exists() && foreign.exists() && folder.read("a").is_some());
 }
 
 #[test]
 fn a_snapshot_larger_than_the_quota_is_not_kept_nor_an_older_one() {
-    let (small, large) = (snapshot("a"), snapshot(&"a".repeat(100)));
+    let small = snapshot("a");
+    let large = snapshot(&"a".repeat(100));
     let folder = Folder::new(small.bytes().len());
     folder.write("a", &small);
     let (bytes, quota) = (large.bytes().len() as u64, small.bytes().len() as u64);
-    assert_eq!(folder.write("a", &large), SnapshotWritten::TooLarge { bytes, quota });
+    assert_eq!(folder.write("a", &large), SavedSnapshot::TooLarge { bytes, quota });
     assert_eq!(folder.read("a"), None);
 }
 

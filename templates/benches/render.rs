@@ -8,7 +8,7 @@ mod shared;
 use std::hint::black_box;
 
 use alloquy_core::template::{PromptTemplate, TemplateInput};
-use alloquy_templates::{Clock, JinjaTemplate, JinjaTemplateBuilder};
+use alloquy_templates::{JinjaTemplate, JinjaTemplateBuilder, NowSource};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn builder(entry: &Value) -> JinjaTemplateBuilder {
     let token = |name: &str, default: &str| entry[name].as_str().unwrap_or(default).to_owned();
     let tokens = json!({"bos_token": token("bos_token", "<s>"), "eos_token": token("eos_token", "</s>")});
     let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
-    JinjaTemplate::builder(source).variables(tokens.as_object().unwrap().clone()).clock(Clock::Fixed(now))
+    JinjaTemplate::builder(source).variables(tokens.as_object().unwrap().clone()).clock(NowSource::Fixed(now))
 }
 
 fn input(conversation: &Value) -> TemplateInput {

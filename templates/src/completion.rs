@@ -1,4 +1,4 @@
-//! The template of models without one: the texts of the messages, one after the other.
+//! The template for models without a chat template: the texts of the messages, one after the other.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::files::TOKENIZER_CONFIG;
 
-/// Tokenizer classes that begin a text with BOS unless told otherwise.
+/// Tokenizer classes that begin a text with BOS unless `add_bos_token` is false.
 ///
 /// Reference: the defaults of `add_bos_token` in transformers' tokenizers of these names.
 const BEGIN_WITH_BOS: [&str; 6] = [
@@ -22,11 +22,10 @@ const BEGIN_WITH_BOS: [&str; 6] = [
     "LlamaTokenizerFast",
 ];
 
-/// Prints BOS where the model wants one, then the messages' texts, and nothing else.
+/// Prints BOS if the model uses one, then the texts of the messages.
 ///
-/// For models that continue text and were never taught to converse. Roles and endings print nothing; tools,
-/// documents, tool calls and media are errors, because such a prompt has no place for them; [`CompletionTemplate::place`]
-/// gives media one.
+/// It is for base models, which continue text. Roles and endings print nothing. Tools, documents, tool calls and media are
+/// errors, because such a prompt has no place for them; [`CompletionTemplate::place`] sets one for media.
 ///
 /// ```
 /// use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -42,7 +41,7 @@ const BEGIN_WITH_BOS: [&str; 6] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionTemplate {
     prefix: String,
-    /// What is printed for parts of a type.
+    /// The text that is printed for parts of each type.
     places: BTreeMap<String, String>,
 }
 
@@ -52,7 +51,7 @@ impl CompletionTemplate {
         Self { prefix: prefix.into(), places: BTreeMap::new() }
     }
 
-    /// Sets what is printed where a part of a type stands, such as `<image>` for `image`.
+    /// Sets the text that is printed for parts of a type, such as `<image>` for `image`.
     ///
     /// ```
     /// use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -76,14 +75,24 @@ impl CompletionTemplate {
         let Some(Value::Array(parts)) = message.get("content").filter(|_| !self.places.is_empty()) else {
             return text_of(message);
         };
-        let place = |part: &Value| self.places.get(part.get("type")?.as_str()?).cloned();
-        parts.iter().map(|part| place(part).map_or_else(|| part_text(part).map(str::to_owned), Ok)).collect()
+        let mut printed = String::new();
+        for part in parts {
+            match self.place_of(part) {
+                Some(place) => printed.push_str(place),
+                None => printed.push_str(part_text(part)?),
+            }
+        }
+        Ok(printed)
     }
 
-    /// Creates the template for a model: with its BOS if it has one and begins texts with it.
+    fn place_of(&self, part: &Value) -> Option<&String> {
+        self.places.get(part.get("type")?.as_str()?)
+    }
+
+    /// Creates the template for a model, with its BOS if texts begin with it.
     ///
-    /// It does so when `add_bos_token` of `tokenizer_config.json` says so, or, where that is silent, when
-    /// `tokenizer_class` is one of Llama's or Gemma's.
+    /// They do when `add_bos_token` of `tokenizer_config.json` is true, or, if that is not set, when `tokenizer_class` is one
+    /// of Llama's or Gemma's.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] when `tokenizer_config.json` is not JSON.
@@ -104,11 +113,10 @@ fn begins_with_bos(config: &Value) -> bool {
 
 impl PromptTemplate for CompletionTemplate {
     fn render(&self, input: &TemplateInput) -> Result<String> {
-        let has_any = |list: &Option<Vec<Value>>| list.as_ref().is_some_and(|list| !list.is_empty());
-        if has_any(&input.tools) {
+        if has_any(input.tools.as_deref()) {
             return Err(unsupported("tools"));
         }
-        if has_any(&input.documents) {
+        if has_any(input.documents.as_deref()) {
             return Err(unsupported("documents"));
         }
         let mut prompt = self.prefix.clone();
@@ -128,7 +136,12 @@ impl PromptTemplate for CompletionTemplate {
     }
 }
 
-/// The text of a message: its content, or its content's text parts one after the other.
+/// Returns whether a list is set and not empty.
+pub(crate) fn has_any(list: Option<&[Value]>) -> bool {
+    list.is_some_and(|list| !list.is_empty())
+}
+
+/// Returns the text of a message: its content, or the text parts of its content one after the other.
 pub(crate) fn text_of(message: &Value) -> Result<String> {
     if message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty()) {
         return Err(unsupported("tool calls"));

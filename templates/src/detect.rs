@@ -1,4 +1,4 @@
-//! Which template a model's prompts are made with: what was found, where, and what was passed over.
+//! Chooses the template for a model's prompts.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::mlc::{ChatConfig, Warning};
 use crate::sources::{self, TemplateOrigin};
 use crate::{Capabilities, CompletionTemplate, JinjaTemplate, JinjaTemplateBuilder};
 
-/// A template, and where it comes from.
+/// The template that was chosen, and where it comes from.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Detected {
-    /// What renders the model's prompts.
+    /// The template that renders the model's prompts.
     pub template: Arc<dyn PromptTemplate>,
     /// Where it comes from; [`TemplateOrigin::Completion`] when the model brings none.
     pub origin: TemplateOrigin,
-    /// Where the model has templates too that did not count, in their order.
+    /// The other places where the model has a template, in order. They are not used.
     pub passed_over: Vec<TemplateOrigin>,
-    /// What a Jinja template can do, found by rendering small conversations now.
+    /// What a Jinja template can do, measured by rendering small conversations.
     pub capabilities: Option<Capabilities>,
     /// The texts that end a reply in the template's format; a Jinja template names none.
     pub stop: Vec<String>,
-    /// The tokens that end one.
+    /// The tokens that end a reply.
     pub stop_tokens: Vec<TokenId>,
-    /// What `mlc-chat-config.json` said that has no effect or not the expected one, where the template is from there.
+    /// Settings of `mlc-chat-config.json` that have no effect or not the expected one, if the template is from there.
     pub warnings: Vec<Warning>,
 }
 
@@ -35,12 +35,13 @@ pub struct Detected {
 ///
 /// The first of these that exists counts: `chat_template.jinja` together with `additional_chat_templates/`, the
 /// `chat_template` of `tokenizer_config.json`, that of `chat_template.json`, the conversation template of
-/// `mlc-chat-config.json`. A Jinja template comes first, for it is what the model was trained with.
+/// `mlc-chat-config.json`. A Jinja template comes first, because the model was trained with it.
 ///
 /// # Errors
-/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when the model's files cannot be read,
-/// [`ErrorKind::Template`](alloquy_core::ErrorKind::Template) when its template is none or wants tokens that the
-/// model lacks, [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown conversation template.
+/// * [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when the model's files cannot be read;
+/// * [`ErrorKind::Template`](alloquy_core::ErrorKind::Template) when the template is invalid or needs tokens that the model
+///   does not have;
+/// * [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown conversation template.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -58,8 +59,8 @@ pub fn detect(model: &ModelInfo) -> Result<Detected> {
     detect_with(model, |builder| builder)
 }
 
-/// Chooses as [`detect`] does, and makes a Jinja template as `configure` says: in another dialect, with another
-/// polyfill, clock, or limits.
+/// Chooses a template as [`detect`] does, and passes the builder of a Jinja template to `configure`, which sets its dialect,
+/// polyfill, clock or limits.
 ///
 /// # Errors
 /// Those of [`detect`].

@@ -1,4 +1,4 @@
-//! The names of a model's files that more than one kind of template reads.
+//! Names of files that several kinds of templates read.
 
-/// The settings of a tokenizer: its special tokens, and often a chat template.
+/// The file with the tokenizer's settings: its special tokens, and often a chat template.
 pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";

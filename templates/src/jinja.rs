@@ -21,6 +21,7 @@ mod input;
 mod json;
 mod known_tools;
 mod ledger;
+mod left_out;
 mod limits;
 mod lists;
 mod litert;
@@ -39,7 +40,6 @@ mod statements;
 mod tags;
 mod texts;
 mod tokens;
-mod told;
 mod weight;
 
 use std::borrow::Cow;
@@ -50,14 +50,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use alloquy_core::Result;
 use alloquy_core::media::Digest;
-use alloquy_core::report::Degradation;
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::report::Warning;
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use minijinja::Environment;
 use serde_json::{Map, Value};
 
 pub use builder::JinjaTemplateBuilder;
 pub use capabilities::{ArgumentForms, Capabilities, SystemRole};
-pub use clock::Clock;
+pub use clock::NowSource;
 pub use dialect::Dialect;
 pub use limits::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
 pub use polyfill::{AppliedPolyfill, Polyfill};
@@ -96,7 +96,7 @@ pub struct JinjaTemplate {
     dialect: Dialect,
     polyfill: Polyfill,
     capabilities: OnceLock<Capabilities>,
-    /// A small conversation took it to its limits once: no other is tried.
+    /// Whether a probe exceeded a limit. No further one is rendered then.
     exhausted: AtomicBool,
     known_tools: KnownTools,
 }
@@ -107,8 +107,8 @@ impl JinjaTemplate {
         self
     }
 
-    /// Renders a prompt, finds what the assistant said in it (the insides of `{% generation %}`), and tells what was
-    /// changed about the conversation.
+    /// Renders a prompt, and returns which parts of it the assistant wrote (the insides of `{% generation %}`) and what was
+    /// changed in the conversation before.
     ///
     /// # Errors
     /// Those of [`render`](PromptTemplate::render).
@@ -116,25 +116,24 @@ impl JinjaTemplate {
         Ok(self.render_marked(input)?)
     }
 
-    /// Returns what the template can do: found by some twenty renders, once. A model's template was measured when it
-    /// was loaded, by [`detect`](crate::detect), [`of`](Self::of) or [`named`](Self::named); another is at first use.
+    /// Returns what the template can do. Some twenty renders measure it once: when the template is loaded by
+    /// [`detect`](crate::detect), [`of`](Self::of) or [`named`](Self::named), otherwise at the first call.
     pub fn capabilities(&self) -> &Capabilities {
         self.capabilities.get_or_init(|| {
             let environment = self.probing();
             let bos = self.variables.get("bos_token").and_then(Value::as_str).filter(|bos| !bos.is_empty());
-            let render = |probe: &Probe| self.measure(&environment, probe);
-            Prober { render: &render, bos }.measure()
+            Prober { render: &|probe| self.measure(&environment, probe), bos }.measure()
         })
     }
 
-    /// The engine, with what small conversations take.
+    /// Returns the engine with the limit for probes.
     fn probing(&self) -> Environment<'static> {
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(self.limits.steps.min(limits::PROBE_STEPS)));
         environment
     }
 
-    /// Renders a small conversation. A template that ran out of its limits once is not tried again.
+    /// Renders a probe. A template that exceeded a limit once is not tried again.
     fn run_probe(
         &self,
         environment: &Environment<'_>,
@@ -182,15 +181,12 @@ impl JinjaTemplate {
         Ok(rendered)
     }
 
-    /// Merges, where the builder allows it, what the template does not print.
+    /// Merges messages that the template does not print into the first user message, if the polyfill says so.
     fn with_polyfill<'a>(
         &self,
         input: &'a TemplateInput,
     ) -> Result<(Cow<'a, TemplateInput>, Vec<AppliedPolyfill>), Fault> {
-        let instructs = |message: &Value| {
-            matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
-        };
-        if self.polyfill != Polyfill::MergeIntoUser || !input.messages.iter().any(instructs) {
+        if self.polyfill != Polyfill::MergeIntoUser || !input.messages.iter().any(is_instruction) {
             return Ok((Cow::Borrowed(input), Vec::new()));
         }
         let (merged, applied) = polyfill::merged(input, self.capabilities())?;
@@ -205,8 +201,8 @@ impl JinjaTemplate {
     fn render_as_it_is(&self, input: &TemplateInput) -> Result<String, Fault> {
         let mut messages = input::messages(input, self.dialect)?;
         let continuation = match input.ending {
-            Ending::Continue => Some(Continuation::mark(&mut messages)?),
-            Ending::Answer | Ending::Closed => None,
+            PromptEnd::Continuation => Some(Continuation::mark(&mut messages)?),
+            PromptEnd::Generation | PromptEnd::Closed => None,
         };
         let variables = self.variables(messages, input);
         let rendered = self.run(&self.environment, self.template_for(input), &variables)?;
@@ -231,12 +227,9 @@ impl JinjaTemplate {
         self.environment.get_template(TOOL_USE).is_ok()
     }
 
-    /// Tools ask for the template of their own, where there is one.
+    /// Returns the name of the template to render: conversations with tools have their own, if the model brings one.
     fn template_for(&self, input: &TemplateInput) -> &'static str {
-        match input.tools.is_some() && self.has_tool_use() {
-            true => TOOL_USE,
-            false => DEFAULT,
-        }
+        if input.tools.is_some() && self.has_tool_use() { TOOL_USE } else { DEFAULT }
     }
 
     fn run(
@@ -282,9 +275,14 @@ impl PromptTemplate for JinjaTemplate {
         template.is_ok_and(|template| names(template.source(), variable))
     }
 
-    fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
-        self.told(input)
+    fn warnings(&self, input: &TemplateInput) -> Vec<Warning> {
+        self.warnings_of(input)
     }
+}
+
+/// Returns whether a message is a system or developer message.
+fn is_instruction(message: &Value) -> bool {
+    matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
 impl fmt::Debug for JinjaTemplate {
@@ -297,22 +295,26 @@ impl fmt::Debug for JinjaTemplate {
     }
 }
 
-/// Says whether `source` has `variable` as a word of its own: no field of something, and no text in quotes. Plain text
-/// counts too, so it errs to saying yes.
+/// Returns whether `source` contains `variable` as a word of its own, neither as a field nor in quotes. Plain text counts,
+/// too, so the answer may be true by mistake, but not false.
 fn names(source: &str, variable: &str) -> bool {
-    let is_part = |symbol: char| tags::is_word(symbol) || matches!(symbol, '.' | '"' | '\'');
     source.match_indices(variable).any(|(start, _)| {
-        let (before, behind) = (source.get(..start), source.get(start + variable.len()..));
-        let before = before.and_then(|before| before.chars().next_back());
-        let behind = behind.and_then(|behind| behind.chars().next());
-        !before.into_iter().chain(behind.filter(|symbol| *symbol != '.')).any(is_part)
+        let before = source.get(..start).and_then(|before| before.chars().next_back());
+        let after = source.get(start + variable.len()..).and_then(|after| after.chars().next());
+        // In `x.tools` it is a field; in `tools.x` it is the variable.
+        !before.is_some_and(is_joined) && !after.is_some_and(|symbol| symbol != '.' && is_joined(symbol))
     })
+}
+
+/// Returns whether a character beside a name makes it another name, a field or a text.
+fn is_joined(symbol: char) -> bool {
+    tags::is_word(symbol) || matches!(symbol, '.' | '"' | '\'')
 }
 
 /// Turns a panic of the engine into a fault.
 ///
-/// Nothing is left half done: the engine keeps no state between renders, and an environment whose building
-/// failed is dropped.
+/// No half-changed state remains: the engine keeps none between renders, and an environment that could not be built is
+/// dropped.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Fault::of_panic(payload.as_ref()))
 }

@@ -1,4 +1,17 @@
-//! MLC's conversation templates, of both generations, and the `mlc-chat-config.json` they come in.
+//! MLC's conversation templates, of both generations, and the `mlc-chat-config.json` that names or contains them.
+//!
+//! ```
+//! use alloquy_core::template::{PromptTemplate, TemplateInput};
+//! use alloquy_templates::mlc::ChatConfig;
+//! use serde_json::json;
+//!
+//! let config = ChatConfig::from_json(r#"{"conv_template": "redpajama_chat", "temperature": 0.7}"#)?;
+//! let template = config.template.expect("the file names a template");
+//! let mut input = TemplateInput::default();
+//! input.messages.push(json!({"role": "user", "content": "Hello"}));
+//! assert_eq!(template.render(&input)?, "<human>: Hello\n<bot>:");
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
 //!
 //! References: `python/mlc_llm/protocol/conversation_protocol.py` of MLC LLM for today's object, and
 //! `cpp/conversation.h`, `cpp/conv_templates.cc` and `cpp/llm_chat.cc` up to May 2024 for `conv_config`.

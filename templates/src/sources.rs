@@ -1,4 +1,4 @@
-//! Where a model's chat template comes from: Hugging Face's files, in Hugging Face's order, then MLC's.
+//! Finds a model's chat template in Hugging Face's files, in their order, and then in MLC's.
 //!
 //! Reference: `PreTrainedTokenizerBase._from_pretrained` and `get_chat_template` of transformers 5.23.0.
 
@@ -16,7 +16,7 @@ const CHAT_TEMPLATE_JINJA: &str = "chat_template.jinja";
 const ADDITIONAL: &str = "additional_chat_templates/";
 const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
 
-/// Every place that a Jinja template is looked for in, for messages.
+/// The places where a Jinja template is looked for, for messages.
 pub(crate) const PLACES: &str =
     "chat_template.jinja, additional_chat_templates/*.jinja, tokenizer_config.json, chat_template.json";
 
@@ -24,11 +24,11 @@ pub(crate) const PLACES: &str =
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemplateSource {
-    /// What renders a conversation.
+    /// The template for conversations.
     pub default: String,
-    /// What renders one with tools instead, where the model brings a template of that name.
+    /// The template for conversations with tools, if the model brings one of that name.
     pub tool_use: Option<String>,
-    /// The names of all templates the model brings; `default` alone when they have none.
+    /// The names of all templates that the model brings; only `default` for a template without a name.
     pub names: Vec<String>,
     /// Where it was found.
     pub origin: TemplateOrigin,
@@ -38,7 +38,7 @@ pub struct TemplateSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TemplateOrigin {
-    /// The model's `chat_template.jinja`, with what stands in `additional_chat_templates/`.
+    /// The model's `chat_template.jinja`, with the files of `additional_chat_templates/`.
     ChatTemplateJinja,
     /// `additional_chat_templates/` alone.
     AdditionalTemplates,
@@ -46,7 +46,7 @@ pub enum TemplateOrigin {
     TokenizerConfig,
     /// `chat_template.json` of a processor.
     ChatTemplateJson,
-    /// The conversation template of MLC that `mlc-chat-config.json` names or holds.
+    /// The conversation template of MLC that `mlc-chat-config.json` names or contains.
     MlcChatConfig,
     /// The model has none: its prompts are [plain text](crate::CompletionTemplate).
     #[default]
@@ -66,14 +66,14 @@ impl fmt::Display for TemplateOrigin {
     }
 }
 
-/// Finds the Jinja chat template that a model brings, or `None`; [`detect`](crate::detect) finds the others too.
+/// Finds the Jinja chat template that a model brings. [`detect`](crate::detect) finds other templates, too.
 ///
 /// The first of these that exists counts: `chat_template.jinja` together with `additional_chat_templates/`,
 /// the `chat_template` of `tokenizer_config.json`, that of `chat_template.json`.
 ///
 /// # Errors
-/// [`ErrorKind::Model`] when a file is not JSON or its `chat_template` has another form than text or a list of
-/// named texts, [`ErrorKind::Template`] when several templates have names and none is called `default`.
+/// [`ErrorKind::Model`] when a file is not JSON or its `chat_template` is neither a text nor a list of named texts.
+/// The error is [`ErrorKind::Template`] when several templates have names and none is called `default`.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -92,7 +92,7 @@ pub fn find(model: &ModelInfo) -> Result<Option<TemplateSource>> {
     }
 }
 
-/// Finds the template that a model calls `name`, in the place that [`find`] would take.
+/// Finds the template that a model calls `name`, in the first place that has any, as [`find`] does.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when the model has no template of that name, and [`ErrorKind::Model`] as [`find`].
@@ -121,13 +121,14 @@ pub fn named(model: &ModelInfo, name: &str) -> Result<TemplateSource> {
     }
 }
 
-/// The templates of the first place that has any.
+/// Returns the templates of the first place that has any.
 fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOrigin)>> {
     let from_files = files(model);
     if !from_files.is_empty() {
-        let origin = match model.files.contains_key(CHAT_TEMPLATE_JINJA) {
-            true => TemplateOrigin::ChatTemplateJinja,
-            false => TemplateOrigin::AdditionalTemplates,
+        let origin = if model.files.contains_key(CHAT_TEMPLATE_JINJA) {
+            TemplateOrigin::ChatTemplateJinja
+        } else {
+            TemplateOrigin::AdditionalTemplates
         };
         return Ok(Some((from_files, origin)));
     }
@@ -142,9 +143,9 @@ fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOr
     Ok(None)
 }
 
-/// Lists the places in which a model has a template: the first one counts, and nothing is made of it.
+/// Lists the places where a model has a template. The first one counts. No template is compiled.
 ///
-/// A file that cannot be read has none here; where its turn comes, [`detect`](crate::detect) says what is wrong.
+/// A file that cannot be read is left out here; [`detect`](crate::detect) reports the error if the file is the first place.
 ///
 /// ```
 /// use alloquy_core::model_info::ModelInfo;
@@ -156,22 +157,29 @@ fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOr
 /// assert_eq!(sources::places(&model), [TemplateOrigin::TokenizerConfig, TemplateOrigin::MlcChatConfig]);
 /// ```
 pub fn places(model: &ModelInfo) -> Vec<TemplateOrigin> {
-    let has_jinja = model.files.contains_key(CHAT_TEMPLATE_JINJA);
-    let named = |file: &str| matches!(in_json(model, file), Ok(Some(_)));
-    let of_mlc = model.files.get(MLC_CHAT_CONFIG).is_some_and(|json| mlc::has_template(json));
-    [
-        (TemplateOrigin::ChatTemplateJinja, has_jinja),
-        (TemplateOrigin::AdditionalTemplates, !has_jinja && !files(model).is_empty()),
-        (TemplateOrigin::TokenizerConfig, named(TOKENIZER_CONFIG)),
-        (TemplateOrigin::ChatTemplateJson, named(CHAT_TEMPLATE_JSON)),
-        (TemplateOrigin::MlcChatConfig, of_mlc),
-    ]
-    .into_iter()
-    .filter_map(|(origin, is_there)| is_there.then_some(origin))
-    .collect()
+    let mut places = Vec::new();
+    if model.files.contains_key(CHAT_TEMPLATE_JINJA) {
+        places.push(TemplateOrigin::ChatTemplateJinja);
+    } else if !files(model).is_empty() {
+        places.push(TemplateOrigin::AdditionalTemplates);
+    }
+    if has_json_template(model, TOKENIZER_CONFIG) {
+        places.push(TemplateOrigin::TokenizerConfig);
+    }
+    if has_json_template(model, CHAT_TEMPLATE_JSON) {
+        places.push(TemplateOrigin::ChatTemplateJson);
+    }
+    if model.files.get(MLC_CHAT_CONFIG).is_some_and(|json| mlc::has_template(json)) {
+        places.push(TemplateOrigin::MlcChatConfig);
+    }
+    places
 }
 
-/// Templates in files of their own, by name.
+fn has_json_template(model: &ModelInfo, file: &str) -> bool {
+    matches!(in_json(model, file), Ok(Some(_)))
+}
+
+/// Returns the templates that are files of their own, by name.
 fn files(model: &ModelInfo) -> BTreeMap<String, String> {
     let additional = model.files.iter().filter_map(|(file, text)| {
         let name = file.strip_prefix(ADDITIONAL)?.strip_suffix(".jinja")?;

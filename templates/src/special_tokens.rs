@@ -1,4 +1,4 @@
-//! A model's special tokens as the variables that templates know them by (`bos_token`, `eos_token`, …).
+//! Reads a model's special tokens as variables of templates (`bos_token`, `eos_token`, …).
 
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
@@ -8,12 +8,13 @@ use crate::files::TOKENIZER_CONFIG;
 
 const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
 
-/// Returns the special tokens that a model sets, as text, by name.
+/// Returns the texts of the special tokens that a model sets, by name.
 ///
-/// Every `…_token` of `tokenizer_config.json` counts, and the named ones of `extra_special_tokens`; a token may
-/// be a text or an object with `content`. What it does not mention comes from `special_tokens_map.json`. Only a
-/// model with neither file gets its `bos_token` from [`ModelInfo::bos`]: where the file is silent or says null, a
-/// BOS that the weights' configuration names is not the tokenizer's.
+/// Every `…_token` of `tokenizer_config.json` counts, and so do the named ones of `extra_special_tokens`. A token may be a text
+/// or an object with `content`. Tokens that the file does not mention come from `special_tokens_map.json`.
+///
+/// Only a model with neither file gets its `bos_token` from [`ModelInfo::bos`]. When a file does not name BOS, or sets it to
+/// null, the tokenizer has none, even if the configuration of the weights names one.
 ///
 /// # Errors
 /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when one of the files is not JSON.
@@ -45,8 +46,10 @@ pub fn of(model: &ModelInfo) -> Result<Map<String, Value>> {
     Ok(tokens)
 }
 
-/// Returns what transformers 4.57 calls `additional_special_tokens`: the texts of that list in `tokenizer_config.json`,
-/// and where that file has no `added_tokens_decoder`, those in `special_tokens_map.json` behind them, each once.
+/// Returns the list that transformers 4.57 calls `additional_special_tokens`, each token once.
+///
+/// It has the texts of that list in `tokenizer_config.json`. If that file has no `added_tokens_decoder`, the texts of the list
+/// in `special_tokens_map.json` follow.
 pub(crate) fn additional(model: &ModelInfo) -> Result<Vec<Value>> {
     let config = model.json(TOKENIZER_CONFIG)?.unwrap_or_default();
     let legacy = match config.get("added_tokens_decoder") {

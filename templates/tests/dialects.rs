@@ -6,8 +6,8 @@
 
 mod shared;
 
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
-use alloquy_templates::{Clock, Dialect, JinjaTemplate, Polyfill};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
+use alloquy_templates::{Dialect, JinjaTemplate, NowSource, Polyfill};
 use serde_json::{Value, json};
 
 const DIALECTS: [Dialect; 3] = [Dialect::HuggingFace5, Dialect::HuggingFace4, Dialect::LiteRtLm];
@@ -116,12 +116,16 @@ fn render(source: String, given: &Value) -> alloquy_core::Result<String> {
     let seconds = given["now_unix"].as_i64().unwrap_or(0);
     let now = jiff::Timestamp::from_second(seconds).unwrap().to_zoned(jiff::tz::TimeZone::UTC).datetime();
     let variables = json!({"bos_token": "", "eos_token": ""}).as_object().unwrap().clone();
-    let builder = JinjaTemplate::builder(source).variables(variables).clock(Clock::Fixed(now));
+    let builder = JinjaTemplate::builder(source).variables(variables).clock(NowSource::Fixed(now));
     let template = builder.dialect(Dialect::LiteRtLm).polyfill(Polyfill::LeaveOut).build()?;
     template.render(&TemplateInput {
         messages: given["messages"].as_array().cloned().unwrap_or_default(),
         tools: given["tools"].as_array().cloned(),
-        ending: if given["add_generation_prompt"] == true { Ending::Answer } else { Ending::Closed },
+        ending: if given["add_generation_prompt"] == true {
+            PromptEnd::Generation
+        } else {
+            PromptEnd::Closed
+        },
         extra: given["extra_context"].as_object().cloned().unwrap_or_default(),
         ..TemplateInput::default()
     })

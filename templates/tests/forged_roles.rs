@@ -7,7 +7,7 @@ use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_inference::RoleMarkers;
-use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
+use alloquy_templates::{JinjaTemplate, NowSource, Polyfill};
 use serde_json::{Value, json};
 
 #[path = "../../tests/tests/injection/corpus.rs"]
@@ -55,7 +55,7 @@ impl Setting {
     fn new(public: &PublicTemplate, has_tokens: bool) -> Option<Self> {
         let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
         let template = JinjaTemplate::builder(public.source.clone()).variables(public.variables.clone());
-        let template = template.clock(Clock::Fixed(now)).polyfill(Polyfill::LeaveOut).build().ok()?;
+        let template = template.clock(NowSource::Fixed(now)).polyfill(Polyfill::LeaveOut).build().ok()?;
         let tokens = if has_tokens { public.tokens.clone() } else { Vec::new() };
         let mut model = ModelInfo::default();
         for (id, text) in (0..).zip(&tokens) {

@@ -3,11 +3,11 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
-use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
+use alloquy_templates::{JinjaTemplate, NowSource, Polyfill};
 use serde_json::{Value, json};
 
-fn input(ending: Ending) -> TemplateInput {
+fn input(ending: PromptEnd) -> TemplateInput {
     let conversation: Value = serde_json::from_str(include_str!("fixtures/jinja/conversation.json")).unwrap();
     TemplateInput {
         messages: conversation["messages"].as_array().unwrap().clone(),
@@ -22,7 +22,7 @@ fn compile(source: &str) -> alloquy_core::Result<JinjaTemplate> {
     let day = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
     JinjaTemplate::builder(source)
         .variables(tokens.as_object().unwrap().clone())
-        .clock(Clock::Fixed(day))
+        .clock(NowSource::Fixed(day))
         .polyfill(Polyfill::LeaveOut)
         .build()
 }
@@ -38,7 +38,7 @@ fn render(source: &str, input: &TemplateInput) -> String {
 fn fixtures() {
     insta::glob!("fixtures/jinja/*.jinja", |path| {
         let source = std::fs::read_to_string(path).unwrap();
-        let rendered = render(&source, &input(Ending::Answer));
+        let rendered = render(&source, &input(PromptEnd::Generation));
         insta::with_settings!({ omit_expression => true, description => source }, {
             insta::assert_snapshot!(rendered);
         });
@@ -55,7 +55,7 @@ fn carriage_returns_become_line_feeds_in_the_source_alone() {
 
 #[test]
 fn variables_of_the_caller_win() {
-    let mut input = input(Ending::Answer);
+    let mut input = input(PromptEnd::Generation);
     input.extra = json!({"bos_token": "<bos>", "add_generation_prompt": "no", "thinking": true})
         .as_object()
         .unwrap()
@@ -67,7 +67,7 @@ fn variables_of_the_caller_win() {
 fn tools_choose_the_template_of_their_own() {
     let template =
         JinjaTemplate::builder("plain").tool_use("with tools").polyfill(Polyfill::LeaveOut).build().unwrap();
-    let mut input = input(Ending::Answer);
+    let mut input = input(PromptEnd::Generation);
     assert_eq!(template.render(&input).unwrap(), "with tools");
     assert_eq!(template.name_for(&input), Some("tool_use"));
     assert_eq!(template.render_spans(&input).unwrap().template, "tool_use");
@@ -85,7 +85,7 @@ fn the_variables_that_a_template_looks_at_are_known() {
     let default = "{% if not thinking is defined %}{% set thinking = false %}{% endif %}{% set kept = kept | default(1) %}";
     let tool_use = "{{ tools }}{{ messages[0].thinking }}{{ messages[0]['kept'] }}{{ enable_thinking }}";
     let template = JinjaTemplate::builder(default).tool_use(tool_use).build().unwrap();
-    let mut input = input(Ending::Answer);
+    let mut input = input(PromptEnd::Generation);
     let read = |input: &TemplateInput| {
         ["thinking", "kept", "tools", "enable_thinking"].map(|name| template.reads(input, name))
     };
@@ -112,7 +112,7 @@ fn a_conversation_has_messages_that_are_objects() {
 fn continued(printed: &str, content: &Value) -> String {
     let source =
         format!("{{% for message in messages %}}<{{{{ message.role }}}}>{printed}<end>\n{{% endfor %}}");
-    let mut input = TemplateInput { ending: Ending::Continue, ..TemplateInput::default() };
+    let mut input = TemplateInput { ending: PromptEnd::Continuation, ..TemplateInput::default() };
     input.messages.push(json!({"role": "user", "content": "Go on"}));
     input.messages.push(json!({"role": "assistant", "content": content}));
     render(&source, &input)

@@ -14,7 +14,7 @@ fn rendered(source: String) -> Result<String> {
 }
 
 #[test]
-fn whatever_refuses_a_long_value_says_so_in_a_sentence() {
+fn every_refusal_of_a_long_value_is_short() {
     let long = "x".repeat(100_000);
     let mut model = ModelInfo::default();
     model

@@ -5,13 +5,13 @@
 
 use alloquy_core::ErrorKind;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::{Generation, Part, PartKind, Warning};
 use serde_json::{Value, json};
 
-fn conversation(messages: &[(&str, &str)], ending: Ending) -> TemplateInput {
+fn conversation(messages: &[(&str, &str)], ending: PromptEnd) -> TemplateInput {
     let messages = messages.iter().map(|(role, content)| json!({"role": role, "content": content})).collect();
     TemplateInput { messages, ending, ..TemplateInput::default() }
 }
@@ -21,9 +21,9 @@ fn prompts_end_as_asked() {
     let template = ConversationTemplate::from_json("{}").unwrap();
     let dialog = [("user", "Hello"), ("assistant", "Good")];
     let render = |ending| template.render(&conversation(&dialog, ending)).unwrap();
-    assert_eq!(render(Ending::Answer), "USER: Hello\nASSISTANT: Good\nASSISTANT:");
-    assert_eq!(render(Ending::Closed), "USER: Hello\nASSISTANT: Good\n");
-    assert_eq!(render(Ending::Continue), "USER: Hello\nASSISTANT: Good");
+    assert_eq!(render(PromptEnd::Generation), "USER: Hello\nASSISTANT: Good\nASSISTANT:");
+    assert_eq!(render(PromptEnd::Closed), "USER: Hello\nASSISTANT: Good\n");
+    assert_eq!(render(PromptEnd::Continuation), "USER: Hello\nASSISTANT: Good");
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn plain_styles_print_the_last_user_text_alone() {
         let json = json!({"system": "Be brief.", "separator_style": style}).to_string();
         let template = ConversationTemplate::from_json(&json).unwrap();
         let dialog = [("user", "fn a"), ("assistant", "() {}"), ("user", "fn b"), ("assistant", "() ")];
-        assert_eq!(template.render(&conversation(&dialog, Ending::Continue)).unwrap(), "fn b() ");
-        assert_eq!(template.render(&conversation(&dialog[..3], Ending::Answer)).unwrap(), "fn b");
+        assert_eq!(template.render(&conversation(&dialog, PromptEnd::Continuation)).unwrap(), "fn b() ");
+        assert_eq!(template.render(&conversation(&dialog[..3], PromptEnd::Generation)).unwrap(), "fn b");
     }
 }
 
@@ -42,20 +42,20 @@ fn offset_keeps_the_first_earlier_messages() {
     let json = json!({"messages": [["USER", "one?"], ["ASSISTANT", "1"], ["USER", "two?"]], "offset": 2})
         .to_string();
     let template = ConversationTemplate::from_json(&json).unwrap();
-    let prompt = template.render(&conversation(&[("user", "three?")], Ending::Answer)).unwrap();
+    let prompt = template.render(&conversation(&[("user", "three?")], PromptEnd::Generation)).unwrap();
     assert_eq!(prompt, "USER: one?\nASSISTANT: 1\nUSER: three?\nASSISTANT:");
 }
 
 #[test]
 fn a_model_gives_the_texts_of_the_tokens_in_front() {
     let template = ConversationTemplate::from_json(r#"{"prefix_tokens": [7, 8], "add_bos": true}"#).unwrap();
-    let input = conversation(&[("user", "Hello")], Ending::Closed);
-    insta::assert_snapshot!(template.render(&input).unwrap_err(), @r#"conversation template "" wants tokens in front whose texts are not known, give the model"#);
+    let input = conversation(&[("user", "Hello")], PromptEnd::Closed);
+    insta::assert_snapshot!(template.render(&input).unwrap_err(), @r#"conversation template "" needs the text of its prefix tokens, which was not given"#);
     let token = |id, text: &str| SpecialToken { id, text: text.to_owned() };
     let mut model = ModelInfo::default();
-    insta::assert_snapshot!(template.clone().with_tokens_of(&model).unwrap_err(), @r#"conversation template "" wants a BOS, which the model does not have"#);
+    insta::assert_snapshot!(template.clone().with_tokens_of(&model).unwrap_err(), @r#"conversation template "" needs a BOS, which the model does not have"#);
     model.bos = Some(token(1, "<s>"));
-    insta::assert_snapshot!(template.clone().with_tokens_of(&model).unwrap_err(), @r#"conversation template "" wants token 7 in front, which is no special token of the model"#);
+    insta::assert_snapshot!(template.clone().with_tokens_of(&model).unwrap_err(), @r#"conversation template "" needs prefix token 7, which is not a special token of the model"#);
     model.specials = vec![token(7, "[gMASK]"), token(8, "sop")];
     assert_eq!(
         template.with_tokens_of(&model).unwrap().render(&input).unwrap(),
@@ -66,10 +66,10 @@ fn a_model_gives_the_texts_of_the_tokens_in_front() {
 #[test]
 fn what_a_template_cannot_say_is_an_error() {
     let vicuna = ConversationTemplate::named("vicuna_v1.1").unwrap();
-    let hello = conversation(&[("user", "Hello")], Ending::Answer);
-    insta::assert_snapshot!(vicuna.render(&hello).unwrap_err(), @r#"conversation template "vicuna_v1.1" wants the text of BOS, which was not given"#);
+    let hello = conversation(&[("user", "Hello")], PromptEnd::Generation);
+    insta::assert_snapshot!(vicuna.render(&hello).unwrap_err(), @r#"conversation template "vicuna_v1.1" needs the text of BOS, which was not given"#);
     let vicuna = vicuna.with_bos("<s>");
-    let tool = conversation(&[("user", "Hello"), ("tool", "22 C")], Ending::Answer);
+    let tool = conversation(&[("user", "Hello"), ("tool", "22 C")], PromptEnd::Generation);
     insta::assert_snapshot!(vicuna.render(&tool).unwrap_err(), @r#"message 1 has role "tool", a conversation template knows "user", "assistant" and, at the beginning, "system""#);
     let tools = TemplateInput { tools: Some(vec![json!({})]), ..hello.clone() };
     insta::assert_snapshot!(vicuna.render(&tools).unwrap_err(), @r#"conversation template "vicuna_v1.1" has no place for tools"#);
@@ -156,7 +156,7 @@ fn traps_are_named_and_honoured() {
     let seed = ConversationTemplate::named("vicuna_v1.1").unwrap().overridden(r#"{"role_empty_sep": ": "}"#);
     let seed = seed.unwrap().with_bos("");
     assert_eq!(seed.warnings(), [Warning::TrailingSpace { header: "ASSISTANT: ".to_owned() }]);
-    let prompt = seed.render(&conversation(&[("user", "Hello")], Ending::Answer)).unwrap();
+    let prompt = seed.render(&conversation(&[("user", "Hello")], PromptEnd::Generation)).unwrap();
     assert!(prompt.ends_with("USER: Hello ASSISTANT: "), "{prompt}");
     let stranger = template(json!({"messages": [["user", "name?"]]}));
     assert_eq!(stranger.warnings(), [Warning::UnknownSpeaker { position: 0, name: "user".to_owned() }]);
@@ -171,15 +171,16 @@ fn todays_prompts_end_as_asked() {
     let template = template(today(object));
     let dialog = [("system", "S."), ("user", "Hello"), ("assistant", "Good")];
     let render = |ending| template.render(&conversation(&dialog, ending)).unwrap();
-    assert_eq!(render(Ending::Answer), "S.U: Hello\nA: <Good>\nA:");
-    assert_eq!(render(Ending::Closed), "S.U: Hello\nA: <Good>\n");
-    assert_eq!(render(Ending::Continue), "S.U: Hello\nA: <Good");
+    assert_eq!(render(PromptEnd::Generation), "S.U: Hello\nA: <Good>\nA:");
+    assert_eq!(render(PromptEnd::Closed), "S.U: Hello\nA: <Good>\n");
+    assert_eq!(render(PromptEnd::Continuation), "S.U: Hello\nA: <Good");
 }
 
 #[test]
 fn the_parts_say_what_they_are() {
     let llama = ConversationTemplate::named_in(Generation::Current, "llama-2").unwrap().with_prefix("<s>");
-    let parts = llama.parts(&conversation(&[("user", "Hello"), ("tool", "22 C")], Ending::Answer)).unwrap();
+    let parts =
+        llama.parts(&conversation(&[("user", "Hello"), ("tool", "22 C")], PromptEnd::Generation)).unwrap();
     let kinds: Vec<_> = parts.iter().map(|part| part.kind).collect();
     assert_eq!(kinds, [PartKind::Front, PartKind::System, PartKind::User, PartKind::Other, PartKind::Header]);
     assert_eq!(parts.first(), Some(&Part { kind: PartKind::Front, text: "<s>".to_owned() }));
@@ -191,7 +192,7 @@ fn only_thoughts_before_the_last_question_are_stripped() {
     let qwen = ConversationTemplate::named("qwen3").unwrap();
     let thought = "<think>\nhm\n</think>\n\nGood";
     let dialog = [("user", "a"), ("assistant", thought), ("user", "b"), ("assistant", thought)];
-    let prompt = qwen.render(&conversation(&dialog, Ending::Closed)).unwrap();
+    let prompt = qwen.render(&conversation(&dialog, PromptEnd::Closed)).unwrap();
     let (_, prompt) = prompt.split_once("<|im_start|>user").unwrap();
     assert_eq!(
         prompt,
@@ -205,7 +206,7 @@ fn with_tools(choice: Value) -> TemplateInput {
     let function =
         |name: &str| json!({"name": name, "parameters": {"é": 1e-5, "n": [0.5, 1e16, 7]}, "strict": true});
     let tools = ["f", "g"].map(|name| json!({"type": "function", "function": function(name)}));
-    let mut input = conversation(&[("user", "Hello")], Ending::Closed);
+    let mut input = conversation(&[("user", "Hello")], PromptEnd::Closed);
     input.tools = Some(tools.to_vec());
     input.extra.insert("tool_choice".to_owned(), choice);
     input
@@ -263,7 +264,7 @@ fn what_todays_template_cannot_say_is_an_error() {
 #[test]
 fn an_override_keeps_what_is_known_of_the_tokens_in_front() {
     let gemma = ConversationTemplate::named("gemma3_instruction").unwrap().with_prefix("<bos>");
-    let input = conversation(&[], Ending::Answer);
+    let input = conversation(&[], PromptEnd::Generation);
     let quiet = gemma.overridden(r#"{"role_empty_sep": ""}"#).unwrap();
     assert_eq!(quiet.render(&input).unwrap(), "<bos><start_of_turn>model");
     let other = gemma.overridden(r#"{"system_prefix_token_ids": [3]}"#).unwrap();

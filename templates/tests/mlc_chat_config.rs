@@ -43,7 +43,7 @@ fn a_model_may_bring_the_file() {
     let mut model = ModelInfo::default();
     assert_eq!(ChatConfig::of(&model).unwrap(), None);
     model.files.insert(MLC_CHAT_CONFIG.to_owned(), r#"{"conv_template": "vicuna_v1.1"}"#.to_owned());
-    insta::assert_snapshot!(ChatConfig::of(&model).unwrap_err(), @r#"conversation template "vicuna_v1.1" wants a BOS, which the model does not have"#);
+    insta::assert_snapshot!(ChatConfig::of(&model).unwrap_err(), @r#"conversation template "vicuna_v1.1" needs a BOS, which the model does not have"#);
     model.bos = Some(SpecialToken { id: 1, text: "<s>".to_owned() });
     let template = ChatConfig::of(&model).unwrap().unwrap().template.unwrap();
     assert!(template.render(&TemplateInput::default()).unwrap().starts_with("<s>A chat"));

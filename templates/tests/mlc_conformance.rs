@@ -6,7 +6,7 @@
 mod mlc_cases;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::{ContextShift, Generation, Part, PartKind, PartLength, Restart, Shift};
 use mlc_cases::{Cases, matches};
@@ -76,7 +76,8 @@ fn by_name_or_object(
             return from_object(generation, fields);
         }
     };
-    let (expected, found) = (with_all_fields(fields), with_all_fields(&named.to_json()));
+    let expected = with_all_fields(fields);
+    let found = with_all_fields(&named.to_json());
     // What a name meant before is the same object with a few other fields, and exactly those.
     let older = serde_json::from_str::<Value>(include_str!("mlc_cases/older.json")).unwrap();
     let older = named.overridden(&older.get(&case).unwrap_or(&json!({})).to_string()).unwrap();
@@ -158,12 +159,14 @@ fn expanded(template: &ConversationTemplate, conversation: &Value) -> String {
     const SAID: &str = "\u{f0000}";
     let said = conversation.to_string().replace("{function_string}", SAID);
     let input = input(&serde_json::from_str(&said).unwrap());
-    let (prompt, tools) = (template.render(&input).unwrap(), tools_text(&input));
+    let prompt = template.render(&input).unwrap();
+    let tools = tools_text(&input);
     let (before, after) = prompt.rsplit_once(SAID).unwrap();
     let own_is_last = !tools.is_empty() && after.contains(&tools);
-    match own_is_last {
-        true => prompt.replace(SAID, ""),
-        false => format!("{}{tools}{after}", without_last(before, &tools).replace(SAID, "")),
+    if own_is_last {
+        prompt.replace(SAID, "")
+    } else {
+        format!("{}{tools}{after}", without_last(before, &tools).replace(SAID, ""))
     }
 }
 
@@ -181,7 +184,7 @@ fn tools_text(conversation: &TemplateInput) -> String {
     });
     let input = TemplateInput {
         messages: vec![json!({"role": "user", "content": ""})],
-        ending: Ending::Closed,
+        ending: PromptEnd::Closed,
         ..conversation.clone()
     };
     from_object(Generation::Current, &object).render(&input).unwrap()
@@ -305,9 +308,10 @@ fn corrected(cases: &mut Cases, case: &str, policy: &ContextShift, parts: &[Part
     }
     // BOS stays, where there is one.
     instead["bos"] = parts.iter().any(|part| part.kind == PartKind::Front).into();
-    let deviation = match instead["truncated_front_tokens"] == 0 {
-        true => "the-system-text-is-printed-once",
-        false => "the-front-survives-a-cut",
+    let deviation = if instead["truncated_front_tokens"] == 0 {
+        "the-system-text-is-printed-once"
+    } else {
+        "the-front-survives-a-cut"
     };
     cases.compare_or(&format!("{case}/corrected"), [&expected, &instead], &found, deviation);
 }
@@ -319,7 +323,8 @@ fn what_mlc_makes_of_placeholders_in_texts_is_explained() {
         json!({"system": "", "messages": [["user", text]], "tools": tools, "tool_choice": null})
     };
     let named = |name| without_front(ConversationTemplate::named_in(Generation::Current, name).unwrap());
-    let (gorilla, openfunctions) = (named("gorilla"), named("gorilla-openfunctions-v2"));
+    let gorilla = named("gorilla");
+    let openfunctions = named("gorilla-openfunctions-v2");
     let tool = json!([{"name": "f", "parameters": {}}]);
     let printed = r#"[{"description": null, "name": "f", "parameters": {}}]"#;
     assert_eq!(

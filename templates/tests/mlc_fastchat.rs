@@ -7,7 +7,7 @@ mod mlc_cases;
 
 use std::collections::BTreeMap;
 
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::Generation;
 use mlc_cases::{Cases, matches};
@@ -73,7 +73,7 @@ fn steps(dialogs: &Value) -> Vec<Step<'_>> {
             steps.push((format!("{name}/{turn}/full_prompt"), input.clone(), &step["full_prompt"]));
             input.messages.push(json!({"role": "assistant", "content": step["reply"]}));
             if let Some(after) = step.get("after_reply") {
-                let closed = TemplateInput { ending: Ending::Closed, ..input.clone() };
+                let closed = TemplateInput { ending: PromptEnd::Closed, ..input.clone() };
                 steps.push((format!("{name}/{turn}/after_reply"), closed, after));
             }
         }

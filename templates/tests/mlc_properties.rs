@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::Generation;
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn object() -> impl Strategy<Value = Value> {
 
 fn input() -> impl Strategy<Value = TemplateInput> {
     let message = (select(vec!["user", "assistant"]), text());
-    let endings = select(vec![Ending::Answer, Ending::Closed, Ending::Continue]);
+    let endings = select(vec![PromptEnd::Generation, PromptEnd::Closed, PromptEnd::Continuation]);
     (prop::option::of(text()), prop::collection::vec(message, 0..4), endings).prop_map(
         |(system, messages, ending)| {
             let system = system.map(|text| json!({"role": "system", "content": text}));

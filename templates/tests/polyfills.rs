@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use alloquy_core::ErrorKind;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_templates::{AppliedPolyfill, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
@@ -61,10 +61,10 @@ fn what_was_changed_is_told() {
 fn a_reply_is_told_what_its_prompt_does_not_say() {
     let conversation = input(&[("system", "A"), ("developer", "B"), ("user", "Tea?")]);
     let told = |source: &str, polyfill| {
-        JinjaTemplate::builder(source).polyfill(polyfill).build().unwrap().degradations(&conversation)
+        JinjaTemplate::builder(source).polyfill(polyfill).build().unwrap().warnings(&conversation)
     };
-    let left_out = |what: &str| Degradation::LeftOut { what: what.to_owned() };
-    assert_eq!(told(DROPS, Polyfill::MergeIntoUser), [Degradation::InstructionsMerged { messages: 2 }]);
+    let left_out = |what: &str| Warning::LeftOut { what: what.to_owned() };
+    assert_eq!(told(DROPS, Polyfill::MergeIntoUser), [Warning::InstructionsMerged { messages: 2 }]);
     assert_eq!(told(DROPS, Polyfill::LeaveOut), ["system messages", "developer messages"].map(left_out));
     assert_eq!(told(PRINTS, Polyfill::MergeIntoUser), []);
     assert_eq!(told(PRINTS, Polyfill::LeaveOut), []);

@@ -3,8 +3,8 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
-use alloquy_templates::{Clock, JinjaTemplate};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
+use alloquy_templates::{JinjaTemplate, NowSource};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -63,14 +63,14 @@ proptest! {
         let template = JinjaTemplate::from_source(CHATML, Map::new()).unwrap();
         let mut input = input(&messages);
         prop_assert_eq!(template.render(&input).unwrap(), chatml(&messages) + "<|im_start|>assistant\n");
-        input.ending = Ending::Closed;
+        input.ending = PromptEnd::Closed;
         prop_assert_eq!(template.render(&input).unwrap(), chatml(&messages));
     }
 
     #[test]
     fn the_same_input_gives_the_same_prompt(messages in conversation()) {
         let source = "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{{ ns.n }}{{ m.content }}{% endfor %}{{ strftime_now('%c %f') }}";
-        let template = JinjaTemplate::builder(source).clock(Clock::fixed()).build().unwrap();
+        let template = JinjaTemplate::builder(source).clock(NowSource::fixed()).build().unwrap();
         let input = input(&messages);
         let before = input.clone();
         let first = template.render(&input);
@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn a_message_is_continued_where_it_ends(messages in conversation()) {
         let template = JinjaTemplate::from_source(CHATML, Map::new()).unwrap();
-        let input = TemplateInput { ending: Ending::Continue, ..input(&messages) };
+        let input = TemplateInput { ending: PromptEnd::Continuation, ..input(&messages) };
         let closed = chatml(&messages);
         prop_assert_eq!(template.render(&input).unwrap(), closed.strip_suffix("<|im_end|>\n").unwrap());
     }

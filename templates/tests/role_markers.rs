@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_inference::RoleMarkers;
@@ -134,14 +134,14 @@ fn the_report_says_whose_text_and_which_message_it_is() {
             json!({"marker": "### Question:", "source": "variables", "times": 1}),
         ]
     );
-    let report = Degradation::RoleMarkerInText {
+    let report = Warning::RoleMarkerInText {
         marker: "a".to_owned(),
         source: alloquy_core::arguments::TextSource::User,
         message: None,
         times: 1,
     };
     let written = serde_json::to_value(&report).unwrap();
-    assert_eq!(serde_json::from_value::<Degradation>(written).unwrap(), report);
+    assert_eq!(serde_json::from_value::<Warning>(written).unwrap(), report);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The laws of every open set: one public suite each, run by every member.
+//! The laws of each trait: one public suite each, which every implementation runs.
 //!
-//! A law panics with a sentence when it is broken, so a member's test is a list of calls.
+//! A broken law panics with a sentence, so the test of an implementation is a list of calls.
 
 pub mod chat_model;
 pub mod context_policy;

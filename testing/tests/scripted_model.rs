@@ -21,7 +21,7 @@ fn it_keeps_the_laws_of_chat_models() {
 }
 
 #[test]
-fn the_cue_that_stands_last_decides() {
+fn the_last_cue_decides() {
     let model = ScriptedModel::new([
         ("<assistant>", "anything"),
         ("<user>Hi<end><assistant>", "Hello!"),

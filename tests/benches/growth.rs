@@ -24,14 +24,14 @@ use std::time::Duration;
 use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 use alloquy_core::{
     ConversationManager, Error, Manager, Message, Node, NodeId, Owner, Preface, Query, Result,
     SamplingOptions,
 };
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{FileStore, SqliteStore};
@@ -65,7 +65,7 @@ struct Still {
 
 #[derive(Clone)]
 struct StillSession {
-    held: Vec<Unit>,
+    held: Vec<PromptUnit>,
     said: usize,
     answer: Vec<TokenId>,
     logits: Vec<f32>,
@@ -77,7 +77,7 @@ impl Still {
         let engine = OnnxEngine::of_files(alloquy_pocket::files()).load()?;
         let mut model = engine.model().clone();
         model.context_length = context;
-        let answer = engine.tokenizer().encode(&[Piece::Literal(ANSWER)])?;
+        let answer = engine.tokenizer().encode(&[TokenizerInput::Literal(ANSWER)])?;
         Ok(Self { model, engine, answer })
     }
 }
@@ -107,13 +107,13 @@ impl Engine for Still {
 }
 
 impl Session for StillSession {
-    fn resident(&self) -> usize {
+    fn length(&self) -> usize {
         self.held.len()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         cancel.check()?;
-        let goes_on = matches!(units, [Unit::Token(token)] if self.said > 0 && self.answer.get(self.said - 1) == Some(token));
+        let goes_on = matches!(units, [PromptUnit::Token(token)] if self.said > 0 && self.answer.get(self.said - 1) == Some(token));
         self.said = if goes_on { self.said + 1 } else { 1 };
         self.held.extend_from_slice(units);
         self.logits.fill(0.0);
@@ -168,7 +168,8 @@ async fn store(name: &str, folder: &Path) -> Result<Arc<dyn ConversationStore>> 
 
 /// Stores a conversation of so many messages, as this model would have held it.
 async fn grow(store: &dyn ConversationStore, engine: &Still, messages: usize) -> Result<()> {
-    let (owner, id) = (Owner::local(), "long".parse()?);
+    let owner = Owner::local();
+    let id = "long".parse()?;
     let record = ConversationRecord::new(id, Preface::system("Answer briefly."));
     store.create(&owner, &record).await?;
     let mut tip: Option<NodeId> = None;
@@ -211,7 +212,8 @@ async fn measure(policy: &str, kept: &str, messages: usize, folder: &Path) -> Re
     let round = round(engine)?;
     let manager = with_policy(policy, Manager::builder(round.clone()).store(kept), &round)?.build()?;
     let chat = manager.open(&"long".parse()?).await?;
-    let (before, mut number) = (processor(), messages);
+    let before = processor();
+    let mut number = messages;
     chat.send(question(number)).finish().await?;
     let first = processor() - before;
     let before = processor();
@@ -241,8 +243,10 @@ async fn soak(turns: usize) -> Result<()> {
     for number in 1..=turns {
         chat.send(question(number)).finish().await?;
         if number == 1 || number % (turns / 10).max(1) == 0 {
-            let ((now, most), caches) = (resident(), round.cache_statistics().await?);
-            let (sessions, bytes) = (caches.sessions, caches.bytes >> 20);
+            let (now, most) = resident();
+            let caches = round.cache_statistics().await?;
+            let sessions = caches.sessions;
+            let bytes = caches.bytes >> 20;
             println!("| {number} | {now} MB | {most} MB | {sessions} | {bytes} MB |");
         }
     }
@@ -297,7 +301,8 @@ fn print_tables() {
             for size in &sizes {
                 let [first, each, memory] = row(policy, kept, *size);
                 let milliseconds = |micros: u64| format!("{:.2} ms", micros as f64 / 1e3);
-                let (first, each) = (milliseconds(first), milliseconds(each));
+                let first = milliseconds(first);
+                let each = milliseconds(each);
                 println!("| {policy} | {kept} | {size} | {first} | {each} | {memory} MB |");
             }
         }

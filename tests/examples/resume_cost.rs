@@ -7,7 +7,7 @@ mod model;
 
 use std::time::{Duration, Instant};
 
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{
     ChatModel, ConversationId, Error, ErrorKind, Message, Owner, Preface, Reply, Request, Result,
     SamplingOptions,
@@ -40,11 +40,12 @@ fn main() -> Result<()> {
 
 async fn measure(tokens: usize) -> Result<()> {
     let snapshots = SnapshotFolder::new(std::env::temp_dir().join("alloquy-resume")).quota(u64::MAX);
-    let (owner, id) = (Owner::local(), ConversationId::new());
+    let owner = Owner::local();
+    let id = ConversationId::new();
     let before = round()?;
     let path = write(&before, tokens, |snapshot| snapshots.write(&owner, &id, snapshot).map(drop)).await?;
-    let (next, alone) =
-        (first_token(&before, &path, OTHER).await?, first_token(&round()?, &[], OTHER).await?);
+    let next = first_token(&before, &path, OTHER).await?;
+    let alone = first_token(&round()?, &[], OTHER).await?;
     report("to the first token of the next question, with all before it held", next);
     report("to the first token of that question alone", alone);
     println!("{:>9.2} times as long", next.as_secs_f64() / alone.as_secs_f64());
@@ -80,7 +81,7 @@ async fn write(
     keep: impl FnOnce(&alloquy_engine::decoder::Snapshot) -> Result<()>,
 ) -> Result<Vec<Message>> {
     let path = conversation(round, tokens)?;
-    let closed = Request::new(Preface::default(), path.clone()).ending(Ending::Closed);
+    let closed = Request::new(Preface::default(), path.clone()).ending(PromptEnd::Closed);
     round.warm(closed.clone()).await?;
     let started = Instant::now();
     let snapshot = round.snapshot(&closed).await?;
@@ -106,7 +107,7 @@ fn conversation(round: &LanguageModel, tokens: usize) -> Result<Vec<Message>> {
     let mut path = Vec::new();
     loop {
         path.extend([Message::user(SENTENCE), Message::assistant(SENTENCE)]);
-        let request = Request::new(Preface::default(), path.clone()).ending(Ending::Closed);
+        let request = Request::new(Preface::default(), path.clone()).ending(PromptEnd::Closed);
         if round.prepare(&request)?.prompt.units.len() >= tokens {
             return Ok(path);
         }

@@ -8,10 +8,10 @@ use std::fs;
 
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::PromptSource;
-use alloquy_core::template::{Ending, PromptTemplate};
+use alloquy_core::processor::ProcessorInput;
+use alloquy_core::template::{PromptEnd, PromptTemplate};
 use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
-use alloquy_templates::{Clock, JinjaTemplate};
+use alloquy_templates::{JinjaTemplate, NowSource};
 use serde_json::{Map, Value, json};
 
 /// Templates with the model types of the models that they came with, and the families of these.
@@ -100,9 +100,9 @@ fn nothing_of_tools_is_lost_in_the_templates_of_models() {
         assert_eq!(processor.name(), family, "{slug}");
         let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
         let template =
-            JinjaTemplate::builder(source).variables(tokens()).clock(Clock::Fixed(now)).build().unwrap();
+            JinjaTemplate::builder(source).variables(tokens()).clock(NowSource::Fixed(now)).build().unwrap();
         let (preface, path) = conversation();
-        let source = PromptSource::new(&preface, &path, Ending::Answer);
+        let source = ProcessorInput::new(&preface, &path, PromptEnd::Generation);
         match template.render(&processor.template_input(source).unwrap()) {
             Ok(prompt) => {
                 let missing: Vec<_> = WORDS.iter().filter(|word| !prompt.contains(**word)).collect();

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use alloquy_constraints::{GrammarLimits, JsonNumbers, JsonSpacing, Llguidance};
-use alloquy_core::grammar::{Constraint, Constraints, Grammar, Progress};
-use alloquy_core::output::Guidance;
-use alloquy_core::report::{Degradation, FinishReason};
-use alloquy_core::tokenizer::{Piece, TokenId};
+use alloquy_constraints::{GrammarLimits, JsonNumberRange, JsonSpacing, LlguidanceEngine};
+use alloquy_core::grammar::{Grammar, GrammarEngine, GrammarMatcher, MatcherState};
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::report::{FinishReason, Warning};
+use alloquy_core::tokenizer::{TokenId, TokenizerInput};
 use alloquy_core::{ChatModel, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
 use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 fn request(grammar: Grammar, sampling: SamplingOptions) -> Request {
     Request::new(Preface::default(), vec![Message::user("Go!")])
         .sampling(SamplingOptions { temperature: Some(1.0), ..sampling })
-        .guidance(Guidance::default().grammar(grammar))
+        .output(OutputConstraints::default().grammar(grammar))
 }
 
-fn ask(constraints: Llguidance, request: Request) -> Result<Reply> {
+fn ask(constraints: LlguidanceEngine, request: Request) -> Result<Reply> {
     let builder = LanguageModel::builder(
         Generator::new(Arc::new(NoiseEngine::new(["<tool>"])), GeneratorOptions::default()).unwrap(),
     );
@@ -29,24 +29,24 @@ fn ask(constraints: Llguidance, request: Request) -> Result<Reply> {
     block_on(async { round.reply(request).await?.finish().await })
 }
 
-fn compile(grammar: &Grammar) -> Result<Box<dyn Constraint>> {
-    compile_with(Llguidance::default(), grammar)
+fn compile(grammar: &Grammar) -> Result<Box<dyn GrammarMatcher>> {
+    compile_with(LlguidanceEngine::default(), grammar)
 }
 
-fn compile_with(constraints: Llguidance, grammar: &Grammar) -> Result<Box<dyn Constraint>> {
+fn compile_with(constraints: LlguidanceEngine, grammar: &Grammar) -> Result<Box<dyn GrammarMatcher>> {
     constraints.prepare(&NoiseEngine::new(["<tool>"]).vocabulary())?.compile(grammar)
 }
 
 fn tokens(text: &str) -> Vec<TokenId> {
-    NoiseEngine::new(["<tool>"]).tokenizer().encode(&[Piece::Text(text)]).unwrap()
+    NoiseEngine::new(["<tool>"]).tokenizer().encode(&[TokenizerInput::Text(text)]).unwrap()
 }
 
 /// How a grammar takes a text: not, as a beginning, or whole.
-fn takes(grammar: &Grammar, text: &str) -> Option<Progress> {
-    takes_with(Llguidance::default(), grammar, text)
+fn takes(grammar: &Grammar, text: &str) -> Option<MatcherState> {
+    takes_with(LlguidanceEngine::default(), grammar, text)
 }
 
-fn takes_with(constraints: Llguidance, grammar: &Grammar, text: &str) -> Option<Progress> {
+fn takes_with(constraints: LlguidanceEngine, grammar: &Grammar, text: &str) -> Option<MatcherState> {
     let mut constraint = compile_with(constraints, grammar).unwrap();
     tokens(text).into_iter().try_for_each(|token| constraint.accept(token).ok())?;
     Some(constraint.progress().unwrap())
@@ -56,15 +56,20 @@ fn takes_with(constraints: Llguidance, grammar: &Grammar, text: &str) -> Option<
 fn a_form_is_open_until_it_may_end_and_complete_when_nothing_can_follow() {
     let choice = Grammar::choice(["yes", "yes!"]);
     let progress = ["", "y", "yes", "yes!", "no"].map(|text| takes(&choice, text));
-    let wanted =
-        [Some(Progress::Open), Some(Progress::Open), Some(Progress::MayEnd), Some(Progress::Complete), None];
+    let wanted = [
+        Some(MatcherState::Open),
+        Some(MatcherState::Open),
+        Some(MatcherState::MayEnd),
+        Some(MatcherState::Complete),
+        None,
+    ];
     assert_eq!(progress, wanted);
 }
 
 #[test]
 fn notations_mean_what_they_say() {
     let whole = |grammar: &Grammar, text: &str| {
-        matches!(takes(grammar, text), Some(Progress::MayEnd | Progress::Complete))
+        matches!(takes(grammar, text), Some(MatcherState::MayEnd | MatcherState::Complete))
     };
     let regex = Grammar::Regex(r#"a/b "\n[é-ü]{2}"#.to_owned());
     assert!(whole(&regex, "a/b \"\néü"));
@@ -95,7 +100,7 @@ fn control_tokens_are_no_text() {
 #[test]
 fn white_space_and_digits_have_bounds_unless_told_otherwise() {
     let object = Grammar::JsonSchema(json!({"type": "object", "properties": {"a": {"type": "number"}}}));
-    let free = Llguidance::default().spacing(JsonSpacing::Free).numbers(JsonNumbers::Any);
+    let free = LlguidanceEngine::default().spacing(JsonSpacing::Free).numbers(JsonNumberRange::Any);
     let verdicts = [
         r#"{"a":1}"#,
         r#"{"a": 1.5}"#,
@@ -105,7 +110,8 @@ fn white_space_and_digits_have_bounds_unless_told_otherwise() {
         r#"{"a":0.123456789}"#,
     ]
     .map(|text| (takes(&object, text).is_some(), takes_with(free, &object, text).is_some()));
-    let (short, all) = ((true, true), (false, true));
+    let short = (true, true);
+    let all = (false, true);
     assert_eq!(verdicts, [short, short, all, all, all, all]);
 }
 
@@ -113,27 +119,27 @@ fn white_space_and_digits_have_bounds_unless_told_otherwise() {
 fn a_reply_that_is_cut_says_so() {
     let string = || Grammar::JsonSchema(json!({"type": "string", "pattern": "^[a-z]{50,60}$"}));
     let limited = SamplingOptions { max_tokens: Some(5), ..SamplingOptions::default() };
-    let reply = ask(Llguidance::default(), request(string(), limited)).unwrap();
+    let reply = ask(LlguidanceEngine::default(), request(string(), limited)).unwrap();
     assert_eq!((reply.finish, reply.usage.generated), (FinishReason::Length, 5));
-    assert_eq!(reply.degradations, [Degradation::ConstraintCut]);
+    assert_eq!(reply.warnings, [Warning::GrammarCut]);
 
     let spelled = Grammar::Regex("ab+ STOP".to_owned());
     let stopped = SamplingOptions { stop: vec!["ST".to_owned()], ..SamplingOptions::default() };
-    let reply = ask(Llguidance::default(), request(spelled, stopped)).unwrap();
+    let reply = ask(LlguidanceEngine::default(), request(spelled, stopped)).unwrap();
     assert_eq!(reply.finish, FinishReason::StopString);
-    assert_eq!(reply.degradations, [Degradation::ConstraintCut]);
+    assert_eq!(reply.warnings, [Warning::GrammarCut]);
 }
 
 /// A form that is complete with the last token that is left is complete.
 #[test]
 fn the_last_token_may_complete_the_form() {
     let exact = SamplingOptions { max_tokens: Some(3), ..SamplingOptions::default() };
-    let reply = ask(Llguidance::default(), request(Grammar::choice(["yes"]), exact)).unwrap();
+    let reply = ask(LlguidanceEngine::default(), request(Grammar::choice(["yes"]), exact)).unwrap();
     assert_eq!(
         (reply.message.text().as_str(), reply.finish, reply.usage.generated),
         ("yes", FinishReason::Stop, 3)
     );
-    assert!(reply.degradations.is_empty());
+    assert!(reply.warnings.is_empty());
 }
 
 #[test]
@@ -190,7 +196,7 @@ fn limits_are_on() {
         (long, GrammarLimits { compile_fuel: 50, ..GrammarLimits::default() }),
     ] {
         assert!(compile(&grammar).is_ok());
-        let error = compile_with(Llguidance::default().limits(limits), &grammar)
+        let error = compile_with(LlguidanceEngine::default().limits(limits), &grammar)
             .expect_err(&format!("off: {limits:?}"));
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
         assert!(error.to_string().len() < 400, "{error}");
@@ -198,9 +204,9 @@ fn limits_are_on() {
     let deep = Grammar::Lark("start: a\na: a a | \"x\" | \"\"".to_owned());
     let mut ambiguous =
         request(deep, SamplingOptions { max_tokens: Some(4000), ..SamplingOptions::default() });
-    ambiguous.guidance.thinking_budget = None;
+    ambiguous.output.thinking_budget = None;
     // It may end anywhere and grows with each token: it ends, whether by itself or at a limit.
-    if let Err(error) = ask(Llguidance::default(), ambiguous) {
+    if let Err(error) = ask(LlguidanceEngine::default(), ambiguous) {
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
     }
 }
@@ -224,11 +230,11 @@ fn a_form_lives_for_one_turn() {
         Generator::new(Arc::new(NoiseEngine::new([])), GeneratorOptions::default()).unwrap(),
     );
     let builder = builder.template(TaggedTemplate).processor(TaggedProcessor);
-    let round = builder.grammars(Llguidance::default()).build().unwrap();
+    let round = builder.grammars(LlguidanceEngine::default()).build().unwrap();
     let conversation = alloquy_core::Conversation::new(round);
-    let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+    let constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
     let answer =
-        conversation.ask(alloquy_core::TurnRequest::from("Well?").guidance(guidance)).unwrap().text();
+        conversation.ask(alloquy_core::TurnRequest::from("Well?").output(constraints)).unwrap().text();
     assert!(["yes", "no"].contains(&answer.as_str()), "{answer:?}");
     let second = conversation.ask("And?").unwrap().text();
     assert!(!["yes", "no"].contains(&second.as_str()), "{second:?}");

@@ -1,5 +1,5 @@
-//! Pictures and films with tiny models that see, through a manager: what is said, what is computed once, and what when a
-//! picture changes.
+//! Images and videos with tiny models that see, through a manager: what is said, what is computed once, and what when a
+//! image changes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
-use alloquy_core::report::Degradation;
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::report::Warning;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{
     ChatModel, Content, Manager, Media, Message, Preface, Reply, Request, Result, Role, SamplingOptions,
     TurnRequest,
 };
 use alloquy_engine::Engine;
-use alloquy_engine::decoder::SnapshotRefusal;
+use alloquy_engine::decoder::SnapshotError;
 use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_formats::messages::{self, Dialect, MediaRules};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -28,7 +28,7 @@ use alloquy_templates::JinjaTemplate;
 use pollster::block_on;
 use serde::Deserialize;
 
-/// A template as those of Qwen's VL models are; the tiny models' own knows no pictures.
+/// A template as those of Qwen's VL models are; the tiny models' own knows no images.
 const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n\
     {% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}\
     {% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>\
@@ -60,13 +60,13 @@ fn loaded(folder: &Path, options: MediaOptions) -> LanguageModel {
         .unwrap()
 }
 
-fn picture(file: &str) -> Option<Content> {
+fn image(file: &str) -> Option<Content> {
     let file = shared::find(&format!("cases/media/inputs/image/{file}"))?;
     Some(Content::Image(read_media(MediaKind::Image, file).unwrap()))
 }
 
-fn shown(picture: &Content, text: &str) -> Message {
-    Message::new(Role::User, vec![picture.clone(), Content::Text(text.into())])
+fn shown(image: &Content, text: &str) -> Message {
+    Message::new(Role::User, vec![image.clone(), Content::Text(text.into())])
 }
 
 fn short() -> SamplingOptions {
@@ -78,10 +78,10 @@ async fn say(chat: &alloquy_core::Conversation, message: Message) -> Reply {
 }
 
 #[test]
-fn a_picture_is_computed_once_and_another_one_from_its_place_on() {
+fn an_image_is_computed_once_and_another_one_from_its_place_on() {
     for model in ["tjs-qwen2.5-vl", "tjs-qwen3-vl"] {
         let (Some(round), Some(cat), Some(dog)) =
-            (round(model), picture("apng_160x120.png"), picture("bmp_121x77.bmp"))
+            (round(model), image("apng_160x120.png"), image("bmp_121x77.bmp"))
         else {
             return;
         };
@@ -90,37 +90,33 @@ fn a_picture_is_computed_once_and_another_one_from_its_place_on() {
             let chat = manager.create(Preface::default()).await.unwrap();
             let first = say(&chat, shown(&cat, "What is this?")).await;
             let cache = first.cache.unwrap();
-            assert_eq!((cache.reused, cache.forwarded), (0, cache.prompt), "{model}");
-            assert!(
-                first.usage.prompt > cache.prompt,
-                "a picture takes several positions: {:?}",
-                first.usage
-            );
+            assert_eq!((cache.cached, cache.computed), (0, cache.prompt), "{model}");
+            assert!(first.usage.prompt > cache.prompt, "an image takes several positions: {:?}", first.usage);
 
             let second = say(&chat, Message::user("And now?")).await.cache.unwrap();
-            assert!(second.reused >= cache.prompt, "{model}: {second:?}");
-            assert_eq!(second.forwarded, second.prompt - second.reused);
+            assert!(second.cached >= cache.prompt, "{model}: {second:?}");
+            assert_eq!(second.computed, second.prompt - second.cached);
 
             let request =
                 Request::new(Preface::default(), vec![shown(&dog, "What is this?")]).sampling(short());
             let place = round.prepare(&request).unwrap().media[0].unit;
             let other = round.reply(request).await.unwrap().finish().await.unwrap().cache.unwrap();
-            assert_eq!((other.reused, other.first_difference), (place, Some(place)), "{model}");
+            assert_eq!((other.cached, other.first_difference), (place, Some(place)), "{model}");
         });
     }
 }
 
 #[test]
-fn what_stands_around_a_picture_is_what_the_template_and_the_processor_say() {
-    let (Some(round), Some(cat)) = (round("tjs-qwen2.5-vl"), picture("apng_160x120.png")) else { return };
+fn what_stands_around_an_image_is_what_the_template_and_the_processor_say() {
+    let (Some(round), Some(cat)) = (round("tjs-qwen2.5-vl"), image("apng_160x120.png")) else { return };
     let request = Request::new(Preface::default(), vec![shown(&cat, "<|image_pad|>")]);
     let prepared = round.prepare(&request).unwrap();
     let specials = &round.model().specials;
-    let text = |unit: &Unit| match unit {
-        Unit::Token(id) => {
+    let text = |unit: &PromptUnit| match unit {
+        PromptUnit::Token(id) => {
             specials.iter().find(|special| special.id == *id).map(|special| special.text.clone())
         }
-        Unit::Media(_) => Some("(picture)".to_owned()),
+        PromptUnit::Media(_) => Some("(picture)".to_owned()),
     };
     let said: Vec<_> = prepared.prompt.units.iter().filter_map(text).collect();
     let expected =
@@ -130,7 +126,7 @@ fn what_stands_around_a_picture_is_what_the_template_and_the_processor_say() {
     assert_eq!(prepared.positions(), prepared.prompt.units.len() - 1 + positions);
 }
 
-/// Documents with films, and what transformers says to them (`xtask/media/replies.py`).
+/// Documents with videos, and what transformers says to them (`xtask/media/replies.py`).
 #[derive(Debug, Deserialize)]
 struct Reference {
     folders: Vec<String>,
@@ -140,7 +136,7 @@ struct Reference {
 #[derive(Debug, Deserialize)]
 struct Conversation {
     document: serde_json::Value,
-    /// What stands before the film, and behind it.
+    /// What stands before the video, and behind it.
     before: Vec<TokenId>,
     after: Vec<TokenId>,
     positions: usize,
@@ -168,27 +164,27 @@ fn each_conversation(check: impl Fn(LanguageModel, &Conversation)) {
     }
 }
 
-fn tokens(units: &[Unit]) -> Vec<TokenId> {
-    let token = |unit: &Unit| match unit {
-        Unit::Token(token) => Some(*token),
-        Unit::Media(_) => None,
+fn tokens(units: &[PromptUnit]) -> Vec<TokenId> {
+    let token = |unit: &PromptUnit| match unit {
+        PromptUnit::Token(token) => Some(*token),
+        PromptUnit::Media(_) => None,
     };
     units.iter().map_while(token).collect()
 }
 
 #[test]
-fn to_a_film_of_aki_models_say_what_the_reference_says() {
+fn to_a_video_of_aki_models_say_what_the_reference_says() {
     each_conversation(|round, conversation| {
         let length = conversation.greedy_ids.len();
         let sampling = SamplingOptions { max_tokens: Some(length), ..short() };
         let request = Request::new(Preface::default(), vec![conversation.message()]);
         let prepared = round.prepare(&request).unwrap();
-        let film = &prepared.media[0];
+        let video = &prepared.media[0];
         let units = &prepared.prompt.units;
-        // What stands at the ends of a film of Qwen3-VL is text, and no part of its unit.
+        // What stands at the ends of a video of Qwen3-VL is text, and no part of its unit.
         let Conversation { before, positions, after, .. } = conversation;
-        assert_eq!(film.kind, MediaKind::Video);
-        assert!(tokens(units).starts_with(before) && tokens(&units[film.unit + 1..]).ends_with(after));
+        assert_eq!(video.kind, MediaKind::Video);
+        assert!(tokens(units).starts_with(before) && tokens(&units[video.unit + 1..]).ends_with(after));
         assert_eq!(prepared.positions(), before.len() + positions + after.len());
 
         let name = round.model().name.clone();
@@ -203,34 +199,34 @@ fn to_a_film_of_aki_models_say_what_the_reference_says() {
 }
 
 #[test]
-fn a_film_is_computed_once_and_another_frame_from_its_place_on() {
+fn a_video_is_computed_once_and_another_frame_from_its_place_on() {
     each_conversation(|round, conversation| {
         let manager = Manager::new(round.clone());
         block_on(async {
             let chat = manager.create(Preface::default()).await.unwrap();
             let first = say(&chat, conversation.message()).await.cache.unwrap();
             let second = say(&chat, Message::user("And now?")).await.cache.unwrap();
-            assert!(second.reused >= first.prompt, "{second:?}");
-            assert_eq!(second.forwarded, second.prompt - second.reused);
+            assert!(second.cached >= first.prompt, "{second:?}");
+            assert_eq!(second.computed, second.prompt - second.cached);
 
             let mut message = conversation.message();
             let Some(Content::Video(frames)) = message.parts.first_mut().map(|part| &mut part.content) else {
-                panic!("no film")
+                panic!("no video")
             };
             let first = frames[0].clone();
             *frames.last_mut().unwrap() = first;
             let request = Request::new(Preface::default(), vec![message]).sampling(short());
             let place = round.prepare(&request).unwrap().media[0].unit;
             let other = round.reply(request).await.unwrap().finish().await.unwrap().cache.unwrap();
-            assert_eq!((other.reused, other.first_difference), (place, Some(place)));
+            assert_eq!((other.cached, other.first_difference), (place, Some(place)));
         });
     });
 }
 
 #[test]
-fn what_was_computed_of_a_picture_is_not_taken_up_with_other_options() {
+fn what_was_computed_of_an_image_is_not_taken_up_with_other_options() {
     let model = "tjs-qwen2.5-vl";
-    let (Some(round), Some(cat)) = (round(model), picture("apng_160x120.png")) else { return };
+    let (Some(round), Some(cat)) = (round(model), image("apng_160x120.png")) else { return };
     let request = Request::new(Preface::default(), vec![shown(&cat, "What is this?")]).sampling(short());
     let restored = |options: MediaOptions| {
         let other = round_with(model, options).unwrap();
@@ -249,12 +245,12 @@ fn what_was_computed_of_a_picture_is_not_taken_up_with_other_options() {
         usual().frames_per_second(2.0),
     ] {
         let refused = restored(options.clone()).unwrap_err();
-        assert_eq!(refused, SnapshotRefusal::OtherModel, "{options:?}");
+        assert_eq!(refused, SnapshotError::OtherModel, "{options:?}");
     }
 }
 
 #[test]
-fn what_a_model_says_of_its_films_is_read_with_it() {
+fn what_a_model_says_of_its_videos_is_read_with_it() {
     let Some(folder) = shared::find("models/tiny/tjs-qwen2.5-vl") else { return };
     let copy = tempfile::tempdir().unwrap();
     std::fs::create_dir(copy.path().join("onnx")).unwrap();
@@ -265,7 +261,7 @@ fn what_a_model_says_of_its_films_is_read_with_it() {
             }
         }
     }
-    let film = Content::Video(
+    let video = Content::Video(
         [1, 2, 3, 4]
             .map(|shade| {
                 let bytes = [b"P6 1 1 255 ".as_slice(), &[shade; 3]].concat();
@@ -273,15 +269,13 @@ fn what_a_model_says_of_its_films_is_read_with_it() {
             })
             .to_vec(),
     );
-    let request = Request::new(Preface::default(), vec![shown(&film, "What happens?")]);
+    let request = Request::new(Preface::default(), vec![shown(&video, "What happens?")]);
     let prepared = || loaded(copy.path(), MediaOptions::default()).prepare(&request).unwrap();
     let of_constants = prepared();
     std::fs::write(copy.path().join("video_preprocessor_config.json"), r#"{"max_frames": 2}"#).unwrap();
     let of_the_file = prepared();
-    let sampled = |degradation: &Degradation| {
-        matches!(degradation, Degradation::FramesSampled { frames: 4, taken: 2, .. })
-    };
+    let sampled = |warning: &Warning| matches!(warning, Warning::FramesSampled { frames: 4, taken: 2, .. });
     assert_eq!(of_constants.media[0].positions, 2 * of_the_file.media[0].positions);
-    assert!(!of_constants.degradations.iter().any(sampled));
-    assert!(of_the_file.degradations.iter().any(sampled), "{:?}", of_the_file.degradations);
+    assert!(!of_constants.warnings.iter().any(sampled));
+    assert!(of_the_file.warnings.iter().any(sampled), "{:?}", of_the_file.warnings);
 }

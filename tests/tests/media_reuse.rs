@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::SamplingOptions;
-use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::report::CacheReport;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_engine::Engine;
@@ -19,7 +19,7 @@ use alloquy_engine::decoder::{DecodeEvent, DecodeEventKind};
 use alloquy_inference::{Generator, Sampler};
 use futures::StreamExt;
 
-use tiny::{MODELS, around, film, picture};
+use tiny::{MODELS, around, image, video};
 
 /// Returns the folder of models, or says that the test is skipped.
 fn models() -> Option<PathBuf> {
@@ -33,12 +33,12 @@ fn models() -> Option<PathBuf> {
     Some(models)
 }
 
-fn units(tokens: &[TokenId]) -> Vec<Unit> {
-    tokens.iter().copied().map(Unit::Token).collect()
+fn units(tokens: &[TokenId]) -> Vec<PromptUnit> {
+    tokens.iter().copied().map(PromptUnit::Token).collect()
 }
 
 /// What of a prompt had been computed before.
-fn reused(generator: &Generator, units: &[Unit]) -> CacheReport {
+fn cached(generator: &Generator, units: &[PromptUnit]) -> CacheReport {
     let sampler = Sampler::new(&SamplingOptions::default()).unwrap();
     let stream = generator.generate(Prompt { units: units.to_vec() }, sampler, 1);
     let events = pollster::block_on(stream.collect::<Vec<_>>());
@@ -51,29 +51,29 @@ fn reused(generator: &Generator, units: &[Unit]) -> CacheReport {
 }
 
 #[test]
-fn a_second_turn_forwards_what_is_new_and_another_picture_or_frame_all_from_there() {
+fn a_second_turn_forwards_what_is_new_and_another_image_or_frame_all_from_there() {
     let Some(models) = models() else { return };
-    let films = [[1, 2, 3], [1, 2, 4]].map(|seeds| film(&seeds, Duration::from_millis(500)));
-    let pictures = [picture(1), picture(2)];
+    let videos = [[1, 2, 3], [1, 2, 4]].map(|seeds| video(&seeds, Duration::from_millis(500)));
+    let images = [image(1), image(2)];
     for (model, [one, another]) in [
-        (MODELS[1], &pictures),
-        (MODELS[3], &pictures),
-        (MODELS[3], &films),
-        (MODELS[4], &films),
-        (MODELS[6], &films),
+        (MODELS[1], &images),
+        (MODELS[3], &images),
+        (MODELS[3], &videos),
+        (MODELS[4], &videos),
+        (MODELS[6], &videos),
     ] {
         let engine = Arc::new(model.load(&models));
         let generator = Generator::new(Arc::clone(&engine) as Arc<dyn Engine>, 2).unwrap();
         let first = around(one.clone());
-        assert_eq!(reused(&generator, &first).forwarded, 25, "{}", model.folder);
+        assert_eq!(cached(&generator, &first).computed, 25, "{}", model.folder);
         let second = [first.clone(), units(&[60, 61, 62, 63, 64])].concat();
-        let report = reused(&generator, &second);
-        assert_eq!((report.reused, report.forwarded), (25, 5), "{}", model.folder);
+        let report = cached(&generator, &second);
+        assert_eq!((report.cached, report.computed), (25, 5), "{}", model.folder);
         let mut other = second.clone();
-        other[12] = Unit::Media(another.clone());
-        let report = reused(&generator, &other);
-        assert_eq!((report.reused, report.forwarded), (12, 18), "{}", model.folder);
-        reused(&generator, &[second, units(&[65])].concat());
+        other[12] = PromptUnit::Media(another.clone());
+        let report = cached(&generator, &other);
+        assert_eq!((report.cached, report.computed), (12, 18), "{}", model.folder);
+        cached(&generator, &[second, units(&[65])].concat());
         assert_eq!(engine.media_statistics().misses, 2, "{}", model.folder);
     }
 }

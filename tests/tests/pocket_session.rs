@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 /// Tells the time of day, which is as many tokens whatever it is.
 #[derive(Debug)]
-struct Clock;
+struct NowSource;
 
 #[async_trait::async_trait]
-impl Tool for Clock {
+impl Tool for NowSource {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new("clock", "Tells the time", json!({"type": "object", "properties": {}}))
     }
@@ -39,7 +39,7 @@ fn manager() -> Manager {
         .processor(processor)
         .build()
         .unwrap();
-    Manager::builder(model).tool(Clock).build().unwrap()
+    Manager::builder(model).tool(NowSource).build().unwrap()
 }
 
 /// Writes down what is asked, what is said, and what it cost.
@@ -55,8 +55,8 @@ impl Diary {
         let address = tree.position(Some(reply.node)).unwrap();
         let cache = reply.reply.cache.as_ref().unwrap();
         writeln!(self.lines, "{what} → {address}: {:?}", reply.text()).unwrap();
-        write!(self.lines, "  prompt {}, reused {}", cache.prompt, cache.reused).unwrap();
-        writeln!(self.lines, ", forwarded {}, {} model calls", cache.forwarded, reply.model_calls).unwrap();
+        write!(self.lines, "  prompt {}, reused {}", cache.prompt, cache.cached).unwrap();
+        writeln!(self.lines, ", forwarded {}, {} model calls", cache.computed, reply.model_calls).unwrap();
         reply
     }
 

@@ -6,18 +6,18 @@ mod shared;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::Guidance;
+use alloquy_core::output::OutputConstraints;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{
     ConversationId, ConversationManager as _, Manager, Owner, Preface, Reply, SamplingOptions, TurnRequest,
 };
 use alloquy_engine::Engine;
-use alloquy_engine::decoder::{Snapshot, SnapshotRefusal};
+use alloquy_engine::decoder::{Snapshot, SnapshotError};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
-use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use alloquy_storage::{SavedSnapshot, SnapshotFolder};
 use alloquy_testing::Draws;
 use pollster::block_on;
 
@@ -36,7 +36,7 @@ fn round(model: &Path) -> LanguageModel {
     let builder = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
         .template(template)
         .processor(processor);
-    builder.grammars(Llguidance::default()).build().unwrap()
+    builder.grammars(LlguidanceEngine::default()).build().unwrap()
 }
 
 /// A process: a model that was loaded anew, and a store that was opened anew.
@@ -62,10 +62,10 @@ impl Process {
 
     async fn ask(&self, questions: &[&str]) -> Vec<Reply> {
         let chat = self.manager.open_or_create(&tea(), Preface::system("Be brief.")).await.unwrap();
-        let word = Guidance::default().grammar(Grammar::Regex(WORD.to_owned()));
+        let word = OutputConstraints::default().grammar(Grammar::Regex(WORD.to_owned()));
         let mut replies = Vec::new();
         for question in questions {
-            let ask = TurnRequest::from(*question).guidance(word.clone());
+            let ask = TurnRequest::from(*question).output(word.clone());
             replies.push(chat.send(ask).finish().await.unwrap().reply);
         }
         replies
@@ -98,7 +98,7 @@ fn a_conversation_goes_on_after_a_restart_as_if_there_had_been_none() {
             let before = Process::start(&model, &store).await;
             let said = before.ask(&QUESTIONS[..2]).await;
             let written = folder.write(&Owner::local(), &tea(), &before.snapshot().await).unwrap();
-            assert_eq!(written, SnapshotWritten::Kept { evicted: 0 });
+            assert_eq!(written, SavedSnapshot::Kept { evicted: 0 });
             drop(before);
 
             let after = Process::start(&model, &store).await;
@@ -110,7 +110,7 @@ fn a_conversation_goes_on_after_a_restart_as_if_there_had_been_none() {
             for (after, wanted) in rest.iter().zip(&whole[2..]) {
                 assert_eq!(after.cache, wanted.cache, "{name}: as much is reused as without a restart");
             }
-            assert_eq!(rest[0].cache.unwrap().reused, restored, "{name}: all that was restored is reused");
+            assert_eq!(rest[0].cache.unwrap().cached, restored, "{name}: all that was restored is reused");
             let reply = restored - whole[1].usage.prompt;
             assert!(
                 reply + 1 >= whole[1].tokens.len(),
@@ -128,9 +128,9 @@ fn what_another_export_computed_is_refused_and_computed_again() {
         let said = process.ask(&QUESTIONS[..1]).await;
         let bytes = process.snapshot().await.bytes().to_vec();
         let process = Process::start(&other, "memory:").await;
-        assert_eq!(process.round.restore(bytes).await, Err(SnapshotRefusal::OtherModel));
+        assert_eq!(process.round.restore(bytes).await, Err(SnapshotError::OtherModel));
         let again = process.ask(&QUESTIONS[..1]).await;
-        assert_eq!((again[0].cache.unwrap().reused, tokens(&again)), (0, tokens(&said)));
+        assert_eq!((again[0].cache.unwrap().cached, tokens(&again)), (0, tokens(&said)));
     });
 }
 
@@ -155,6 +155,6 @@ fn a_thousand_damaged_caches_are_refused_and_the_next_reply_is_right() {
         let said = next.ask(&QUESTIONS[..2]).await;
         let wanted = Process::start(&model, "memory:").await.ask(&QUESTIONS[..2]).await;
         assert_eq!(tokens(&said), tokens(&wanted));
-        assert_eq!(said[0].cache.unwrap().reused, 0);
+        assert_eq!(said[0].cache.unwrap().cached, 0);
     });
 }

@@ -1,7 +1,7 @@
 //! The whole stack on a real export: ten turns with branches, an edit and a switch, and a thousand dropped streams.
 //!
 //! The model is a Qwen3 of random weights, so what it says makes no sense; the template is the real one of Qwen3,
-//! which drops old thoughts, and the figures of reuse are those of a real KV cache.
+//! which drops old thinking, and the figures of reuse are those of a real KV cache.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
@@ -68,12 +68,8 @@ impl Diary {
         let usage = reply.reply.usage;
         let address = tree.position(Some(reply.node)).unwrap();
         writeln!(self.lines, "## {what} → {address}").unwrap();
-        writeln!(
-            self.lines,
-            "prompt {}, reused {}, forwarded {}",
-            cache.prompt, cache.reused, cache.forwarded
-        )
-        .unwrap();
+        writeln!(self.lines, "prompt {}, reused {}, computed {}", cache.prompt, cache.cached, cache.computed)
+            .unwrap();
         writeln!(self.lines, "first difference {:?}", cache.first_difference).unwrap();
         writeln!(
             self.lines,
@@ -81,14 +77,15 @@ impl Diary {
             usage.generated, reply.reply.finish, reply.reply.tokens
         )
         .unwrap();
-        assert_eq!(cache.forwarded, cache.prompt - cache.reused);
+        assert_eq!(cache.computed, cache.prompt - cache.cached);
         let prompt = self.prompts.lock().unwrap().pop().unwrap();
         writeln!(self.lines, "{}", indented(&prompt)).unwrap();
         reply
     }
 
     async fn nodes(&self) -> String {
-        let (tree, head) = (self.chat.tree().await.unwrap(), self.chat.head().await.unwrap());
+        let tree = self.chat.tree().await.unwrap();
+        let head = self.chat.head().await.unwrap();
         let line = |(depth, node): (usize, &alloquy_core::Node)| {
             let mark = if head == Some(node.id) { " ◀" } else { "" };
             let address = tree.position(Some(node.id)).unwrap();
@@ -109,7 +106,9 @@ fn indented(text: &str) -> String {
 
 /// Six tokens, which a seed repeats: random weights never end a reply by themselves, and greedily they say one thing.
 fn six() -> SamplingOptions {
-    let (temperature, top_k, seed) = (Some(1.0), Some(60), Some(7));
+    let temperature = Some(1.0);
+    let top_k = Some(60);
+    let seed = Some(7);
     SamplingOptions { temperature, top_k, seed, max_tokens: Some(6), ..SamplingOptions::default() }
 }
 

@@ -1,4 +1,4 @@
-//! Which thoughts reach the prompts of published templates, whatever is asked for; skipped where they are not at hand.
+//! Which thinking blocks reach the prompts of published templates, whatever is asked for; skipped where they are not at hand.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use alloquy_core::arguments::{ProcessorArguments, ThinkingHistory};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::{DataProcessor as _, PromptSource};
-use alloquy_core::report::Degradation;
-use alloquy_core::template::{Ending, PromptTemplate as _};
+use alloquy_core::processor::{DataProcessor as _, ProcessorInput};
+use alloquy_core::report::Warning;
+use alloquy_core::template::{PromptEnd, PromptTemplate as _};
 use alloquy_core::{Content, Message, Preface, Role};
 use alloquy_templates::{JinjaTemplate, Polyfill};
 use serde_json::{Map, Value};
 
-/// Thoughts before the last question, and since.
-const THOUGHTS: [&str; 2] = ["Early thought.", "Late thought."];
+/// Thinking before the last question, and since.
+const THINKING: [&str; 2] = ["Early thinking block.", "Late thinking block."];
 
 fn path() -> Vec<Message> {
     let thinking = |thought: &str, text: &str| {
@@ -26,9 +26,9 @@ fn path() -> Vec<Message> {
     };
     vec![
         Message::user("One?"),
-        thinking(THOUGHTS[0], "First answer."),
+        thinking(THINKING[0], "First answer."),
         Message::user("Two?"),
-        thinking(THOUGHTS[1], "Second answer."),
+        thinking(THINKING[1], "Second answer."),
     ]
 }
 
@@ -49,19 +49,21 @@ fn templates(folder: &Path) -> Vec<(String, JinjaTemplate)> {
     index["templates"].as_array().unwrap().iter().filter_map(template).collect()
 }
 
-/// Which of the thoughts are in the prompt, and of how many it is told that they are not.
+/// Which of the thinking blocks are in the prompt, and of how many it is told that they are not.
 fn seen(template: &JinjaTemplate, history: Option<ThinkingHistory>) -> Option<([bool; 2], usize)> {
     let processor = alloquy_processors::named("generic", &ModelInfo::default()).unwrap();
     let mut arguments = ProcessorArguments::default();
     arguments.history = history;
-    let (preface, path) = (Preface::default(), path());
-    let source = PromptSource { arguments: &arguments, ..PromptSource::new(&preface, &path, Ending::Closed) };
+    let preface = Preface::default();
+    let path = path();
+    let source =
+        ProcessorInput { arguments: &arguments, ..ProcessorInput::new(&preface, &path, PromptEnd::Closed) };
     let rendered = template.render(&processor.template_input(source).unwrap()).ok()?;
-    let left_out = processor.degradations(&rendered, source).into_iter().map(|told| match told {
-        Degradation::ThinkingLeftOut { messages } => messages,
+    let left_out = processor.warnings(&rendered, source).into_iter().map(|told| match told {
+        Warning::ThinkingLeftOut { messages } => messages,
         other => panic!("{other:?}"),
     });
-    Some((THOUGHTS.map(|thought| rendered.contains(thought)), left_out.sum()))
+    Some((THINKING.map(|thought| rendered.contains(thought)), left_out.sum()))
 }
 
 #[test]
@@ -82,7 +84,7 @@ fn templates_show_the_thoughts_that_they_are_asked_to_or_it_is_told() {
     insta::assert_debug_snapshot!(figures);
 }
 
-/// How many templates show which thoughts.
+/// How many templates show which thinking.
 #[derive(Debug, Default)]
 struct Figures {
     templates: usize,

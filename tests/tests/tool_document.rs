@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use alloquy_core::message::ToolCall;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
-use alloquy_core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput, decode};
+use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox, TypedTool};
 use alloquy_core::turn::TurnEnd;
 use alloquy_core::{Error, ErrorKind, Manager, Message, Node, Preface, Result, SamplingOptions, ToolSpec};
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use pollster::block_on;
@@ -49,7 +49,7 @@ impl Guided {
     fn new(engine: Arc<OnnxEngine>) -> Self {
         let end = engine.model().stop_tokens[0];
         let encoded = |text: &str| {
-            let mut tokens = engine.tokenizer().encode(&[Piece::Text(text)]).unwrap();
+            let mut tokens = engine.tokenizer().encode(&[TokenizerInput::Text(text)]).unwrap();
             tokens.push(end);
             tokens
         };
@@ -88,14 +88,14 @@ struct GuidedSession {
 }
 
 impl Session for GuidedSession {
-    fn resident(&self) -> usize {
-        self.session.resident()
+    fn length(&self) -> usize {
+        self.session.length()
     }
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         let logits = self.session.forward(units, cancel)?;
         self.tokens.extend(units.iter().map(|unit| match unit {
-            Unit::Token(token) => *token,
-            Unit::Media(_) => panic!("this model knows no media"),
+            PromptUnit::Token(token) => *token,
+            PromptUnit::Media(_) => panic!("this model knows no media"),
         }));
         if let Some(next) = self.guide.next(&self.tokens) {
             logits[next as usize] = 1e4;
@@ -132,11 +132,11 @@ struct Note {
 struct NoNotes;
 
 #[async_trait::async_trait]
-impl Approval for NoNotes {
-    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> Verdict {
+impl ToolApproval for NoNotes {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> ApprovalDecision {
         match call.name.as_str() {
-            "note" => Verdict::Refuse("the user does not want it".to_owned()),
-            _ => Verdict::Allow,
+            "note" => ApprovalDecision::Refuse("the user does not want it".to_owned()),
+            _ => ApprovalDecision::Allow,
         }
     }
 }
@@ -178,7 +178,7 @@ fn the_document_shows_what_happens() {
     });
     assert_eq!((reply.end, reply.model_calls, history.len()), (TurnEnd::Answered, 2, 4));
     let cache = reply.reply.cache.unwrap();
-    assert!(cache.reused > cache.prompt / 2, "what the model said and computed is reused: {cache:?}");
+    assert!(cache.cached > cache.prompt / 2, "what the model said and computed is reused: {cache:?}");
     let request = keep.request();
     let rendered = round.prepare(&request).unwrap().rendered;
     let answers = &rendered[rendered.find("<|im_start|>assistant").unwrap()..];

@@ -6,7 +6,7 @@ mod shared;
 
 use std::sync::Arc;
 
-use alloquy_core::processor::{DataProcessor, PromptSource};
+use alloquy_core::processor::{DataProcessor, ProcessorInput};
 use alloquy_core::tokenizer::decode;
 use alloquy_core::{Manager, Message, Node, Preface, Request, SamplingOptions, TurnEvent, TurnReply};
 use alloquy_engine::Engine;
@@ -50,7 +50,8 @@ fn the_document_shows_what_happens() {
             ..SamplingOptions::default()
         };
         let mut turn = chat.send(alloquy_core::TurnRequest::from(message.clone()).sampling(sampling));
-        let (mut nodes, mut deltas) = (Vec::new(), Vec::new());
+        let mut nodes = Vec::new();
+        let mut deltas = Vec::new();
         while let Some(event) = turn.next().await {
             match event {
                 Ok(TurnEvent::Node(node)) => nodes.push(node),
@@ -70,7 +71,7 @@ fn the_document_shows_what_happens() {
 }
 
 fn prompt_blocks(stack: &Stack, request: &Request) -> Vec<(&'static str, String)> {
-    let source = PromptSource::new(&request.preface, &request.path, request.ending);
+    let source = ProcessorInput::new(&request.preface, &request.path, request.ending);
     let input = stack.processor.template_input(source).unwrap();
     let shown = json!({"messages": input.messages, "tools": input.tools, "extra": input.extra,
         "ending": format!("{:?}", input.ending)});

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::grammar::Grammar;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::output::Guidance;
-use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
-use alloquy_core::report::{Degradation, FinishReason};
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput, PromptPart, ReplyParser};
+use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::template::TemplateInput;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{ChatModel, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
@@ -57,15 +57,15 @@ impl DataProcessor for Thinker {
         "thinker"
     }
 
-    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
         TaggedProcessor.template_input(source)
     }
 
-    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
         TaggedProcessor.prompt_parts(rendered, source)
     }
 
-    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
         TaggedProcessor.reply_parser(rendered, source)
     }
 
@@ -92,9 +92,9 @@ fn ask(support: GrammarSupport, said: &str, grammar: Grammar, sampling: Sampling
     let builder = LanguageModel::builder(careless(support, said))
         .template(TaggedTemplate)
         .processor(Thinker([channel]));
-    let round = builder.grammars(Llguidance::default()).build()?;
+    let round = builder.grammars(LlguidanceEngine::default()).build()?;
     let request = Request::new(Preface::default(), vec![Message::user("Go!")]);
-    let request = request.guidance(Guidance::default().grammar(grammar)).sampling(sampling);
+    let request = request.output(OutputConstraints::default().grammar(grammar)).sampling(sampling);
     block_on(async { round.reply(request).await?.finish().await })
 }
 
@@ -106,7 +106,7 @@ fn boolean() -> Grammar {
 fn a_reply_that_matches_is_a_reply() {
     let reply = ask(GrammarSupport::Unverified, "true", boolean(), SamplingOptions::default()).unwrap();
     assert_eq!((reply.finish, reply.message.text().as_str()), (FinishReason::Stop, "true"));
-    assert_eq!(reply.degradations, []);
+    assert_eq!(reply.warnings, []);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_reply_that_breaks_its_form_says_where() {
     for (said, tokens) in [("fa lse", 2), ("no", 0), ("true!", 4), ("tr", 2)] {
         let reply = ask(GrammarSupport::Unverified, said, boolean(), SamplingOptions::default()).unwrap();
         assert_eq!(reply.message.text(), said, "what was said is kept");
-        assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens }], "{said}");
+        assert_eq!(reply.warnings, [Warning::GrammarViolated { tokens }], "{said}");
     }
 }
 
@@ -124,41 +124,41 @@ fn thinking_is_no_part_of_the_form() {
         ["<think>\nno?\n</think>\n\ntrue", "<think>a < b</think>false", " <think></thin </think> \n true"]
     {
         let reply = ask(GrammarSupport::Unverified, said, boolean(), SamplingOptions::default()).unwrap();
-        assert_eq!(reply.degradations, [], "{said}");
+        assert_eq!(reply.warnings, [], "{said}");
     }
     let said = "<think>\ntrue\n</think>\n\ntruth";
     let reply = ask(GrammarSupport::Unverified, said, boolean(), SamplingOptions::default()).unwrap();
-    assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 3 }]);
+    assert_eq!(reply.warnings, [Warning::GrammarViolated { tokens: 3 }]);
 }
 
 #[test]
 fn what_begins_as_thinking_does_may_be_the_answer() {
     let tag = || Grammar::Regex("<t[a-z]+>".to_owned());
     let reply = ask(GrammarSupport::Unverified, "<thing>", tag(), SamplingOptions::default()).unwrap();
-    assert_eq!(reply.degradations, []);
+    assert_eq!(reply.warnings, []);
     let reply = ask(GrammarSupport::Unverified, "<th", tag(), SamplingOptions::default()).unwrap();
-    assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 3 }], "it ends too early");
+    assert_eq!(reply.warnings, [Warning::GrammarViolated { tokens: 3 }], "it ends too early");
     let reply = ask(GrammarSupport::Unverified, "<thin!", tag(), SamplingOptions::default()).unwrap();
-    assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 5 }]);
+    assert_eq!(reply.warnings, [Warning::GrammarViolated { tokens: 5 }]);
 }
 
 #[test]
 fn a_reply_that_is_cut_is_only_cut() {
     let two = SamplingOptions { max_tokens: Some(2), ..SamplingOptions::default() };
     let reply = ask(GrammarSupport::Unverified, "true", boolean(), two).unwrap();
-    assert_eq!((reply.finish, reply.degradations), (FinishReason::Length, vec![Degradation::ConstraintCut]));
+    assert_eq!((reply.finish, reply.warnings), (FinishReason::Length, vec![Warning::GrammarCut]));
 }
 
 #[test]
 fn without_any_support_a_form_is_refused() {
     let error = ask(GrammarSupport::None, "true", boolean(), SamplingOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("ask without a grammar"), "{error}");
+    assert!(error.to_string().contains("send the request without one"), "{error}");
 }
 
 #[test]
 fn an_option_without_effect_is_reported() {
     let sampling = SamplingOptions { min_p: Some(0.5), ..SamplingOptions::default() };
     let reply = ask(GrammarSupport::Unverified, "true", boolean(), sampling).unwrap();
-    assert_eq!(reply.degradations, [Degradation::OptionIgnored { name: "min_p".to_owned() }]);
+    assert_eq!(reply.warnings, [Warning::OptionIgnored { name: "min_p".to_owned() }]);
 }

@@ -166,7 +166,7 @@ class Qwen:
 def prompt(family, case):
     """What stands for media, and in Qwen3-VL between the frames of a film."""
     shown = [token for _ in case["seeds"] for token in [family.soft] * family.count]
-    for number, _ in enumerate(case.get("film", {}).get("seeds", [])):
+    for number, _ in enumerate(case.get("video", {}).get("seeds", [])):
         marks = [END, START] if family.splits and number > 0 else []
         shown += marks + [family.film] * family.count
     return case["before"] + shown + case["after"]
@@ -176,7 +176,7 @@ def said(model, family, case):
     ids, gaps, first, reply = prompt(family, case), [], None, []
     for _ in range(GREEDY):
         tensor = torch.tensor([ids])
-        inputs = family.inputs(case["seeds"], case.get("film"), tensor)
+        inputs = family.inputs(case["seeds"], case.get("video"), tensor)
         with torch.no_grad():
             logits = model(input_ids=tensor, use_cache=False, **inputs).logits[0, -1]
         if first is None:
@@ -198,10 +198,10 @@ CASES = [
 
 # Text behind the last two begins before the last frame's time: it follows the frame's sides alone.
 FILMS = [
-    {"before": list(range(20, 32)), "seeds": [], "film": {"seeds": [1, 2], "seconds_apart": 0.4}, "after": [40, 41]},
-    {"before": [], "seeds": [3], "film": {"seeds": [4, 5, 6], "seconds_apart": 0.4}, "after": [60]},
-    {"before": [30], "seeds": [], "film": {"seeds": [7, 8, 9], "seconds_apart": 2.0}, "after": [61, 62]},
-    {"before": [31], "seeds": [], "film": {"seeds": [2, 1], "seconds_apart": 5.0}, "after": list(range(70, 110))},
+    {"before": list(range(20, 32)), "seeds": [], "video": {"seeds": [1, 2], "seconds_apart": 0.4}, "after": [40, 41]},
+    {"before": [], "seeds": [3], "video": {"seeds": [4, 5, 6], "seconds_apart": 0.4}, "after": [60]},
+    {"before": [30], "seeds": [], "video": {"seeds": [7, 8, 9], "seconds_apart": 2.0}, "after": [61, 62]},
+    {"before": [31], "seeds": [], "video": {"seeds": [2, 1], "seconds_apart": 5.0}, "after": list(range(70, 110))},
 ]
 
 

@@ -41,12 +41,12 @@ impl Bench {
         if let Some(name) = self.names.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(Error::new(format!("unknown benchmark {name:?}, one of: {}", known.join(", "))));
         }
-        let wanted = |benchmark: &&Benchmark| self.names.is_empty() || self.names.contains(&benchmark.name);
-        benchmarks.iter().filter(wanted).try_for_each(Benchmark::run)?;
-        match self.names.iter().any(|name| name == peers::NAME) {
-            true => self.peers.run(),
-            false => Ok(()),
+        for benchmark in &benchmarks {
+            if self.names.is_empty() || self.names.contains(&benchmark.name) {
+                benchmark.run()?;
+            }
         }
+        if self.names.iter().any(|name| name == peers::NAME) { self.peers.run() } else { Ok(()) }
     }
 }
 
@@ -58,15 +58,13 @@ impl Benchmark {
 
 fn benchmarks() -> Result<Vec<Benchmark>> {
     let metadata = metadata()?;
-    let of_package = |package: &cargo_metadata::Package| {
-        let benches = package.targets.iter().filter(|target| target.is_bench());
-        let benchmark = |target: &cargo_metadata::Target| Benchmark {
-            package: package.name.to_string(),
-            name: target.name.clone(),
-        };
-        benches.map(benchmark).collect::<Vec<_>>()
-    };
-    Ok(metadata.workspace_packages().into_iter().flat_map(of_package).collect())
+    let mut benchmarks = Vec::new();
+    for package in metadata.workspace_packages() {
+        for target in package.targets.iter().filter(|target| target.is_bench()) {
+            benchmarks.push(Benchmark { package: package.name.to_string(), name: target.name.clone() });
+        }
+    }
+    Ok(benchmarks)
 }
 
 fn list(benchmarks: &[Benchmark]) {

@@ -1,4 +1,4 @@
-//! Every check that CI runs, by name. Knows the order and how to sum up; each check stands in a function of its own.
+//! Lists and runs every check of CI, in their order, and sums up the results. Each check is a function in `ci/`.
 
 mod checks;
 mod deny;
@@ -22,24 +22,45 @@ pub struct Ci {
     list: bool,
 }
 
-/// A check: what it is called, what it is for, and what it does.
+/// A check: its name, its purpose and its function.
 struct Check {
     name: &'static str,
     about: &'static str,
     run: fn(&mut Tests) -> Result<Verdict>,
 }
 
-/// Every check: what is quick and what fails often first, what people want to read last.
-const CHECKS: [Check; 15] = [
+/// Every check: those that are quick or fail often come first, those with results to read come last.
+const CHECKS: [Check; 20] = [
     Check { name: "fmt", about: "the code is formatted", run: checks::fmt },
     Check { name: "tidy", about: "house rules that no compiler checks", run: checks::tidy },
     Check { name: "links", about: "links inside the documentation lead somewhere", run: checks::links },
+    Check {
+        name: "style",
+        about: "words, sentences and constructs that make reading hard",
+        run: checks::style,
+    },
     Check { name: "layers", about: "no crate imports what it must not", run: checks::layers },
     Check { name: "codegen", about: "generated pages are up to date", run: checks::codegen },
     Check { name: "deny", about: "licences, sources and duplicates of dependencies", run: deny::deny },
+    Check {
+        name: "package",
+        about: "packages can be packed, and have the files that users need",
+        run: checks::package,
+    },
     Check { name: "clippy", about: "lints, warnings denied", run: checks::clippy },
     Check { name: "features", about: "each feature builds alone, warnings denied", run: features::features },
-    Check { name: "docs", about: "the documentation builds, warnings denied", run: checks::docs },
+    Check {
+        name: "docs",
+        about: "the documentation builds with all features and with none, warnings denied",
+        run: checks::docs,
+    },
+    Check { name: "docs-rs", about: "docs.rs can build the documentation", run: checks::docs_rs },
+    Check { name: "api", about: "the listings of the public API are up to date", run: checks::api },
+    Check {
+        name: "book",
+        about: "the book of docs/ builds, and its links lead somewhere",
+        run: checks::book,
+    },
     Check { name: "setup", about: "ONNX Runtime is there or can be fetched", run: checks::setup },
     Check { name: "run", about: "the README's run command prints something", run: checks::run },
     Check { name: "examples", about: "each example runs and prints something", run: examples::examples },
@@ -57,27 +78,30 @@ const CHECKS: [Check; 15] = [
 ];
 
 impl Ci {
-    /// Runs the checks and prints a table of how they ended.
+    /// Runs the checks and prints a table of their results.
     ///
     /// # Errors
-    /// When a name is unknown. A check that failed is no error but an exit code, so that the sums stand last.
+    /// When a name is unknown. A failed check is not an error but an exit code, so that the totals are printed last.
     pub fn run(&self) -> Result<ExitCode> {
         let unknown = self.names.iter().find(|name| !CHECKS.iter().any(|check| check.name == *name));
-        match unknown {
-            Some(name) => Err(Error::new(format!("unknown check {name:?}, one of: {}", names()))),
-            None if self.list => {
-                list();
-                Ok(ExitCode::SUCCESS)
-            }
-            None => Ok(self.run_checks()),
+        if let Some(name) = unknown {
+            return Err(Error::new(format!("unknown check {name:?}, one of: {}", names())));
         }
+        if self.list {
+            list();
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(self.run_checks())
     }
 
     fn run_checks(&self) -> ExitCode {
-        let wanted =
-            |check: &&Check| self.names.is_empty() || self.names.iter().any(|name| name == check.name);
         let mut tests = None;
-        let rows: Vec<_> = CHECKS.iter().filter(wanted).map(|check| Row::of(check, &mut tests)).collect();
+        let mut rows = Vec::new();
+        for check in &CHECKS {
+            if self.names.is_empty() || self.names.iter().any(|name| name == check.name) {
+                rows.push(Row::of(check, &mut tests));
+            }
+        }
         println!("\n{}", rows.iter().map(Row::to_string).collect::<Vec<_>>().join("\n"));
         let failed = rows.iter().filter(|row| row.outcome.is_err()).count();
         println!("{failed} of {} checks failed", rows.len());

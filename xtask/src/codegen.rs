@@ -1,4 +1,4 @@
-//! Texts that are written by a program: they are checked in, and say what made them.
+//! Generates texts that are checked in, each with a note of the command that made it.
 
 mod between;
 mod differences;
@@ -17,7 +17,7 @@ pub use families::families_page;
 pub use layers::architecture_with_layers;
 pub use templates::{conversation_templates, page_with_template_names};
 
-/// Writes what is generated: the page of families, the tables of layers, the examples in the README, the tables of
+/// Writes the generated texts: the page of families, the tables of layers, the examples in the README, the tables of
 /// conversation templates, and the differences from LiteRT-LM and dataknobs.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
@@ -29,22 +29,19 @@ pub struct Codegen {
 }
 
 impl Codegen {
-    /// Writes what is generated, or compares it.
+    /// Writes the generated texts, or compares them.
     ///
     /// # Errors
-    /// When something is not what would be written, what it is made from lacks something, or nothing has that name.
+    /// When a text differs from the generated one, its source lacks something, or the name is unknown.
     pub fn run(&self) -> Result {
         let pages = pages(self.name.as_deref())?;
-        match self.check {
-            true => compare(&pages),
-            false => write(&pages),
-        }
+        if self.check { compare(&pages) } else { write(&pages) }
     }
 }
 
 type Page = fn(&Tree) -> Result<File>;
 
-/// Whatever is generated, each from the tree of files.
+/// The generated texts, each with the function that makes it from the tree of files.
 const PAGES: [(&str, Page); 7] = [
     ("differences", page_with_differences),
     ("differences", page_with_dataknobs_differences),
@@ -55,7 +52,7 @@ const PAGES: [(&str, Page); 7] = [
     ("templates", page_with_template_names),
 ];
 
-/// The pages of a name, or all.
+/// Returns the texts with a name, or all.
 fn pages(name: Option<&str>) -> Result<Vec<Page>> {
     let wanted = PAGES.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
     let pages: Vec<_> = wanted.map(|(_, page)| *page).collect();
@@ -69,7 +66,7 @@ fn pages(name: Option<&str>) -> Result<Vec<Page>> {
     }
 }
 
-/// Writes each page that can be written; one that cannot is no reason to leave the others stale.
+/// Writes each text that can be made. A failure does not keep the others from being written.
 fn write(pages: &[Page]) -> Result {
     let tree = Tree::read(&root())?;
     let written: Vec<_> = pages
@@ -84,7 +81,7 @@ fn write(pages: &[Page]) -> Result {
     written.into_iter().collect()
 }
 
-/// Compares what is checked in with what would be written.
+/// Compares the checked-in texts with the generated ones.
 pub(crate) fn check() -> Result {
     compare(&pages(None)?)
 }

@@ -1,11 +1,11 @@
-//! Running a command: said aloud, and what it prints goes on to the terminal.
+//! Runs a command: prints it first, and passes its output on to the terminal.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Error, Result, root};
 
-/// Makes a call of cargo with `arguments`, in the root of the workspace.
+/// Returns a call of cargo with `arguments`, in the root of the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     // The cargo that runs this program, where one does.
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -14,23 +14,23 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Makes a call of the shell, in the root of the workspace.
+/// Returns a call of the shell, in the root of the workspace.
 pub(crate) fn shell(line: &str) -> Command {
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", line]).current_dir(root());
     command
 }
 
-/// Prints what will run and runs it.
+/// Prints a command and runs it.
 pub(crate) fn run(command: &mut Command) -> Result {
     announce(command);
     let status = command_status(command)?;
     ended(command, status)
 }
 
-/// Prints what will run, runs it, and returns what it printed to stdout, which is printed as well.
+/// Prints a command, runs it, and returns its output on stdout, which is also printed.
 ///
-/// The exit status comes beside the text, for the text of a failed test run matters too.
+/// The exit status is returned separately, because the output of a failed test run matters too.
 pub(crate) fn tee(command: &mut Command) -> Result<(String, Result)> {
     announce(command);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
@@ -58,9 +58,10 @@ fn command_status(command: &mut Command) -> Result<ExitStatus> {
 }
 
 fn ended(command: &Command, status: ExitStatus) -> Result {
-    match status.success() {
-        true => Ok(()),
-        false => Err(Error::new(format!("`{}` ended with {status}", shown(command)))),
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Error::new(format!("`{}` ended with {status}", shown(command))))
     }
 }
 
@@ -68,7 +69,7 @@ fn announce(command: &Command) {
     println!("$ {}", shown(command));
 }
 
-/// The command as one would type it.
+/// Returns the command as it would be typed.
 fn shown(command: &Command) -> String {
     let program = command.get_program().to_string_lossy().into_owned();
     let name = program.rsplit(['/', '\\']).next().unwrap_or(&program).to_owned();
@@ -85,8 +86,5 @@ fn shown(command: &Command) -> String {
 }
 
 fn quoted(word: &str) -> String {
-    match word.contains(char::is_whitespace) {
-        true => format!("'{word}'"),
-        false => word.to_owned(),
-    }
+    if word.contains(char::is_whitespace) { format!("'{word}'") } else { word.to_owned() }
 }

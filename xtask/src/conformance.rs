@@ -1,10 +1,10 @@
-//! Runs a suite of cases that lies outside the repository. Knows which test runs which suite; not what a case is.
+//! Runs a suite of cases from outside the repository.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result, Totals, command, metadata};
 
-/// Runs a suite of cases and ends with `N passed, M failed`, and `, K skipped` where rows are.
+/// Runs a suite of cases and prints `N passed, M failed` at the end, and `, K skipped` if rows were skipped.
 #[derive(Debug, clap::Args)]
 pub struct Conformance {
     /// The suite; without one, lists them.
@@ -25,7 +25,7 @@ struct Suite {
     test: &'static str,
     /// The features that the test needs.
     features: &'static [&'static str],
-    /// What makes it longer than the plain test, unless the environment says otherwise.
+    /// The variables that make it longer than the plain test, unless the environment sets them.
     settings: &'static [(&'static str, &'static str)],
     about: &'static str,
 }
@@ -152,26 +152,31 @@ impl Suite {
     }
 }
 
-/// The shared folder that the suite's lies in, where it has the usual place.
+/// Returns the shared folder that contains the suite's folder, if it is at the usual place.
 fn shared_folder(folder: &Path) -> Option<&Path> {
     folder.parent().filter(|cases| cases.ends_with("cases")).and_then(Path::parent)
 }
 
-/// The suites whose test is there.
+/// Returns the suites whose test exists.
 fn suites() -> Result<Vec<&'static Suite>> {
     let metadata = metadata()?;
-    let is_there = |suite: &&Suite| {
-        let packages = metadata.workspace_packages();
-        let mut packages = packages.iter().filter(|package| package.name == suite.package);
-        packages
-            .any(|package| package.targets.iter().any(|target| target.is_test() && target.name == suite.test))
-    };
-    Ok(SUITES.iter().filter(is_there).collect())
+    let packages = metadata.workspace_packages();
+    let mut suites = Vec::new();
+    for suite in SUITES {
+        let mut targets = packages
+            .iter()
+            .filter(|package| package.name == suite.package)
+            .flat_map(|package| &package.targets);
+        if targets.any(|target| target.is_test() && target.name == suite.test) {
+            suites.push(suite);
+        }
+    }
+    Ok(suites)
 }
 
-/// The folder of the suite's cases: `DIR/SUITE`, or `DIR` itself.
+/// Returns the folder of the suite's cases: `DIR/SUITE`, or `DIR` itself.
 fn suite_folder(cases: Option<&Path>, suite: &str) -> Result<PathBuf> {
-    let cases = cases.ok_or_else(|| Error::new("say where the cases are: --cases DIR"))?;
+    let cases = cases.ok_or_else(|| Error::new("name the folder of the cases: --cases DIR"))?;
     let cases = std::path::absolute(cases)?;
     match [cases.join(suite), cases.clone()].into_iter().find(|folder| folder.is_dir()) {
         Some(folder) => Ok(folder),
@@ -184,7 +189,7 @@ fn list(suites: &[&Suite]) {
         println!("{:<10}  {}", suite.name, suite.about);
     }
     if suites.is_empty() {
-        println!("no suite is there yet");
+        println!("there is no suite yet");
     }
 }
 

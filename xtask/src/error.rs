@@ -1,18 +1,18 @@
-//! What stops a chore: a sentence for the person who called it.
+//! The error of a task: a sentence for the person who started it.
 
 use std::fmt;
 
-/// A sentence that says what went wrong.
+/// An error: a sentence about what went wrong.
 ///
-/// Anything that is an error itself becomes one, so a chore can use `?` throughout. (It does not implement
-/// [`std::error::Error`], for otherwise that conversion would overlap with the one from itself.)
+/// Every other error converts into it, so tasks can use `?` throughout. (It does not implement
+/// [`std::error::Error`], because that conversion would then overlap with the one from itself.)
 pub struct Error(String);
 
-/// What a chore returns.
+/// The result of a task.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Creates an error that says `sentence`.
+    /// Creates an error with this sentence.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }

@@ -1,4 +1,4 @@
-//! A place in the tree and a sentence about it. Knows no rules.
+//! A place in the tree and a sentence about it.
 
 use std::fmt;
 

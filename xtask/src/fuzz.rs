@@ -1,9 +1,8 @@
-//! Runs a property over many more random cases than the plain test run has time for. Knows which test takes how many;
-//! not what a case is.
+//! Runs a property over many more random cases than the plain test run has time for.
 
 use crate::{Error, Result, command};
 
-/// Runs a fuzz test, optimised, over as many random cases as asked for.
+/// Runs a fuzz test in a release build, over the requested number of random cases.
 #[derive(Debug, clap::Args)]
 pub struct Fuzz {
     /// The fuzz test; without one, lists them.
@@ -70,28 +69,32 @@ const TARGETS: &[Target] = &[
 ];
 
 impl Fuzz {
-    /// Runs the test and ends with the figures that it prints.
+    /// Runs the test, which prints its figures.
     ///
     /// # Errors
     /// When the test is unknown, its cases are missing, or it fails.
     pub fn run(&self) -> Result {
         let Some(name) = &self.name else {
-            TARGETS.iter().for_each(|target| println!("{:<10}  {}", target.name, target.about));
+            for target in TARGETS {
+                println!("{:<10}  {}", target.name, target.about);
+            }
             return Ok(());
         };
-        let target = TARGETS.iter().find(|target| target.name == name);
-        let names = || TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
-        let target =
-            target.ok_or_else(|| Error::new(format!("unknown fuzz test {name:?}, one of: {}", names())))?;
+        let Some(target) = TARGETS.iter().find(|target| target.name == name) else {
+            let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+            return Err(Error::new(format!("unknown fuzz test {name:?}, one of: {}", names.join(", "))));
+        };
         target.run(&self.length(target)?)
     }
 
-    /// What the test's variable is set to.
+    /// Returns the value of the test's variable.
     fn length(&self, target: &Target) -> Result<String> {
         match self.minutes {
             None => Ok(self.messages.to_string()),
             Some(minutes) if target.takes_minutes => Ok(format!("{minutes}m")),
-            Some(_) => Err(Error::new(format!("{} is told how many, by --messages", target.name))),
+            Some(_) => {
+                Err(Error::new(format!("{} has no time limit: set its number with --messages", target.name)))
+            }
         }
     }
 }

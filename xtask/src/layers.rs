@@ -1,8 +1,8 @@
-//! Who may import whom. Knows folders and what cargo says of imports; not code.
+//! Checks the imports between crates, as cargo reports them, against the table of layers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_metadata::{Dependency, DependencyKind, Metadata, NodeDep, Package, PackageId};
+use cargo_metadata::{DependencyKind, Metadata, NodeDep, Package, PackageId};
 
 use crate::imports::{imports, report_circles};
 use crate::{Error, Result, metadata};
@@ -16,20 +16,20 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Prints what is found.
+    /// Prints the findings.
     ///
     /// # Errors
-    /// When anything is found that is not accepted.
+    /// When there is a finding that is not accepted.
     pub fn run(self) -> Result {
         let metadata = metadata()?;
         if self.files { report_circles(&imports(&metadata)?) } else { report_breaches(&breaches(&metadata)) }
     }
 }
 
-/// In the table below: any of [`PARTS`].
+/// Means any of [`PARTS`] in the table below.
 const ANY_PART: &str = "any part";
 
-/// The crates that a model is opened with and a conversation is held with.
+/// The crates for opening a model and running a conversation.
 const PARTS: [&str; 15] = [
     "backends/",
     "constraints",
@@ -48,17 +48,17 @@ const PARTS: [&str; 15] = [
     "tools/",
 ];
 
-/// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
-/// import what stands in a folder of its own.
+/// The members that a folder's crate may import, and those that only its tests may import. The first line that matches applies.
+/// A crate may always import crates inside its own folder.
 const MEMBERS: [(&str, &[&str], &[&str]); 21] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "engine", "model-files"], &["testing"]),
-    // What opens a model knows everything that makes one.
+    // It opens models, so it needs every part of one.
     ("alloquy", &[ANY_PART], &["testing"]),
-    // The command line wires nothing that a library's user could not, and its tests run the program.
+    // The command line can do nothing that a user of the library cannot, and its tests run the program.
     ("cli", &["alloquy"], &["testing"]),
     ("constraints", &["core"], &["testing"]),
-    // Policies are held against prompts of a language model.
+    // Policies are tested with prompts of a language model.
     ("context", &["core"], &["inference", "testing"]),
     ("core", &[], &["testing"]),
     ("cost", &["core"], &["testing"]),
@@ -69,23 +69,23 @@ const MEMBERS: [(&str, &[&str], &[&str]); 21] = [
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
-    // What stores of earlier releases hold is priced.
+    // Its tests compute the cost of conversations that earlier releases stored.
     ("storage", &["core", "engine", "formats"], &["cost", "testing"]),
-    // What a template parts messages by is learnt by what renders it.
+    // Role markers are derived by the crate that renders templates.
     ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core", "engine"], &[]),
-    // What needs several siblings at once is tested here.
+    // Tests that need several siblings are here.
     ("tests", &["alloquy", ANY_PART], &["testing"]),
     ("tools/", &["core"], &["testing"]),
-    // Chores must build when members do not, so they import only what looks for a shared library and imports none.
+    // These tasks must build even if members do not, so they import only the crate that finds a shared library.
     ("xtask", &["backends/onnx/runtime"], &[]),
 ];
 
-/// What is for tests alone.
+/// The crate that only tests may import.
 const TESTING: &str = "alloquy-testing";
 
-/// Crates from elsewhere, and the only folders that may import them.
-const ELSEWHERE: [(&[&str], &[&str]); 8] = [
+/// External crates, and the only folders that may import them.
+const EXTERNAL: [(&[&str], &[&str]); 8] = [
     (&["derivre", "llguidance", "toktrie"], &["constraints"]),
     (&["minijinja"], &["templates"]),
     (&["ort"], &["backends/onnx"]),
@@ -99,8 +99,8 @@ const ELSEWHERE: [(&[&str], &[&str]); 8] = [
     (&["hyper", "reqwest", "tokio"], &["cli", "storage", "tools/"]),
 ];
 
-/// Crates that stand nowhere below these folders, however long the way.
-const NOWHERE_BELOW: (&[&str], &[&str]) = (
+/// Crates on which the crates in these folders may not depend, directly or indirectly.
+const NOT_EVEN_INDIRECTLY: (&[&str], &[&str]) = (
     &["hyper", "reqwest", "tokio"],
     &[
         "constraints",
@@ -126,8 +126,8 @@ pub fn breaches(metadata: &Metadata) -> Vec<String> {
         breaches.extend(unknown_folder(folder));
         breaches.extend(among_members(folder, package, &members));
         breaches.extend(published_tests(folder, package));
-        breaches.extend(from_elsewhere(folder, package));
-        breaches.extend(somewhere_below(folder, package, metadata));
+        breaches.extend(of_external(folder, package));
+        breaches.extend(indirect(folder, package, metadata));
     }
     breaches.into_iter().collect()
 }
@@ -136,36 +136,42 @@ type Members<'a> = BTreeMap<String, &'a Package>;
 
 /// The members by folder, relative to the root.
 fn members(metadata: &Metadata) -> Members<'_> {
-    let folder = |package: &Package| {
-        let folder = package.manifest_path.parent()?;
-        let folder = folder.strip_prefix(&metadata.workspace_root).ok()?;
-        Some(folder.as_str().replace('\\', "/"))
-    };
-    let packages = metadata.workspace_packages().into_iter();
-    packages.filter_map(|package| Some((folder(package)?, package))).collect()
+    let mut members = Members::new();
+    for package in metadata.workspace_packages() {
+        if let Some(folder) = folder_of(package, metadata) {
+            members.insert(folder, package);
+        }
+    }
+    members
 }
 
-/// Says whether `folder` is `pattern`, or, for a pattern that ends in `/`, stands below it.
-fn stands_in(folder: &str, pattern: &str) -> bool {
+fn folder_of(package: &Package, metadata: &Metadata) -> Option<String> {
+    let folder = package.manifest_path.parent()?;
+    let folder = folder.strip_prefix(&metadata.workspace_root).ok()?;
+    Some(folder.as_str().replace('\\', "/"))
+}
+
+/// Returns whether `folder` is `pattern`, or is below it if the pattern ends in `/`.
+fn matches(folder: &str, pattern: &str) -> bool {
     match pattern.strip_suffix('/') {
         Some(_) => folder.starts_with(pattern),
         None => folder == pattern,
     }
 }
 
-fn stands_in_any(folder: &str, patterns: &[&str]) -> bool {
-    patterns.iter().any(|pattern| stands_in(folder, pattern))
+fn matches_any(folder: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| matches(folder, pattern))
 }
 
-/// What a folder's crate may import, and what in tests also.
+/// The folders that a crate may import, and those that its tests may also import.
 type Rule = (Vec<&'static str>, Vec<&'static str>);
 
 fn rule_of(folder: &str) -> Option<Rule> {
-    let rule = MEMBERS.iter().find(|(pattern, ..)| stands_in(folder, pattern));
+    let rule = MEMBERS.iter().find(|(pattern, ..)| matches(folder, pattern));
     rule.map(|(_, may, in_tests)| (in_full(may), in_full(in_tests)))
 }
 
-/// Folders with [`PARTS`] in the place of [`ANY_PART`].
+/// Returns the folders, with [`PARTS`] instead of [`ANY_PART`].
 fn in_full(folders: &[&'static str]) -> Vec<&'static str> {
     let mut all = Vec::new();
     for folder in folders {
@@ -179,25 +185,24 @@ fn in_full(folders: &[&'static str]) -> Vec<&'static str> {
 }
 
 fn unknown_folder(folder: &str) -> Option<String> {
-    let sentence = || format!("{folder}: this folder has no line in the table of xtask/src/layers.rs");
-    rule_of(folder).is_none().then(sentence)
+    if rule_of(folder).is_some() {
+        return None;
+    }
+    Some(format!("{folder}: this folder has no line in the table of xtask/src/layers.rs"))
 }
 
-/// Imports among members count in tests too: a test that needs a sibling belongs to whoever wires the two.
+/// Finds forbidden imports of other members. Tests count too: a test that needs a sibling belongs in `tests`.
 fn among_members(folder: &str, package: &Package, members: &Members<'_>) -> Vec<String> {
     let (may, in_tests) = rule_of(folder).unwrap_or_default();
-    let is_nested = |other: &str| other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let inside = format!("{folder}/");
     let mut breaches = Vec::new();
     for (other, imported) in members {
-        if *other == folder || stands_in_member(other, &may) || is_nested(other) {
+        if *other == folder || is_allowed(other, &may) || other.starts_with(&inside) {
             continue;
         }
-        let imports: Vec<_> =
-            package.dependencies.iter().filter(|import| import.name == *imported.name).collect();
-        let is_for_tests = |import: &&Dependency| {
-            import.kind == DependencyKind::Development && stands_in_member(other, &in_tests)
-        };
-        if imports.iter().all(is_for_tests) {
+        let mut imports = package.dependencies.iter().filter(|import| import.name == *imported.name);
+        let in_tests_allowed = is_allowed(other, &in_tests);
+        if imports.all(|import| in_tests_allowed && import.kind == DependencyKind::Development) {
             continue;
         }
         let also = if in_tests.is_empty() {
@@ -213,8 +218,8 @@ fn among_members(folder: &str, package: &Package, members: &Members<'_>) -> Vec<
     breaches
 }
 
-/// Whoever imports [`TESTING`] names no version: cargo leaves the import out of what it publishes then, and neither of two
-/// crates that test each other has to be published first.
+/// Finds imports of [`TESTING`] with a version. Without one, cargo leaves the import out of the published crate, so that of two
+/// crates that test each other neither has to be published first.
 fn published_tests(folder: &str, package: &Package) -> Vec<String> {
     let versioned = package.dependencies.iter().filter(|import| {
         import.name == TESTING
@@ -224,45 +229,48 @@ fn published_tests(folder: &str, package: &Package) -> Vec<String> {
     versioned.map(|_| format!("{folder}: must not import {TESTING} by a version; a path is enough")).collect()
 }
 
-/// As [`stands_in_any`], but a crate inside a backend's folder is that backend's alone.
-fn stands_in_member(other: &str, may: &[&str]) -> bool {
+/// As [`matches_any`], but only a backend itself may import a crate inside its folder.
+fn is_allowed(other: &str, may: &[&str]) -> bool {
     let is_inner = other.split('/').count() > 2;
-    may.contains(&other) || !is_inner && stands_in_any(other, may)
+    may.contains(&other) || !is_inner && matches_any(other, may)
 }
 
-fn from_elsewhere(folder: &str, package: &Package) -> Vec<String> {
-    let imports = package.dependencies.iter().filter(|import| import.kind != DependencyKind::Development);
-    let forbidden = imports.filter_map(|import| {
-        let (_, only) = ELSEWHERE.iter().find(|(crates, _)| is_one_of(&import.name, crates))?;
-        let sentence = || format!("{folder}: must not import {}; only {} may", import.name, listed(only));
-        (!stands_in_any(folder, only)).then(sentence)
-    });
-    forbidden.collect()
+/// Finds forbidden imports of external crates, tests aside.
+fn of_external(folder: &str, package: &Package) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for import in package.dependencies.iter().filter(|import| import.kind != DependencyKind::Development) {
+        let Some((_, only)) = EXTERNAL.iter().find(|(crates, _)| is_one_of(&import.name, crates)) else {
+            continue;
+        };
+        if !matches_any(folder, only) {
+            breaches.push(format!("{folder}: must not import {}; only {} may", import.name, listed(only)));
+        }
+    }
+    breaches
 }
 
-/// Says whether `name` is one of `crates` or a part of one, as symphonia-core is.
+/// Returns whether `name` is one of `crates` or a part of one, as symphonia-core is.
 fn is_one_of(name: &str, crates: &[&str]) -> bool {
-    let is_part_of =
-        |whole: &str| name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    crates.iter().any(|whole| is_part_of(whole))
+    crates
+        .iter()
+        .any(|whole| name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
 }
 
-fn somewhere_below(folder: &str, package: &Package, metadata: &Metadata) -> Vec<String> {
-    let (crates, folders) = NOWHERE_BELOW;
-    if !stands_in_any(folder, folders) {
+/// Finds forbidden crates among all that a folder's crate depends on.
+fn indirect(folder: &str, package: &Package, metadata: &Metadata) -> Vec<String> {
+    let (crates, folders) = NOT_EVEN_INDIRECTLY;
+    if !matches_any(folder, folders) {
         return Vec::new();
     }
     let found = below(&package.id, metadata);
     let found = metadata.packages.iter().filter(|package| found.contains(&package.id));
     found
         .filter(|package| crates.contains(&package.name.as_str()))
-        .map(|package| {
-            format!("{folder}: {} stands somewhere below it; `cargo tree -p` shows the way", package.name)
-        })
+        .map(|package| format!("{folder}: depends on {}; `cargo tree -p` shows the path", package.name))
         .collect()
 }
 
-/// Every package that a build of `start` needs.
+/// Returns every package that a build of `start` needs.
 fn below<'a>(start: &'a PackageId, metadata: &'a Metadata) -> BTreeSet<&'a PackageId> {
     let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
     let nodes: BTreeMap<_, _> = nodes.map(|node| (&node.id, node)).collect();
@@ -282,17 +290,19 @@ fn is_built(import: &NodeDep) -> bool {
     import.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
 }
 
-/// Folders as one reads them: a pattern that ends in `/` is every folder below.
+/// Returns folders for readers: a pattern that ends in `/` gets a `*`.
 fn listed(folders: &[&str]) -> String {
-    let read =
-        |folder: &&str| if folder.ends_with('/') { format!("{folder}*") } else { (*folder).to_owned() };
-    match folders {
-        [] => "none".to_owned(),
-        folders => folders.iter().map(read).collect::<Vec<_>>().join(", "),
+    if folders.is_empty() {
+        return "none".to_owned();
     }
+    let mut listed = Vec::new();
+    for folder in folders {
+        listed.push(if folder.ends_with('/') { format!("{folder}*") } else { (*folder).to_owned() });
+    }
+    listed.join(", ")
 }
 
-/// The rules as tables, for the documentation.
+/// Returns the rules as tables, for the documentation.
 pub(crate) fn tables() -> String {
     let mut tables = "| folder | of ours, it may import | in tests also |\n|---|---|---|\n".to_owned();
     for (folder, may, in_tests) in MEMBERS {
@@ -300,7 +310,7 @@ pub(crate) fn tables() -> String {
     }
     tables += &format!("\nAny part: {}.\n", listed(&PARTS));
     tables += "\n| of others | may be imported by |\n|---|---|\n";
-    tables.extend(ELSEWHERE.map(|(crates, only)| format!("| {} | {} |\n", crates.join(", "), listed(only))));
+    tables.extend(EXTERNAL.map(|(crates, only)| format!("| {} | {} |\n", crates.join(", "), listed(only))));
     tables
 }
 
@@ -312,11 +322,10 @@ pub fn report_breaches(breaches: &[String]) -> Result {
     for breach in breaches {
         println!("{breach}");
     }
-    match breaches.len() {
-        0 => {
-            println!("layers: every import is allowed");
-            Ok(())
-        }
-        several => Err(Error::new(format!("layers: {several} imports are not allowed"))),
+    if breaches.is_empty() {
+        println!("layers: every import is allowed");
+        Ok(())
+    } else {
+        Err(Error::new(format!("layers: {} imports are not allowed", breaches.len())))
     }
 }

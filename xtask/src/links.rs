@@ -46,7 +46,7 @@ fn broken(tree: &Tree, from: &File, target: &str) -> Option<String> {
     missing.then(|| format!("`{target}`: {path} has no heading `#{anchor}`"))
 }
 
-/// The path that `target` means when it stands in `from`; `None` above the root.
+/// Resolves `target` from the page `from`; `None` for a path above the root.
 fn resolved(from: &str, target: &str) -> Option<String> {
     let mut names: Vec<_> = from.split('/').collect();
     names.pop();
@@ -60,7 +60,7 @@ fn resolved(from: &str, target: &str) -> Option<String> {
     Some(names.join("/"))
 }
 
-/// The lines outside fenced blocks.
+/// Returns the lines outside fenced blocks.
 fn prose(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     file.lines().filter(move |(_, line)| {
@@ -70,25 +70,28 @@ fn prose(file: &File) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The line without what stands between backticks.
+/// Returns the line without the text between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
 
-/// The targets of `[text](target)`, `![text](target)` and `[name]: target`.
+/// Returns the targets of `[text](target)`, `![text](target)` and `[name]: target`.
 fn targets(line: &str) -> Vec<String> {
-    let target = |text: &str| {
-        let text = text.trim_start_matches('<');
-        let end = text.find([')', ' ', '>']).unwrap_or(text.len());
-        text.split_at(end).0.to_owned()
-    };
-    let inline = line.split("](").skip(1).map(target);
-    let definition = line.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
-    let definition = definition.map(|(_, text)| target(text.trim_start()));
-    inline.chain(definition).collect()
+    let mut targets: Vec<_> = line.split("](").skip(1).map(target).collect();
+    if let Some((_, text)) = line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")) {
+        targets.push(target(text.trim_start()));
+    }
+    targets
 }
 
-/// The anchors of a document's headings, as they are made on the web: a second heading of the same text gets `-1`.
+/// Returns the target that `text` begins with.
+fn target(text: &str) -> String {
+    let text = text.trim_start_matches('<');
+    let end = text.find([')', ' ', '>']).unwrap_or(text.len());
+    text.split_at(end).0.to_owned()
+}
+
+/// Returns the anchors of a document's headings, as on the web: a second heading with the same text gets `-1`.
 fn anchors(document: &File) -> impl Iterator<Item = String> {
     let mut seen = BTreeMap::new();
     let headings = prose(document).filter_map(|(_, line)| {
@@ -105,7 +108,7 @@ fn anchors(document: &File) -> impl Iterator<Item = String> {
     })
 }
 
-/// Lower case, spaces to hyphens, no punctuation; of a link only its text.
+/// Returns the anchor of a heading: lower case, hyphens for spaces, no punctuation, and only the text of a link.
 fn slug(heading: &str) -> String {
     let mut text = String::new();
     let mut rest = heading.trim();

@@ -6,21 +6,26 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Bench, Ci, Codegen, Conformance, Fuzz, Layers, Pocket, Result, Setup, Style, Torture, Tree, report, root,
-    untidy,
+    Api, Bench, Book, Ci, Codegen, Conformance, DocsRs, Fuzz, Layers, Package, Pocket, Result, Semver, Setup,
+    Style, Torture, Tree, report, root, untidy,
 };
 
 /// Chores of the workspace.
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
+    Api(Api),
     Bench(Bench),
+    Book(Book),
     Ci(Ci),
     Codegen(Codegen),
     Conformance(Conformance),
+    DocsRs(DocsRs),
     Fuzz(Fuzz),
     Layers(Layers),
+    Package(Package),
     Pocket(Pocket),
+    Semver(Semver),
     Setup(Setup),
     Style(Style),
     /// Finds what breaks the house rules that no compiler checks.
@@ -31,13 +36,18 @@ enum Chore {
 impl Chore {
     fn run(self) -> Result<ExitCode> {
         match self {
+            Chore::Api(api) => api.run()?,
             Chore::Bench(bench) => bench.run()?,
+            Chore::Book(book) => book.run()?,
             Chore::Ci(ci) => return ci.run(),
             Chore::Codegen(codegen) => codegen.run()?,
             Chore::Conformance(conformance) => conformance.run()?,
+            Chore::DocsRs(docs_rs) => docs_rs.run()?,
             Chore::Fuzz(fuzz) => fuzz.run()?,
             Chore::Layers(layers) => layers.run()?,
+            Chore::Package(package) => package.run()?,
             Chore::Pocket(pocket) => pocket.run()?,
+            Chore::Semver(semver) => semver.run()?,
             Chore::Setup(setup) => setup.run()?,
             Chore::Style(style) => style.run()?,
             Chore::Torture(torture) => torture.run()?,

@@ -1,4 +1,4 @@
-//! Makes the pocket model: trains, exports and measures it. Knows which program does what; not how.
+//! Makes the pocket model: trains, exports and measures it, by running the scripts in `xtask/pocket`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +34,7 @@ enum Step {
 /// Trains on generated chats; may be stopped at any time, and saves every few minutes.
 #[derive(Debug, clap::Args)]
 struct Train {
-    /// Goes on with the run in the folder.
+    /// Continues the run in the folder.
     #[arg(long)]
     resume: bool,
     /// Stops after so many minutes.
@@ -43,16 +43,16 @@ struct Train {
     /// Stops after so many steps in all.
     #[arg(long)]
     steps: Option<u64>,
-    /// Lets the learning rate fall over so many steps from here, then stops: the last thing before an export.
+    /// Lowers the learning rate to zero over this many steps, then stops: the last step before an export.
     #[arg(long, value_name = "STEPS")]
     decay: Option<u64>,
-    /// Trains with this part of the full learning rate, as fits a model that has come to rest.
+    /// Trains with this part of the full learning rate, for a model that is already trained.
     #[arg(long, value_name = "PART")]
     rate: Option<f64>,
-    /// Begins with the weights and the tokenizer of an export, `pocket/model` for one: optimizers begin anew.
+    /// Begins with the weights and the tokenizer of an export, such as `pocket/model`. Optimizers begin with an empty state.
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     from: Option<PathBuf>,
-    /// The first portion of the corpus of a run that begins, so that one which goes on from an export meets new chats.
+    /// The first portion of the corpus of a new run, so that a run that begins with an export gets new chats.
     #[arg(long, value_name = "NUMBER", requires = "from")]
     portion: Option<u64>,
 }
@@ -77,7 +77,7 @@ impl Pocket {
     /// Runs the step.
     ///
     /// # Errors
-    /// When a program it needs is missing or fails, or a run is there already and nobody asked to resume it.
+    /// When a program is missing or fails, or when a run exists and `--resume` is not set.
     pub fn run(&self) -> Result {
         let folder = root().join(&self.folder);
         let out = root().join(&self.out);
@@ -100,46 +100,53 @@ impl Train {
         std::fs::create_dir_all(folder)?;
         let mut train = script("train.py")?;
         train.arg("--folder").arg(folder);
-        let mut limit = |flag: &str, value: Option<String>| {
-            train.args(value.iter().flat_map(|value| [flag, value]));
-        };
-        limit("--minutes", self.minutes.map(|minutes| minutes.to_string()));
-        limit("--steps", self.steps.map(|steps| steps.to_string()));
-        limit("--decay", self.decay.map(|steps| steps.to_string()));
-        limit("--rate", self.rate.map(|part| part.to_string()));
-        limit("--portion", self.portion.map(|number| number.to_string()));
-        limit("--from", self.from.as_ref().map(|folder| root().join(folder).display().to_string()));
+        let flags = [
+            ("--minutes", self.minutes.map(|minutes| minutes.to_string())),
+            ("--steps", self.steps.map(|steps| steps.to_string())),
+            ("--decay", self.decay.map(|steps| steps.to_string())),
+            ("--rate", self.rate.map(|part| part.to_string())),
+            ("--portion", self.portion.map(|number| number.to_string())),
+            ("--from", self.from.as_ref().map(|folder| root().join(folder).display().to_string())),
+        ];
+        for (flag, value) in flags {
+            if let Some(value) = value {
+                train.args([flag, &value]);
+            }
+        }
         command::run(train.envs(MEMORY_KEPT))
     }
 }
 
-/// Has glibc keep the memory of large tensors from step to step: handed back and fetched again, its fresh pages take a quarter
-/// of the time. Other C libraries know none of these.
+/// Makes glibc keep the memory of large tensors from step to step. Returning it to the system and requesting it again would take a
+/// quarter of the time. Other C libraries ignore these variables.
 const MEMORY_KEPT: [(&str, &str); 3] =
     [("MALLOC_MMAP_MAX_", "0"), ("MALLOC_TRIM_THRESHOLD_", "17179869184"), ("MALLOC_TOP_PAD_", "268435456")];
 
 impl Export {
     fn run(&self, folder: &Path, out: &Path) -> Result {
-        let trained = |name| -> Result<Command> {
-            let mut script = script(name)?;
-            script.arg("--folder").arg(folder).arg("--out").arg(out);
-            for file in &self.mean {
-                script.arg("--mean").arg(root().join(file));
-            }
-            Ok(script)
-        };
-        command::run(&mut trained("export.py")?)?;
+        command::run(&mut self.script("export.py", folder, out)?)?;
         command::run(script("evaluation.py")?.arg(out.join("int8").join(DIALOGUES)))?;
-        command::run(&mut trained("agree.py")?)
+        command::run(&mut self.script("agree.py", folder, out)?)
+    }
+
+    /// Returns the command of a script that reads the trained model.
+    fn script(&self, name: &str, folder: &Path, out: &Path) -> Result<Command> {
+        let mut script = script(name)?;
+        script.arg("--folder").arg(folder).arg("--out").arg(out);
+        for file in &self.mean {
+            script.arg("--mean").arg(root().join(file));
+        }
+        Ok(script)
     }
 }
 
-/// What a model is measured with, which nobody needs to run it.
+/// The files for measuring a model, which are not needed to run it.
 const DIALOGUES: &str = "evaluation.jsonl";
 const FIXTURES: [&str; 2] = [DIALOGUES, "goldens.jsonl"];
 
 fn embed(out: &Path) -> Result {
-    let (model, fixtures) = (root().join("pocket/model"), root().join("pocket/fixtures"));
+    let model = root().join("pocket/model");
+    let fixtures = root().join("pocket/fixtures");
     std::fs::create_dir_all(&model)?;
     std::fs::create_dir_all(fixtures.join("fp32"))?;
     for entry in std::fs::read_dir(out.join("int8"))? {
@@ -193,10 +200,8 @@ fn python() -> Result<PathBuf> {
         return Ok(python.into());
     }
     let environment = root().join("target/pocket/venv");
-    let python = match cfg!(windows) {
-        true => environment.join("Scripts/python.exe"),
-        false => environment.join("bin/python"),
-    };
+    let python =
+        if cfg!(windows) { environment.join("Scripts/python.exe") } else { environment.join("bin/python") };
     if !python.exists() {
         install(&environment, &python)?;
     }

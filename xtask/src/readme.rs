@@ -1,5 +1,4 @@
-//! Commands of the README: each is a fenced block below a comment that names it, so that what people read and what
-//! CI runs are one text.
+//! Reads the commands of the README, so that CI runs the documented text. Each is a fenced block below a comment with its name.
 
 use crate::{Error, Result, Tree};
 
@@ -20,18 +19,21 @@ use crate::{Error, Result, Tree};
 /// ```
 pub fn command_named(tree: &Tree, name: &str) -> Result<String> {
     let marker = format!("<!-- command: {name} -->");
-    let missing = |what: &str| Error::new(format!("README.md has no {what}"));
     let readme = tree.get("README.md").ok_or_else(|| Error::new("README.md does not exist"))?;
     let (_, below) =
         readme.text.split_once(&marker).ok_or_else(|| missing(&format!("comment `{marker}`")))?;
-    let command = fenced(below).ok_or_else(|| missing(&format!("fenced block below `{marker}`")))?;
-    match command.trim() {
-        "" => Err(missing(&format!("command below `{marker}`"))),
-        command => Ok(command.to_owned()),
+    let command = fenced(below).ok_or_else(|| missing(&format!("fenced block below `{marker}`")))?.trim();
+    if command.is_empty() {
+        return Err(missing(&format!("command below `{marker}`")));
     }
+    Ok(command.to_owned())
 }
 
-/// The inside of the fenced block that `text` begins with.
+fn missing(what: &str) -> Error {
+    Error::new(format!("README.md has no {what}"))
+}
+
+/// Returns the inside of the fenced block that `text` begins with.
 fn fenced(text: &str) -> Option<&str> {
     let (_language, inside) = text.trim_start().strip_prefix("```")?.split_once('\n')?;
     inside.split_once("```").map(|(command, _)| command)

@@ -10,7 +10,7 @@ pub use self::place::{Count, Place};
 use crate::{Error, File, Result, Tree, root};
 
 /// Counts what makes code and prose hard to read, and compares the counts with their limits.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Default)]
 pub struct Style {
     /// Prints every place of one count instead.
     #[arg(long, value_name = "COUNT")]
@@ -45,7 +45,7 @@ const ALGORITHMS: [&str; 17] = [
     "inference/src/generator/worker.rs",
     "inference/src/splice.rs",
     "inference/src/stop/automaton.rs",
-    "processors/src/injection/disguises.rs",
+    "processors/src/injection/look_alikes.rs",
     "processors/src/injection/edges.rs",
     "processors/src/injection/rewrites.rs",
     "storage/src/bucket/log.rs",
@@ -176,14 +176,14 @@ impl Style {
     }
 }
 
-/// Says whether a file is code that is shipped: no test, bench or example.
+/// Returns whether a file is code that is shipped: no test, bench or example.
 fn is_source(file: &File) -> bool {
     file.is_a(&["rs"])
         && file.path.contains("src/")
         && !["tests", "benches", "examples", "fixtures"].iter().any(|folder| file.is_below(folder))
 }
 
-/// Says whether a file is a page that people read. The changelog and the decisions are history.
+/// Returns whether a file is a page that people read. The changelog and the decisions are history.
 fn is_documentation(file: &File) -> bool {
     let is_history = file.path == "CHANGELOG.md" || file.path.starts_with("docs/decisions/");
     file.is_a(&["md"]) && !is_history && !file.is_below("fixtures") && !file.is_below("tests")

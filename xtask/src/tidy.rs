@@ -1,5 +1,5 @@
-//! House rules that no compiler checks, a function each over the tree of files. Knows texts, not syntax: the code is
-//! formatted by rustfmt, so indentation tells where a function ends.
+//! Checks house rules that no compiler checks, each with a function over the tree of files. It reads texts, not syntax: the code is
+//! formatted by rustfmt, so indentation shows where a function ends.
 
 mod functions;
 mod invariants;

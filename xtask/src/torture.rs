@@ -1,4 +1,4 @@
-//! Kills writers of a store at random moments and counts what was lost. Knows which test does it; not what a store is.
+//! Kills writers of a store at random moments and counts what was lost.
 
 use crate::{Error, Result, command};
 

@@ -35,7 +35,7 @@ impl Totals {
         totals
     }
 
-    /// Reads the last line of the form `N passed, M failed`, with or without `, K skipped` behind it.
+    /// Reads the last line of the form `N passed, M failed`, with or without `, K skipped` after it.
     pub fn of_last_line(printed: &str) -> Option<Self> {
         printed.lines().rev().find_map(|line| {
             let (passed, rest) = line.trim().split_once(", ")?;

@@ -1,4 +1,4 @@
-//! The files of a checkout, read once. Knows git and folders; not what a file means.
+//! The files of a checkout, read once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ impl File {
         (1..).zip(self.text.split_terminator('\n'))
     }
 
-    /// Says whether the name ends in `.` and one of `extensions`.
+    /// Returns whether the name ends in `.` and one of `extensions`.
     pub fn is_a(&self, extensions: &[&str]) -> bool {
         let extension = self.path.rsplit_once('.').map(|(_, extension)| extension);
         extension.is_some_and(|extension| extensions.contains(&extension))
     }
 
-    /// Says whether one of the folders above it has this name.
+    /// Returns whether one of the folders above it has this name.
     pub fn is_below(&self, folder: &str) -> bool {
         let mut names: Vec<_> = self.path.split('/').collect();
         names.pop();
@@ -35,17 +35,17 @@ impl File {
     }
 }
 
-/// Every text file of a checkout; what is not UTF-8 is left out.
+/// Every text file of a checkout; files that are not UTF-8 are left out.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Where it stands.
+    /// The folder of the checkout.
     pub root: PathBuf,
     /// Its files, sorted by path.
     pub files: Vec<File>,
 }
 
 impl Tree {
-    /// Reads the files that git tracks below `root`, or, where git knows none (an unpacked archive), all but build
+    /// Reads the files that git tracks below `root`, or, if git tracks none (an unpacked archive), all except build
     /// outputs and hidden folders.
     ///
     /// # Errors
@@ -56,11 +56,14 @@ impl Tree {
             _ => walk(root)?,
         };
         paths.sort_unstable();
-        let read = |path: String| {
-            let text = fs::read_to_string(root.join(&path)).ok()?;
-            Some(File { path, text })
-        };
-        Ok(Self { root: root.to_owned(), files: paths.into_iter().filter_map(read).collect() })
+        let mut files = Vec::new();
+        for path in paths {
+            // Files that are not text are left out.
+            if let Ok(text) = fs::read_to_string(root.join(&path)) {
+                files.push(File { path, text });
+            }
+        }
+        Ok(Self { root: root.to_owned(), files })
     }
 
     /// Returns the file at `path`.

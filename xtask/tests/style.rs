@@ -51,7 +51,7 @@ fn tests_and_examples_are_not_counted() {
 
 #[test]
 fn words_are_found_in_comments_names_and_texts_and_not_in_attributes() {
-    let code = "//! A picture.\n\n// Stands here.\n#[serde(rename = \"film\")]\nstruct FilmReel;\nconst A: &str = \"nobody\";\n\
+    let code = "//! A picture.\n\n// Stands here.\n#[serde(rename = \"video\")]\nstruct FilmReel;\nconst A: &str = \"nobody\";\n\
                 const B: &str = \"picturesque\";\n";
     let mut found = lines(Count::Words, "core/src/a.rs", code);
     found.sort_unstable();

@@ -1,4 +1,4 @@
-//! How a model is opened: every default is the model's own files', then the library's.
+//! Builds a model. Defaults are those of the model's files, then those of the library.
 
 use std::fmt;
 #[cfg(feature = "onnx")]
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "constraints")]
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::ToolChoice;
 use alloquy_core::processor::Channel;
@@ -17,7 +17,9 @@ use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, LanguageModel,
 #[cfg(all(feature = "media", feature = "onnx"))]
 use alloquy_media::MediaOptions;
 #[cfg(feature = "onnx")]
-use alloquy_onnx::{GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Waiting};
+use alloquy_onnx::{
+    GraphCacheStatus, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, ThreadWaiting,
+};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
 
@@ -30,7 +32,7 @@ use super::template::{Chosen, Template};
 use super::warning::ModelWarning;
 use super::{Model, Parts};
 
-/// Opens a [`Model`] otherwise than its files say.
+/// Opens a [`Model`] with settings other than those of its files.
 ///
 /// ```
 /// # #[cfg(feature = "pocket")] {
@@ -64,7 +66,7 @@ pub struct ModelBuilder {
     media: MediaOptions,
 }
 
-/// What computes.
+/// Where the engine comes from.
 #[derive(Clone, Debug)]
 enum Source {
     #[cfg(feature = "onnx")]
@@ -74,7 +76,7 @@ enum Source {
     Engine(Arc<dyn Engine>),
 }
 
-/// What hears of progress.
+/// The function that receives each step of opening.
 #[derive(Clone, Default)]
 struct Listener(Option<Arc<Report>>);
 
@@ -124,8 +126,8 @@ impl ModelBuilder {
         Self::on(Source::Folder(folder.to_owned()))
     }
 
-    /// It is too small to be trusted with names: one call in twenty would be of a tool that nobody offers, or leave an argument
-    /// out, so its calls are held to the tools unless something else is asked for.
+    /// Constrains the calls of the built-in model by default. It is small: without constraints one call in twenty names an
+    /// unknown tool or leaves an argument out.
     #[cfg(feature = "pocket")]
     pub(super) fn pocket() -> Self {
         let tool_choice = cfg!(feature = "constraints").then_some(ToolChoice::Auto);
@@ -136,103 +138,110 @@ impl ModelBuilder {
         Self::on(Source::Engine(engine))
     }
 
-    /// Computes on an engine that is loaded already: what is set of engines has no effect then.
+    /// Uses an engine that is loaded already. Settings of the engine have no effect then.
     pub fn loaded(mut self, engine: Arc<dyn Engine>) -> Self {
         self.source = Source::Engine(engine);
         self
     }
 
-    /// Sets the chat template in place of the model's: the path of a Jinja file, of a conversation template of MLC as JSON, or
-    /// the name of a [known one](crate::templates::ConversationTemplate::named).
+    /// Sets the chat template, which replaces the model's own.
+    ///
+    /// It is the path of a Jinja file or of a conversation template of MLC as JSON, or the name of a
+    /// [known template](crate::templates::ConversationTemplate::named).
     pub fn template(mut self, template: impl Into<String>) -> Self {
         self.template = Some(template.into());
         self
     }
 
-    /// Sets a chat template of one's own in place of the model's, and of one that is named.
+    /// Sets a chat template of your own, which replaces the model's own and a named one.
     pub fn prompt_template(mut self, template: impl PromptTemplate + 'static) -> Self {
         self.own_template = Some(Arc::new(template));
         self
     }
 
-    /// Sets whose prompts a Jinja template's are to be equal to; Hugging Face's transformers 5 unless set.
+    /// Sets the program whose prompts a Jinja template reproduces. The default is Hugging Face's transformers 5.
     pub fn template_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = Some(dialect);
         self
     }
 
-    /// Sets the model's family, where it is not recognised: the name of a [known one](crate::processors::families), the path of
-    /// a JSON file, or a [`Family`](crate::processors::Family) of one's own.
+    /// Sets the model's family, for a model that no family claims.
+    ///
+    /// It is the name of a [known family](crate::processors::families), the path of a JSON file, or a
+    /// [`Family`](crate::processors::Family) of your own.
     pub fn family(mut self, family: impl Into<FamilySource>) -> Self {
         self.family = Some(family.into());
         self
     }
 
-    /// Adds a channel of replies to those of the family; one named `thinking` takes the place of the family's own.
+    /// Adds a channel of replies to those of the family. One named `thinking` replaces the family's own.
     pub fn channel(mut self, channel: Channel) -> Self {
         self.config = self.config.channel(channel);
         self
     }
 
-    /// Sets what the family's processor does otherwise than the family has it.
+    /// Sets options of the family's processor.
     pub fn processor_config(mut self, config: DataProcessorConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Continues texts, as models do that were never taught to converse: without a chat template and a family.
+    /// Continues texts, without a chat template and a family. This is for models that were not trained to converse.
     pub fn completion(mut self) -> Self {
         self.is_completion = true;
         self
     }
 
-    /// Sets what becomes of conversations that outgrow the context; unless set it is an error, or what the model's
-    /// `mlc-chat-config.json` says.
+    /// Sets the policy for conversations that are longer than the context.
+    ///
+    /// The default is that of the model's `mlc-chat-config.json`, else [`ContextPolicy::Error`].
     pub fn context_policy(mut self, policy: ContextPolicy) -> Self {
         self.context_policy = Some(policy);
         self
     }
 
-    /// Sets how replies are sampled where a request does not say otherwise. What is absent the model's makers decide, and
-    /// stops add up.
+    /// Sets the default sampling options of requests.
+    ///
+    /// Options that are absent have the values that the model's authors recommend. Stops are added to those of the model.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
         self
     }
 
-    /// Ends replies at a text too, which is left out of them.
+    /// Adds a text that ends replies. The text is not part of the reply.
     pub fn stop(mut self, text: impl Into<String>) -> Self {
         self.sampling.stop.push(text.into());
         self
     }
 
-    /// Sets whether replies call tools where a request says nothing of it and demands no grammar; `None`, unless set, lets the
-    /// model decide, and nothing checks what it calls. Any other is kept by the feature `constraints`. The tiny model within
-    /// this library has [`ToolChoice::Auto`].
+    /// Sets the tool choice of requests that have neither a tool choice nor a grammar.
+    ///
+    /// With `None`, the default, the model decides and its calls are not constrained. Other choices need the feature
+    /// `constraints`. The built-in tiny model has [`ToolChoice::Auto`].
     pub fn tool_choice(mut self, choice: impl Into<Option<ToolChoice>>) -> Self {
         self.tool_choice = choice.into();
         self
     }
 
-    /// Keeps KV caches within a budget; [`CacheBudget::default`] unless set.
+    /// Sets the budget of the KV caches. The default is [`CacheBudget::default`].
     pub fn cache(mut self, budget: CacheBudget) -> Self {
         self.cache = Some(budget);
         self
     }
 
-    /// Lets so many replies be written concurrently, while others wait; 4 unless set.
+    /// Sets how many replies are generated concurrently; others are queued. The default is 4.
     pub fn generations(mut self, generations: usize) -> Self {
         self.generations = Some(generations);
         self
     }
 
-    /// Writes replies by speculative decoding, with draft tokens from the prompt.
+    /// Generates replies by speculative decoding, with draft tokens from the prompt.
     pub fn lookup(mut self, lookup: PromptLookup) -> Self {
         self.lookup = Some(lookup);
         self
     }
 
-    /// Reports each step of opening as a sentence, such as what is downloaded.
+    /// Sets a function that receives each step of opening as a sentence, such as a download.
     pub fn on_progress(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.listener = Listener(Some(Arc::new(listener)));
         self
@@ -241,19 +250,20 @@ impl ModelBuilder {
     /// Opens the model.
     ///
     /// # Errors
-    /// As [`Model::open`]; [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a setting out of its range,
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for a template or a family that nobody knows.
+    /// The errors of [`Model::open`], [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a setting out of its range, and
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for an unknown template or family.
     pub fn build(self) -> Result<Model> {
         self.sampling.validate()?;
         let (engine, mut warnings) = self.loaded_engine()?;
         let info = engine.model();
         let recommended = recommended(info)?;
         let full_context = self.full_context(info)?;
-        for degradation in &info.degradations {
-            warnings.push(ModelWarning::Degraded(degradation.clone()));
+        for warning in &info.warnings {
+            warnings.push(ModelWarning::Degraded(warning.clone()));
         }
         for (place, value) in &info.ignored {
-            let (place, value) = (place.clone(), value.clone());
+            let place = place.clone();
+            let value = value.clone();
             warnings.push(ModelWarning::RecommendationIgnored { place, value });
         }
         let mut loading = engine.load_timing().cloned().unwrap_or_default();
@@ -271,7 +281,7 @@ impl ModelBuilder {
         let builder =
             LanguageModel::builder(generator).template(template.template).processor(family.processor);
         #[cfg(feature = "constraints")]
-        let builder = builder.grammars(Llguidance::default());
+        let builder = builder.grammars(LlguidanceEngine::default());
         let language_model = loading.measure(LoadPhase::Processor, || builder.build())?;
         let fitting = Fitting::new(&full_context, &language_model)?;
         let parts = Parts {
@@ -288,7 +298,7 @@ impl ModelBuilder {
         Ok(Model { parts: Arc::new(parts) })
     }
 
-    /// A text that is continued is no conversation, of which messages could be left out.
+    /// Chooses the policy for a full context. A text that is continued has no messages to leave out, so its default is an error.
     fn full_context(&self, info: &ModelInfo) -> Result<FullContext> {
         let usual = self.is_completion.then_some(ContextPolicy::Error);
         FullContext::choose(self.context_policy.or(usual), info)
@@ -309,7 +319,7 @@ impl ModelBuilder {
         let family = loading.measure(LoadPhase::Processor, || -> Result<_> {
             let family = ChosenFamily::choose(self.family.as_ref(), info, &self.config)?;
             match &template.source {
-                // A family looks for what it reads in the template, and this is not the model's own.
+                // The family looks in the template for the fields that it reads, and this is not the model's own template.
                 Some(source) => {
                     family.with_model(&super::template::with_source(info, source.clone()), &self.config)
                 }
@@ -319,7 +329,7 @@ impl ModelBuilder {
         Ok((template, family))
     }
 
-    /// How the engine's thread works: as it does by default, but for what is set.
+    /// Returns the options of the generator: the defaults, changed by the settings.
     fn generator_options(&self) -> GeneratorOptions {
         let mut options = GeneratorOptions::default();
         if let Some(budget) = self.cache {
@@ -339,97 +349,103 @@ impl ModelBuilder {
     }
 }
 
-/// What is set of ONNX Runtime.
+/// Settings of ONNX Runtime.
 #[cfg(feature = "onnx")]
 impl ModelBuilder {
-    /// Sets what computes, in the order of preference: `cpu`, or one of `cuda`, `coreml`, `directml` and `webgpu` that this
-    /// build has as a feature; `cpu` unless set. Where another one than the first is used, a warning and each reply say so.
+    /// Sets the execution providers of the decoder, in the order of preference. The default is `cpu`.
+    ///
+    /// The others are `cuda`, `coreml`, `directml` and `webgpu`, each with its feature. If the first one is not used, a warning
+    /// and each reply report it.
     pub fn providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.engine.providers = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets what computes the encoder of images and video; the providers of the decoder unless set.
+    /// Sets the execution providers of the encoder of images and video. The default is those of the decoder.
     pub fn vision_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.engine.vision_providers = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets what computes the encoder of audio; the providers of the decoder unless set.
+    /// Sets the execution providers of the encoder of audio. The default is those of the decoder.
     pub fn audio_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.engine.audio_providers = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets how the library of ONNX Runtime is found, and whether it may be downloaded; the first model's counts.
+    /// Sets how the library of ONNX Runtime is found, and whether it may be downloaded.
+    ///
+    /// A process loads the library once, for its first model. The locator of a later model has no effect.
     pub fn runtime(mut self, locator: Locator) -> Self {
         self.engine.runtime = Some(locator);
         self
     }
 
-    /// Sets how many threads compute; one for each physical core unless set.
+    /// Sets how many threads compute. The default is one for each physical core.
     pub fn threads(mut self, threads: usize) -> Self {
         self.engine.threads = Some(threads);
         self
     }
 
-    /// Sets how threads wait for work; [`Waiting::Brief`] unless set, but for the tiny model within this library, which spins.
-    pub fn waiting(mut self, waiting: Waiting) -> Self {
+    /// Sets how threads wait for work. The default is [`ThreadWaiting::Brief`], and [`ThreadWaiting::Spin`] for the built-in
+    /// model.
+    pub fn waiting(mut self, waiting: ThreadWaiting) -> Self {
         self.engine.waiting = Some(waiting);
         self
     }
 
-    /// Adds a low-rank adapter (LoRA), an `.onnx_adapter` file: a name alone is a file in the model's folder.
+    /// Adds a low-rank adapter (LoRA), an `.onnx_adapter` file. A name without a folder is a file in the model's folder.
     pub fn adapter(mut self, file: impl AsRef<Path>) -> Self {
         self.engine.adapter = Some(file.as_ref().to_owned());
         self
     }
 
-    /// Sets how far the model's graph is rewritten when it is loaded; as far as possible unless set.
+    /// Sets how far the model's graph is optimized when it is loaded. The default is as far as possible.
     pub fn graph_optimization(mut self, level: GraphOptimization) -> Self {
         self.engine.optimization = Some(level);
         self
     }
 
-    /// Keeps the rewritten graph in a folder, which takes as much room as the model, and loads it from there;
-    /// [`graph_cache_folder`](crate::graph_cache_folder) is the usual one.
+    /// Keeps the optimized graph in a folder and loads it from there. The folder takes as much space as the model.
+    ///
+    /// [`graph_cache_folder`](crate::graph_cache_folder) is the usual folder.
     pub fn graph_cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.engine.graph_cache = Some(folder.into());
         self
     }
 
-    /// Chooses among graphs of different number types: `q4` takes `model_q4.onnx`, `fp32` takes `model.onnx`.
+    /// Chooses among graphs of different number types: `q4` chooses `model_q4.onnx`, `fp32` chooses `model.onnx`.
     pub fn graph_type(mut self, name: impl Into<String>) -> Self {
         self.engine.graph_type = Some(name.into());
         self
     }
 
-    /// Sets how many tokens of a prompt are computed at once; other conversations take their turn between two such chunks.
+    /// Sets how many tokens of a prompt are computed at once. Other conversations are computed between two such chunks.
     pub fn prefill_chunk(mut self, tokens: usize) -> Self {
         self.engine.prefill_chunk = Some(tokens);
         self
     }
 
-    /// Sets how media are read before the model is shown them, and which are refused.
+    /// Sets how media are read, and which are refused.
     #[cfg(feature = "media")]
     pub fn media(mut self, options: MediaOptions) -> Self {
         self.media = options;
         self
     }
 
-    /// Sets how many bytes of what encoders gave are cached, so that what is shown again is not encoded again; 256 MiB unless
-    /// set.
+    /// Sets how many bytes of encoded media are cached, so that the same media are encoded once. The default is 256 MiB.
     pub fn media_cache(mut self, bytes: usize) -> Self {
         self.engine.media_cache = Some(bytes);
         self
     }
 
-    /// Loads what computes alone, without a template and a family: for what only this engine reports. [`ModelBuilder::loaded`]
-    /// takes it.
+    /// Loads only the engine, without a template and a family.
+    ///
+    /// The engine has more reports than the model. [`ModelBuilder::loaded`] builds a model on it.
     ///
     /// # Errors
-    /// As [`ModelBuilder::build`]; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where an engine was given, which
-    /// is loaded already.
+    /// The errors of [`ModelBuilder::build`], and [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if an engine was
+    /// given, which is loaded already.
     pub fn load_engine(&self) -> Result<OnnxEngine> {
         let builder = match &self.source {
             Source::Folder(folder) => {
@@ -465,8 +481,8 @@ impl ModelBuilder {
         }
         let engine = self.load_engine()?;
         let warnings = match engine.graph_cache() {
-            GraphCacheUse::Off | GraphCacheUse::Read => Vec::new(),
-            told => vec![ModelWarning::GraphCache(told.clone())],
+            GraphCacheStatus::Off | GraphCacheStatus::Read => Vec::new(),
+            status => vec![ModelWarning::GraphCache(status.clone())],
         };
         Ok((Arc::new(engine), warnings))
     }

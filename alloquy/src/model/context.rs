@@ -1,4 +1,4 @@
-//! What becomes of conversations that outgrow the context: what was asked for, or what the model's makers wanted.
+//! The policy for conversations that are longer than the context: the requested one, or that of the model's authors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,24 @@ use std::sync::Arc;
 use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{ReplyStream, Request, Result};
 use alloquy_inference::LanguageModel;
 
 use super::recommended::chat_config;
 
-/// What becomes of conversations that outgrow the context.
+/// The policy for conversations that are longer than the context.
+///
+/// [`ModelBuilder::context_policy`](crate::ModelBuilder::context_policy) sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextPolicy {
-    /// They are refused.
+    /// A prompt that is too long is an error.
     Error,
-    /// They go without as few of the oldest turns as possible.
+    /// As few of the oldest turns as possible are left out.
     Drop,
-    /// They go without so many of the oldest turns that there is room for a while.
+    /// Enough of the oldest turns are left out that the next turns fit too.
     Shift,
-    /// A summary by the model stands for the oldest turns.
+    /// A summary by the model replaces the oldest turns.
     Summarize,
 }
 
@@ -33,14 +35,14 @@ pub enum FullContext {
     Error,
     /// As few of the oldest turns as possible are left out.
     Drop(DropPolicy),
-    /// So many of the oldest turns are left out that there is room for a while.
+    /// Enough of the oldest turns are left out that the next turns fit too.
     Shift(ShiftPolicy),
-    /// A summary stands for the oldest turns.
+    /// A summary by the model replaces the oldest turns.
     Summarize(SummaryPolicy),
 }
 
 impl FullContext {
-    /// Takes what is asked for, else what the model's makers wanted; a shift has their numbers where they gave some.
+    /// Returns the requested policy, else that of the model's authors. A shift has the authors' numbers if they give some.
     pub(super) fn choose(asked: Option<ContextPolicy>, model: &ModelInfo) -> Result<Self> {
         let window = model.context_length;
         Ok(match asked {
@@ -72,33 +74,34 @@ impl fmt::Display for FullContext {
             Self::Error => {
                 return formatter.write_str("a conversation that outgrows the context is an error");
             }
-            Self::Drop(policy) => (policy.window, "goes on without its oldest turns"),
-            Self::Shift(policy) => (policy.window, "goes on without its oldest messages"),
-            Self::Summarize(policy) => (policy.window, "goes on with a summary of its oldest turns"),
+            Self::Drop(policy) => (policy.window, "continues without its oldest turns"),
+            Self::Shift(policy) => (policy.window, "continues without its oldest messages"),
+            Self::Summarize(policy) => (policy.window, "continues with a summary of its oldest turns"),
         };
         write!(formatter, "a conversation of more than {window} tokens {what}")
     }
 }
 
-/// The numbers in a model's file of MLC, where it has some.
+/// Returns the policy of a model's `mlc-chat-config.json`, if that has one.
 fn recommended_shift(model: &ModelInfo) -> Result<Option<ShiftPolicy>> {
     let shift = chat_config(model)?.shift_within(model.context_length)?;
     Ok(shift
         .map(|shift| ShiftPolicy::new(shift.window).reply(shift.mean_gen_len).fill(shift.shift_fill_factor)))
 }
 
-/// MLC's numbers, but a quarter for the reply where the context is that small.
+/// Returns MLC's usual numbers, with at most a quarter of the context for the reply.
 fn usual_shift(context: usize) -> ShiftPolicy {
     let policy = ShiftPolicy::new(context);
     let reply = policy.reply.min(context / 4);
     policy.reply(reply)
 }
 
-/// Makes requests fit. It remembers where conversations went on, so that what was computed is reused.
+/// Shortens requests that do not fit. Later requests of a conversation are shortened at the same place, so that they find
+/// their prompt in the cache.
 #[derive(Debug)]
 pub(super) struct Fitting {
     how: How,
-    /// The same, on the way to the model.
+    /// The same policy as middleware.
     middleware: Vec<Arc<dyn Middleware>>,
 }
 
@@ -111,7 +114,7 @@ enum How {
 }
 
 impl Fitting {
-    /// Lengths of prompts are the model's, and so are summaries.
+    /// The model counts the prompts and writes the summaries.
     pub(super) fn new(context: &FullContext, model: &LanguageModel) -> Result<Self> {
         Ok(match context {
             FullContext::Error => Self { how: How::Refuse, middleware: Vec::new() },
@@ -131,27 +134,27 @@ impl Fitting {
         })
     }
 
-    /// Asks the model for an answer to what fits.
+    /// Returns the model's reply to the request that fits.
     pub(super) async fn reply(&self, request: Request, model: &LanguageModel) -> Result<ReplyStream> {
         Next::new(&self.middleware, model).call(request).await
     }
 
-    /// Returns a request as the model will see it, and what it goes without.
-    pub(super) async fn fitted(&self, request: Request) -> Result<(Request, Vec<Degradation>)> {
+    /// Returns the request that fits, and warnings of the messages left out.
+    pub(super) async fn fitted(&self, request: Request) -> Result<(Request, Vec<Warning>)> {
         let fitted = match &self.how {
             How::Refuse => return Ok((request, Vec::new())),
             How::Drop(drop) => drop.fit(request)?,
             How::Shift(shift) => shift.shift(request)?,
             How::Summarize(summary) => {
                 let fitted = summary.fit(request).await?;
-                return Ok((fitted.request, fitted.degradations));
+                return Ok((fitted.request, fitted.warnings));
             }
         };
-        let told = fitted.degradation();
-        Ok((fitted.request, told.into_iter().collect()))
+        let warnings = fitted.warning().into_iter().collect();
+        Ok((fitted.request, warnings))
     }
 
-    /// Returns a request whose prompt is computed ahead, as if an answer were asked for.
+    /// Returns the request whose prompt is computed ahead of the next question.
     pub(super) async fn ahead(&self, mut request: Request) -> Result<Request> {
         for middleware in &self.middleware {
             request = middleware.prepare(request).await?;

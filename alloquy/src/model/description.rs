@@ -1,4 +1,4 @@
-//! What the description files of a model say; its weights are not read.
+//! Describes a model by its description files, without its weights.
 
 use std::path::Path;
 
@@ -11,19 +11,20 @@ use super::context::{ContextPolicy, FullContext};
 use super::family::ChosenFamily;
 use super::recommended::{chat_config, recommended};
 
-/// What the description files of a model say; its weights are not read, so that it takes milliseconds.
+/// A model as its description files describe it. The weights are not read, so that reading takes milliseconds.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModelDescription {
-    /// What they say, with the sampling that the model's makers recommend. What only the tokenizer or the graph knows is empty.
+    /// The information in the files, with the sampling that the model's authors recommend. Fields that need the tokenizer or
+    /// the graph are empty.
     pub info: ModelInfo,
     /// The name of the family.
     pub family: String,
-    /// Where the chat template is from.
+    /// The origin of the chat template.
     pub template: String,
-    /// Who exported the model: `genai`, `optimum` or `transformers.js`.
+    /// The exporter of the model: `genai`, `optimum` or `transformers.js`.
     pub layout: &'static str,
-    /// What becomes of conversations that outgrow the context, unless another policy is asked for.
+    /// The policy for conversations that are longer than the context, unless another one is requested.
     pub context_policy: ContextPolicy,
 }
 
@@ -31,8 +32,8 @@ impl ModelDescription {
     /// Reads the description files of a folder.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](crate::ErrorKind::Model) when there is no such folder, when a file is not JSON, or when none says
-    /// how long the context is, and [`ErrorKind::Template`](crate::ErrorKind::Template) for a template that is none.
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) for a missing folder, a file that is not JSON, or files without the length
+    /// of the context; [`ErrorKind::Template`](crate::ErrorKind::Template) for an invalid template.
     ///
     /// ```no_run
     /// let description = alloquy::ModelDescription::read("models/qwen3-0.6b")?;
@@ -45,10 +46,10 @@ impl ModelDescription {
         Self::of(alloquy_model_files::describe(folder)?, layout)
     }
 
-    /// Describes the model within this library.
+    /// Describes the built-in model.
     ///
     /// # Errors
-    /// None that is known: its files are whole.
+    /// None are expected, because the files are part of the program.
     #[cfg(feature = "pocket")]
     pub fn pocket() -> Result<Self> {
         Self::of(alloquy_model_files::describe_files(&alloquy_pocket::files())?, "genai")
@@ -70,13 +71,13 @@ impl ModelDescription {
     }
 }
 
-/// The name, the family, where the template is from, and the context on one line.
+/// Returns the name, the family, the origin of the template and the context length in one line.
 pub(super) fn summary(info: &ModelInfo, family: &str, template: &str) -> String {
     let ModelInfo { name, context_length, .. } = info;
     format!("{name}: family {family}, template from {template}, context {context_length}")
 }
 
-/// Where the template is from. A conversation template wants tokens, which no description file has.
+/// Returns the origin of the template, without building a conversation template of MLC, which would need the tokenizer.
 fn origin(info: &ModelInfo) -> Result<TemplateOrigin> {
     match sources::places(info).first() {
         Some(&origin @ TemplateOrigin::MlcChatConfig) => {

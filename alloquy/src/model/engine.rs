@@ -1,11 +1,11 @@
-//! How ONNX Runtime computes a model, and where what it rewrites is kept.
+//! Options of the ONNX engine, and the folder of its graph cache.
 
 use std::path::PathBuf;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_onnx::{GraphOptimization, LocateError, Locator, OnnxEngineBuilder, Waiting};
+use alloquy_onnx::{GraphOptimization, LocateError, Locator, OnnxEngineBuilder, ThreadWaiting};
 
-/// What is set of an engine; what is not the engine decides.
+/// The options that are set; the engine decides the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EngineOptions {
     pub(super) providers: Vec<String>,
@@ -13,7 +13,7 @@ pub(super) struct EngineOptions {
     pub(super) audio_providers: Vec<String>,
     pub(super) runtime: Option<Locator>,
     pub(super) threads: Option<usize>,
-    pub(super) waiting: Option<Waiting>,
+    pub(super) waiting: Option<ThreadWaiting>,
     pub(super) adapter: Option<PathBuf>,
     pub(super) optimization: Option<GraphOptimization>,
     pub(super) graph_cache: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(super) struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// Adds what is set to an engine.
+    /// Adds the options that are set to the builder of an engine.
     pub(super) fn added_to(&self, mut builder: OnnxEngineBuilder) -> OnnxEngineBuilder {
         if let Some(locator) = &self.runtime {
             builder = builder.runtime(locator.clone());

@@ -1,4 +1,4 @@
-//! Which family reads a model's replies: the one that was given or named, or the one that claims the model.
+//! Chooses the family of a model: the one that was given or named, or the one that claims the model.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::bounded;
 use alloquy_processors::{DataProcessorConfig, Family};
 
-/// The family that takes replies as they are.
+/// The family that reads replies as plain text.
 pub(super) const GENERIC: &str = "generic";
 
-/// How long a family's file may be.
+/// The largest file of a family, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Where a model's family is taken from.
+/// The source of a model's family.
 ///
 /// ```
 /// use alloquy::FamilySource;
@@ -28,7 +28,7 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FamilySource {
-    /// The name of a [known one](crate::processors::families), or the path of a [`Family`] as JSON.
+    /// The name of a [known family](crate::processors::families), or the path of a [`Family`] as JSON.
     Named(String),
     /// A family as data.
     Data(Box<Family>),
@@ -61,7 +61,7 @@ impl FamilySource {
     }
 }
 
-/// Takes a known family, else one in a file.
+/// Returns the known family of a name, else reads the file of that path.
 fn named(name: &str) -> Result<Family> {
     let path = Path::new(name);
     let is_known = alloquy_processors::families().any(|known| known == name);
@@ -82,7 +82,7 @@ fn named(name: &str) -> Result<Family> {
 pub(super) struct ChosenFamily {
     family: Family,
     pub(super) processor: Arc<dyn DataProcessor>,
-    /// No family claims the model and none was named.
+    /// Whether no family claims the model and none was named.
     pub(super) fallback: bool,
 }
 
@@ -102,7 +102,7 @@ impl ChosenFamily {
         Ok(Self { processor: family.processor(model, config)?, family, fallback })
     }
 
-    /// Takes the processor for a model that has another template.
+    /// Replaces the processor by the one for a model with another template.
     pub(super) fn with_model(mut self, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Self> {
         self.processor = self.family.processor(model, config)?;
         Ok(self)

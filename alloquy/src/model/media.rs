@@ -1,4 +1,4 @@
-//! What makes tensors of media for a model that takes some.
+//! Chooses the media processor of a model that accepts media.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use alloquy_core::model_info::ModelInfo;
 use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{MediaOptions, MediaProcessors};
 
-/// Chooses by what the model says of itself; `None` for one that takes no media.
+/// Returns the media processor that the model's files describe; `None` for a model without media.
 pub(super) fn media_processor(
     model: &ModelInfo,
     options: &MediaOptions,

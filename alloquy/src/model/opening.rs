@@ -1,4 +1,4 @@
-//! Where a model is from: a folder, this library, or an engine that is loaded already.
+//! Opens a model: from a folder, the built-in one, or with an engine that is loaded already.
 
 #[cfg(feature = "onnx")]
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::Model;
 use super::builder::ModelBuilder;
 
 impl Model {
-    /// Opens a folder with an ONNX export as the exporters of ONNX Runtime GenAI, optimum and transformers.js write it.
+    /// Opens a folder with an ONNX export of ONNX Runtime GenAI, optimum or transformers.js.
     ///
-    /// Everything is as the folder's files say: the chat template, the family, the texts and tokens that end a reply, the
-    /// sampling that the model's makers recommend, MLC's settings, and what becomes of conversations that outgrow the context.
-    /// [`Model::warnings`] says what of it was not found or has no effect.
+    /// The files of the folder decide everything: the chat template, the family, the texts and tokens that end a reply, the
+    /// sampling that the model's authors recommend, MLC's settings, and the policy for a full context. [`Model::warnings`]
+    /// lists what was missing or has no effect. [`Model::builder`] changes these settings.
     ///
     /// ```no_run
     /// let conversation = alloquy::Model::open("models/qwen3")?.conversation();
@@ -26,22 +26,24 @@ impl Model {
     ///
     /// # Errors
     /// [`ErrorKind::Model`](crate::ErrorKind::Model) when files are missing, damaged or contradict each other,
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an export that cannot be run here,
-    /// [`ErrorKind::Template`](crate::ErrorKind::Template) for a template that is none, and
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an export that this build cannot run,
+    /// [`ErrorKind::Template`](crate::ErrorKind::Template) for an invalid template, and
     /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when ONNX Runtime is not available.
     #[cfg(feature = "onnx")]
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         Self::builder(folder).build()
     }
 
-    /// Starts opening a folder otherwise than its files say.
+    /// Starts opening a folder with settings other than those of its files.
     #[cfg(feature = "onnx")]
     pub fn builder(folder: impl AsRef<Path>) -> ModelBuilder {
         ModelBuilder::folder(folder.as_ref())
     }
 
-    /// Opens the tiny model within this library. It knows a closed world and is often wrong outside of it, so that its calls are
-    /// held to the tools that are offered: see [`ModelBuilder::tool_choice`].
+    /// Opens the built-in tiny model.
+    ///
+    /// It knows few things and is often wrong about others. Its tool calls are constrained to the tools of the request: see
+    /// [`ModelBuilder::tool_choice`].
     ///
     /// # Errors
     /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when ONNX Runtime is not available.
@@ -50,13 +52,13 @@ impl Model {
         Self::pocket_builder().build()
     }
 
-    /// Starts opening the tiny model within this library.
+    /// Starts opening the built-in tiny model with other settings.
     #[cfg(feature = "pocket")]
     pub fn pocket_builder() -> ModelBuilder {
         ModelBuilder::pocket()
     }
 
-    /// Starts making a model of an engine that is loaded already, or of a host's own.
+    /// Starts building a model on an engine that is loaded already, or on an engine of the program's own.
     ///
     /// ```
     /// use std::sync::Arc;

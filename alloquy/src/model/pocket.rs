@@ -1,11 +1,11 @@
-//! The model within this library, for programs that name none.
+//! The engine of the built-in model.
 
-use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder, Waiting};
+use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder, ThreadWaiting};
 
-/// How many tokens of its prompts are computed at once: a prompt of usual length is one chunk.
+/// How many tokens of a prompt are computed at once. A prompt of usual length is one chunk.
 const CHUNK: usize = 512;
 
-/// Its steps take half a millisecond, in which a thread that sleeps is hardly woken up.
+/// Returns the engine, whose threads spin: a step takes half a millisecond, about as long as waking up a sleeping thread.
 pub(super) fn engine() -> OnnxEngineBuilder {
-    OnnxEngine::of_files(alloquy_pocket::files()).waiting(Waiting::Spin).prefill_chunk(CHUNK)
+    OnnxEngine::of_files(alloquy_pocket::files()).waiting(ThreadWaiting::Spin).prefill_chunk(CHUNK)
 }

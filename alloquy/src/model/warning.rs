@@ -1,49 +1,49 @@
-//! What a person should know of a model that was opened.
+//! Warnings about a model that was opened.
 
 use std::fmt;
 
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 #[cfg(feature = "onnx")]
-use alloquy_onnx::GraphCacheUse;
+use alloquy_onnx::GraphCacheStatus;
 use alloquy_templates::mlc;
 
-/// What was not found, is ignored, or was replaced when a model was opened.
+/// A part of a model or of its settings that was missing, ignored or replaced when the model was opened.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ModelWarning {
-    /// What the model's makers recommend and has no effect here.
+    /// A recommendation of the model's authors that has no effect.
     RecommendationIgnored {
-        /// Where they do, such as `generation_config.json /num_beams`.
+        /// The file and the field, such as `generation_config.json /num_beams`.
         place: String,
-        /// What they recommend.
+        /// The recommended value.
         value: serde_json::Value,
     },
-    /// What the file of the template says and has no effect, or not the expected one.
+    /// A field in the file of the template has no effect, or an unexpected one.
     Template {
-        /// Where the template is from.
+        /// The origin of the template.
         origin: String,
-        /// What it is.
+        /// The field and its effect.
         warning: mlc::Warning,
     },
-    /// A dialect was asked for, and the template is no Jinja template.
+    /// A dialect was requested, but the template is not a Jinja template.
     DialectIgnored {
-        /// Where the template is from.
+        /// The origin of the template.
         origin: String,
     },
     /// The template prints no messages: every prompt is the same text.
     NoMessages {
-        /// Where the template is from.
+        /// The origin of the template.
         origin: String,
     },
-    /// The model brings no chat template and none was named: it continues texts, it does not answer.
+    /// The model has no chat template and none was named. It continues texts and does not answer.
     NoTemplate,
-    /// No family claims the model and none was named: its replies are read as plain text.
+    /// No family claims the model and none was named. Its replies are read as plain text.
     NoFamily,
-    /// What the engine did otherwise than asked, such as another provider; each reply says so too.
-    Degraded(Degradation),
-    /// What became of the graph cache, where the graph was not read from there.
+    /// The engine did not do what was requested, such as using another provider. Each reply reports it too.
+    Degraded(Warning),
+    /// The state of the graph cache, if the graph was not read from it.
     #[cfg(feature = "onnx")]
-    GraphCache(GraphCacheUse),
+    GraphCache(GraphCacheStatus),
 }
 
 impl fmt::Display for ModelWarning {
@@ -62,15 +62,14 @@ impl fmt::Display for ModelWarning {
                     "{origin}: the template reads no messages, so that every prompt is the same text"
                 )
             }
-            Self::NoTemplate => formatter.write_str(
-                "this model brings no chat template: it goes on with your text, it does not answer",
-            ),
+            Self::NoTemplate => formatter
+                .write_str("this model has no chat template: it continues your text, it does not answer"),
             Self::NoFamily => {
                 formatter.write_str("no family claims this model: its replies are read as plain text")
             }
-            Self::Degraded(degradation) => write!(formatter, "{degradation:?}"),
+            Self::Degraded(warning) => write!(formatter, "{warning:?}"),
             #[cfg(feature = "onnx")]
-            Self::GraphCache(told) => write!(formatter, "{told}"),
+            Self::GraphCache(status) => write!(formatter, "{status}"),
         }
     }
 }

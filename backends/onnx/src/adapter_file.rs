@@ -1,27 +1,27 @@
-//! What stands in an adapter's file. Knows the wire format of FlatBuffers, and of adapters where parameters stand
-//! (`adapter_schema.fbs` of ONNX Runtime, format version 1).
+//! Reads the parameters of an adapter's file: FlatBuffers with the schema `adapter_schema.fbs` of ONNX Runtime, format
+//! version 1.
 //!
-//! A file comes from strangers: nothing is read that does not lie inside of it.
+//! A file may come from strangers, so every offset is checked against its length.
 
 use ort::value::TensorElementType;
 
-/// What the bytes behind the first offset are in every adapter.
+/// The bytes after the first offset, the same in every adapter.
 const MAGIC: &[u8] = b"TORT";
 
-/// The version of the format that is read here.
+/// The only version of the format that is supported.
 const FORMAT: u32 = 1;
 
-/// A tensor that an adapter holds.
+/// One tensor of an adapter.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Parameter<'a> {
     pub(crate) name: &'a str,
     pub(crate) element: TensorElementType,
     pub(crate) shape: Vec<i64>,
-    /// The elements, little-endian; as many as the shape says.
+    /// The elements, little-endian, as many as the shape has.
     pub(crate) bytes: &'a [u8],
 }
 
-/// Why a file is no adapter.
+/// Why a file is not an adapter.
 pub(crate) type Damage = &'static str;
 
 const SHORT: Damage = "it ends too early";
@@ -32,14 +32,17 @@ pub(crate) fn parameters(bytes: &[u8]) -> Result<Vec<Parameter<'_>>, Damage> {
         return Err("it does not begin as one");
     }
     let adapter = Table { bytes, at: follow(bytes, 0)? };
-    match adapter.scalar(0)? {
-        FORMAT => {}
-        _ => return Err("its format is of another version than 1"),
+    if adapter.scalar(0)? != FORMAT {
+        return Err("its format is of another version than 1");
     }
     let (first, count) = adapter.vector(3, 4)?.ok_or("it holds no parameters")?;
-    // A vector that is too long ends at the first element that is not there.
-    let places = (0..count).map(|index| follow(bytes, first + 4 * index));
-    places.map(|at| parameter(&Table { bytes, at: at? })).collect()
+    // Not `with_capacity`: a damaged count may be huge, and the loop ends at the first element outside of the file.
+    let mut parameters = Vec::new();
+    for index in 0..count {
+        let at = follow(bytes, first + 4 * index)?;
+        parameters.push(parameter(&Table { bytes, at })?);
+    }
+    Ok(parameters)
 }
 
 fn parameter<'a>(table: &Table<'a>) -> Result<Parameter<'a>, Damage> {
@@ -59,20 +62,20 @@ fn parameter<'a>(table: &Table<'a>) -> Result<Parameter<'a>, Damage> {
         Some((at, length)) => slice(bytes, at, length)?,
         None => &[],
     };
-    match size(&shape, element) == Some(data.len()) {
-        true => Ok(Parameter { name, element, shape, bytes: data }),
-        false => Err("a parameter has more or fewer elements than its shape says"),
+    if size(&shape, element) != Some(data.len()) {
+        return Err("a parameter has more or fewer elements than its shape says");
     }
+    Ok(Parameter { name, element, shape, bytes: data })
 }
 
-/// Returns how many bytes a tensor takes; `None` for a shape that there cannot be.
+/// Returns how many bytes a tensor takes; `None` for an impossible shape.
 fn size(shape: &[i64], element: TensorElementType) -> Option<usize> {
     let mut sizes = shape.iter().map(|&size| usize::try_from(size).ok());
     let count = sizes.try_fold(1_usize, |product, size| product.checked_mul(size?))?;
     count.checked_mul(element.byte_size(1)?)
 }
 
-/// The numbers of element types are those of ONNX (`TensorProto.DataType`).
+/// Returns the element type with a number of ONNX (`TensorProto.DataType`).
 fn element(number: u32) -> Option<TensorElementType> {
     Some(match number {
         1 => TensorElementType::Float32,
@@ -91,33 +94,35 @@ fn element(number: u32) -> Option<TensorElementType> {
     })
 }
 
-/// A table: fields, where its own table of places says that they are.
+/// A table of FlatBuffers: the offsets of its fields are in a vtable, which precedes or follows it.
 struct Table<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl Table<'_> {
-    /// Returns where a field stands; `None` where it is not set.
+    /// Returns the place of a field; `None` for a field that is not set.
     fn field(&self, index: usize) -> Result<Option<usize>, Damage> {
-        let back = i64::from(number(self.bytes, self.at)?.cast_signed());
-        let places =
-            (self.at as i64).checked_sub(back).and_then(|at| usize::try_from(at).ok()).ok_or(SHORT)?;
-        let length = usize::from(short(self.bytes, places)?);
+        // The table begins with the signed distance back to its vtable: `vtable = table - distance`.
+        let distance = i64::from(number(self.bytes, self.at)?.cast_signed());
+        let vtable = (self.at as i64).checked_sub(distance).and_then(|at| usize::try_from(at).ok());
+        let vtable = vtable.ok_or(SHORT)?;
+        // The vtable: its own length, the table's length, then an offset for each field, two bytes each.
+        let length = usize::from(short(self.bytes, vtable)?);
         let entry = 4 + 2 * index;
         if entry + 2 > length {
             return Ok(None);
         }
-        let offset = usize::from(short(self.bytes, places + entry)?);
-        Ok(Some(self.at + offset).filter(|_| offset > 0))
+        let offset = usize::from(short(self.bytes, vtable + entry)?);
+        if offset == 0 { Ok(None) } else { Ok(Some(self.at + offset)) }
     }
 
-    /// Returns a number of four bytes; one that is not set is zero.
+    /// Returns a number of four bytes; a field that is not set is zero.
     fn scalar(&self, index: usize) -> Result<u32, Damage> {
         self.field(index)?.map_or(Ok(0), |at| number(self.bytes, at))
     }
 
-    /// Returns where the elements of a vector or a text begin, and how many there are, of `size` bytes each.
+    /// Returns the place of the first element of a vector or a text, and the number of elements, of `size` bytes each.
     fn vector(&self, index: usize, size: usize) -> Result<Option<(usize, usize)>, Damage> {
         let Some(at) = self.field(index)? else { return Ok(None) };
         let at = follow(self.bytes, at)?;
@@ -127,7 +132,7 @@ impl Table<'_> {
     }
 }
 
-/// Returns the place that stands at `at`, as a distance from there.
+/// Returns the place that the offset at `at` points to, counted from `at`.
 fn follow(bytes: &[u8], at: usize) -> Result<usize, Damage> {
     at.checked_add(number(bytes, at)? as usize).ok_or(SHORT)
 }

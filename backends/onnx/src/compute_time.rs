@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 pub(crate) struct ComputeTime(AtomicU64);
 
 impl ComputeTime {
-    /// Does a run and counts its time.
+    /// Calls `run` and adds the time that it took.
     pub(crate) fn counted<T>(&self, run: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = run();
-        // Half a thousand years fit.
+        // 64 bits of nanoseconds are more than 500 years.
         let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.0.fetch_add(took, Ordering::Relaxed);
         done

@@ -1,9 +1,9 @@
-//! Which processor this is, for what must not be used on another. Knows no model.
+//! Identifies the processor, for graphs that must not be used on another one.
 
 use std::env::consts::{ARCH, OS};
 
-/// The lines of `/proc/cpuinfo` that tell one processor from another, on x86 and on ARM; the others differ between cores
-/// or from one moment to the next.
+/// The lines of `/proc/cpuinfo` that identify a processor, on x86 and on ARM. The other lines differ between cores
+/// or change over time.
 const LINES: [&str; 12] = [
     "vendor_id",
     "cpu family",
@@ -19,15 +19,15 @@ const LINES: [&str; 12] = [
     "CPU revision",
 ];
 
-/// Returns what tells this processor from others on which a graph might be optimised otherwise: its architecture, what it
-/// can do, and, where the system says it, its model.
+/// Returns a text that differs between processors for which graphs may be optimised differently: the architecture, the
+/// instruction sets, and the model where the system reports it.
 pub(crate) fn processor() -> String {
     format!("{ARCH} {OS}\n{}\n{}", features().join(" "), model())
 }
 
 #[cfg(target_arch = "x86_64")]
 fn features() -> Vec<&'static str> {
-    there([
+    detected([
         ("sse4.1", std::arch::is_x86_feature_detected!("sse4.1")),
         ("avx", std::arch::is_x86_feature_detected!("avx")),
         ("avx2", std::arch::is_x86_feature_detected!("avx2")),
@@ -46,7 +46,7 @@ fn features() -> Vec<&'static str> {
 
 #[cfg(target_arch = "aarch64")]
 fn features() -> Vec<&'static str> {
-    there([
+    detected([
         ("neon", std::arch::is_aarch64_feature_detected!("neon")),
         ("fp16", std::arch::is_aarch64_feature_detected!("fp16")),
         ("dotprod", std::arch::is_aarch64_feature_detected!("dotprod")),
@@ -63,8 +63,8 @@ fn features() -> Vec<&'static str> {
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn there<const N: usize>(features: [(&'static str, bool); N]) -> Vec<&'static str> {
-    features.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+fn detected<const N: usize>(features: [(&'static str, bool); N]) -> Vec<&'static str> {
+    features.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -78,12 +78,16 @@ fn model() -> String {
     std::env::var("PROCESSOR_IDENTIFIER").unwrap_or_default()
 }
 
-/// Returns what `/proc/cpuinfo` says of the first core, without what changes.
+/// Returns the identifying lines of the first core in `/proc/cpuinfo`.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn described(text: &str) -> String {
-    let first = text.lines().take_while(|line| !line.is_empty());
-    let telling = first.filter(|line| line.split(':').next().is_some_and(|key| LINES.contains(&key.trim())));
-    telling.collect::<Vec<_>>().join("\n")
+    let mut lines = Vec::new();
+    for line in text.lines().take_while(|line| !line.is_empty()) {
+        if line.split(':').next().is_some_and(|key| LINES.contains(&key.trim())) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]

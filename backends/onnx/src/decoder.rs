@@ -1,4 +1,4 @@
-//! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
+//! A loaded graph: a session of ONNX Runtime, and what its inputs and outputs mean.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,28 +18,28 @@ use crate::graph_file::WEIGHTS;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Layout;
 use crate::source::Graph;
-use crate::waiting::{BRIEF_MICROSECONDS, Waiting};
+use crate::waiting::{BRIEF_MICROSECONDS, ThreadWaiting};
 
 /// A loaded graph.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    /// Running a session needs it for itself; the sessions of an engine take turns.
+    /// A run needs exclusive access, so the sessions of an engine take turns.
     session: Mutex<Session>,
     pub(crate) layout: Layout,
     pub(crate) context_length: usize,
     pub(crate) adapter: Adapter,
-    /// What makes embeddings, where the graph takes those.
+    /// The graph of embeddings, where this graph takes embeddings.
     pub(crate) embedder: Option<Embedder>,
-    /// What runs have taken.
+    /// The time that all runs have taken.
     pub(crate) time: ComputeTime,
 }
 
-/// How a graph is run.
+/// The threads that run a graph.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Threads {
-    /// `None` leaves the number to ONNX Runtime: one for each physical core.
+    /// How many there are; `None` leaves the number to ONNX Runtime: one for each physical core.
     pub(crate) count: Option<usize>,
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: ThreadWaiting,
 }
 
 /// How a graph is loaded.
@@ -49,7 +49,7 @@ pub(crate) struct Loading<'a> {
     pub(crate) providers: &'a [ExecutionProviderDispatch],
     pub(crate) threads: Threads,
     pub(crate) optimization: GraphOptimization,
-    /// Where it is written to, once it is optimised.
+    /// Where the optimised graph is written to.
     pub(crate) written: Option<&'a Path>,
 }
 
@@ -66,7 +66,7 @@ impl Decoder {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
-        // A panic while it was locked leaves nothing behind that the next run would see.
+        // A panic during a run leaves no state that the next run would see.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,34 +95,34 @@ fn with_threads(mut builder: SessionBuilder, threads: Threads) -> Result<Session
             builder.with_intra_threads(count).map_err(error::runtime("set how many threads compute"))?;
     }
     let waiting = threads.waiting.in_force()?;
-    let builder = builder.with_intra_op_spinning(waiting != Waiting::Sleep);
+    let builder = builder.with_intra_op_spinning(waiting != ThreadWaiting::Sleep);
     let builder = builder.map_err(error::runtime("set how threads wait"))?;
-    if waiting != Waiting::Brief {
+    if waiting != ThreadWaiting::Brief {
         return Ok(builder);
     }
     let builder = builder.with_config_entry("session.intra_op.spin_duration_us", BRIEF_MICROSECONDS);
     builder.map_err(error::runtime("set how long threads spin"))
 }
 
-/// How long a tensor has to be to be written beside the graph, in bytes.
+/// From how many bytes on a tensor is written to the file of weights rather than into the graph.
 const LONG: &str = "1024";
 
 fn with_optimization(builder: SessionBuilder, loading: &Loading<'_>) -> Result<SessionBuilder> {
     let builder = builder.with_optimization_level(loading.optimization.level());
     let builder = builder.map_err(error::runtime("set how far it optimises graphs"))?;
     let Some(path) = loading.written else { return Ok(builder) };
-    let failed = || error::runtime("set where it writes the optimised graph");
-    // Without the name of a file of its own, the graph would go on naming the model's weights, from another folder.
+    let action = "set where it writes the optimised graph";
+    // Without this entry the optimised graph would still name the model's own file of weights, which is in another folder.
     let builder = builder
         .with_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS)
-        .map_err(failed())?;
+        .map_err(error::runtime(action))?;
     let builder = builder
         .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", LONG)
-        .map_err(failed())?;
-    builder.with_optimized_model_path(path).map_err(failed())
+        .map_err(error::runtime(action))?;
+    builder.with_optimized_model_path(path).map_err(error::runtime(action))
 }
 
-/// Says whose fault it is that a graph could not be loaded.
+/// Returns whether the backend or the model is at fault when a graph could not be loaded.
 fn blame(code: ort::ErrorCode) -> ErrorKind {
     match code {
         ort::ErrorCode::ExecutionProviderFailure
@@ -132,7 +132,7 @@ fn blame(code: ort::ErrorCode) -> ErrorKind {
     }
 }
 
-/// Copies the logits of the last `rows` tokens out of a run's outputs; a graph may compute fewer.
+/// Copies the logits of the last `rows` tokens from the outputs of a run; a graph may compute fewer.
 pub(crate) fn last_rows(
     outputs: &SessionOutputs<'_>,
     layout: &Layout,
@@ -144,7 +144,7 @@ pub(crate) fn last_rows(
     layout.logits_element.widen(values, start..count, into)
 }
 
-/// Copies the logits of the last token of one row out of the outputs of a run of several.
+/// Copies the logits of one row from the outputs of a run with several rows of one token each.
 pub(crate) fn row_logits(
     outputs: &SessionOutputs<'_>,
     layout: &Layout,
@@ -156,14 +156,15 @@ pub(crate) fn row_logits(
     layout.logits_element.widen(values, start..start + layout.vocabulary, into)
 }
 
-/// The logits of a run and their number, of which there must be at least so many rows.
+/// Returns the logits of a run and how many numbers they are. Fewer than `rows` rows are an error.
 fn logits<'a>(
     outputs: &'a SessionOutputs<'_>,
     layout: &Layout,
     rows: usize,
 ) -> ort::Result<(&'a DynValue, usize)> {
-    let missing = || ort::Error::new(format!("{} was not given", layout.logits));
-    let values = outputs.get(&layout.logits).ok_or_else(missing)?;
+    let Some(values) = outputs.get(&layout.logits) else {
+        return Err(ort::Error::new(format!("the graph did not return {}", layout.logits)));
+    };
     match values.dtype().tensor_shape().map(Shape::num_elements) {
         Some(count) if count >= rows * layout.vocabulary => Ok((values, count)),
         _ => Err(ort::Error::new(format!("{} is {}", layout.logits, values.dtype()))),

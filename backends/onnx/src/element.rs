@@ -1,4 +1,4 @@
-//! The kinds of numbers that caches and logits are made of: the only place that tells them apart. Knows no cache.
+//! The number types of caches and logits. All code that differs between them is here.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use ort::value::{TensorElementType, TensorValueTypeMarker, Value};
 use zerocopy::IntoBytes;
 
-/// A kind of number.
+/// A number type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     F32,
@@ -16,10 +16,10 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// What can be had, for whoever has something else.
+    /// The end of an error message about any other type.
     pub(crate) const SUPPORTED: &str = "only f32, f16 and bf16 are supported";
 
-    /// Returns which one ONNX Runtime names, where it is one.
+    /// Returns the number type of a type of ONNX Runtime; `None` for one that is not supported.
     pub(crate) fn of(kind: TensorElementType) -> Option<Self> {
         Some(match kind {
             TensorElementType::Float32 => Self::F32,
@@ -29,7 +29,7 @@ impl Element {
         })
     }
 
-    /// Returns what ONNX Runtime calls it.
+    /// Returns the same type as ONNX Runtime names it.
     pub(crate) fn kind(self) -> TensorElementType {
         match self {
             Self::F32 => TensorElementType::Float32,
@@ -38,7 +38,7 @@ impl Element {
         }
     }
 
-    /// Returns how many bytes one takes.
+    /// Returns how many bytes one number takes.
     pub(crate) fn size(self) -> usize {
         match self {
             Self::F32 => size_of::<f32>(),
@@ -58,7 +58,7 @@ impl Element {
         })
     }
 
-    /// As [`bytes`](Self::bytes), to be written to.
+    /// As [`bytes`](Self::bytes), for writing.
     pub(crate) fn bytes_mut<T>(self, tensor: &mut Value<T>) -> ort::Result<&mut [u8]>
     where
         T: TensorValueTypeMarker + ?Sized,
@@ -70,7 +70,7 @@ impl Element {
         })
     }
 
-    /// Writes numbers into a tensor from place `start` on; those that do not fit into it are left out.
+    /// Rounds numbers to this type and writes them into a tensor from place `start` on. Numbers beyond its end are dropped.
     pub(crate) fn narrow<T>(self, tensor: &mut Value<T>, start: usize, from: &[f32]) -> ort::Result<()>
     where
         T: TensorValueTypeMarker + ?Sized,
@@ -83,7 +83,7 @@ impl Element {
         Ok(())
     }
 
-    /// Puts some of a tensor's numbers into `into`, which every kind of them fits into exactly.
+    /// Replaces `into` by some of a tensor's numbers. Every type fits into 32 bits without rounding.
     pub(crate) fn widen<T>(
         self,
         tensor: &Value<T>,
@@ -109,10 +109,14 @@ impl Element {
 
 fn copy<T>(values: &mut [T], start: usize, from: &[f32], narrow: impl Fn(f32) -> T) {
     let places = values.get_mut(start..).unwrap_or_default();
-    places.iter_mut().zip(from).for_each(|(place, &number)| *place = narrow(number));
+    for (place, &number) in places.iter_mut().zip(from) {
+        *place = narrow(number);
+    }
 }
 
 fn part<T>(values: &[T], range: Range<usize>) -> ort::Result<&[T]> {
-    let missing = || ort::Error::new(format!("a tensor has {} numbers, not {}", values.len(), range.end));
-    values.get(range.clone()).ok_or_else(missing)
+    match values.get(range.clone()) {
+        Some(part) => Ok(part),
+        None => Err(ort::Error::new(format!("a tensor has {} numbers, not {}", values.len(), range.end))),
+    }
 }

@@ -1,4 +1,4 @@
-//! Graphs among a model's files in memory, by the precedence of a folder. Runs nothing.
+//! Chooses graphs among a model's files in memory, in the same order as in a folder.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use alloquy_core::{Error, Result};
 use alloquy_model_files::ModelFiles;
 
 use crate::error::model;
-use crate::graph_names::{GRAPHS, graph_name, is_graph_of};
+use crate::graph_names::{GRAPHS, graph_name, is_decoder, is_graph_of};
 
-/// Takes the decoder's graph out, by the precedence of a folder: the one of `type_name`, the one that
-/// `genai_config.json` names, or else the plainest there is.
+/// Removes the decoder's graph from the files and returns it. It is the one of `type_name`, else the one that
+/// `genai_config.json` names, else the one of 32-bit floats, else the first by name.
 pub(crate) fn take_graph(
     files: &mut ModelFiles,
     type_name: Option<&str>,
@@ -24,7 +24,7 @@ pub(crate) fn take_graph(
     entry.ok_or_else(|| without_graph(files, type_name.or(configured)))
 }
 
-/// Takes a graph out that stands beside the decoder's, by the precedence of a folder.
+/// Removes another graph than the decoder's from the files and returns it, chosen as in a folder.
 pub(crate) fn take_beside(
     files: &mut ModelFiles,
     name: &str,
@@ -33,12 +33,15 @@ pub(crate) fn take_beside(
 ) -> Result<Option<(String, Cow<'static, [u8]>)>> {
     if let Some(configured) = configured {
         files.read(configured)?;
+        return Ok(taken(files, configured.to_owned()));
     }
-    let is_there = |name: &String| files.has(name);
-    let typed = || type_name.map(|type_name| graph_name(name, type_name)).filter(is_there);
-    let plain = || Some(graph_name(name, "")).filter(is_there);
-    let any = || files.names().find(|file| is_graph_of(name, file)).map(str::to_owned);
-    let found = configured.map(str::to_owned).or_else(typed).or_else(plain).or_else(any);
+    let typed = type_name.map(|type_name| graph_name(name, type_name));
+    let plain = graph_name(name, "");
+    let found = match typed {
+        Some(typed) if files.has(&typed) => Some(typed),
+        _ if files.has(&plain) => Some(plain),
+        _ => files.names().find(|file| is_graph_of(name, file)).map(str::to_owned),
+    };
     Ok(found.and_then(|name| taken(files, name)))
 }
 
@@ -48,9 +51,7 @@ fn graph_of_type(files: &ModelFiles, type_name: &str) -> Option<String> {
 }
 
 fn graphs(files: &ModelFiles) -> impl Iterator<Item = String> {
-    let is_decoder =
-        |name: &&str| name.ends_with(".onnx") && GRAPHS.iter().any(|graph| name.starts_with(graph));
-    files.names().filter(is_decoder).map(str::to_owned)
+    files.names().filter(|name| is_decoder(name)).map(str::to_owned)
 }
 
 fn without_graph(files: &ModelFiles, wanted: Option<&str>) -> Error {

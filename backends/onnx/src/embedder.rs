@@ -1,7 +1,7 @@
-//! The graph that turns tokens into embeddings, for decoders that take those. Holds no cache.
+//! The graph that turns tokens into embeddings, for decoders that take embeddings.
 //!
-//! Features of media are put in here, not by the graph, even where it could: a graph knows the token of pictures alone, and
-//! a film stands at another.
+//! The features of media are inserted here, even where the graph could do that: a graph only replaces the token of
+//! images, and a video has another token.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,23 +21,18 @@ use crate::row::Row;
 pub(crate) struct Embedder {
     session: Mutex<Session>,
     input_ids: String,
-    /// The output.
+    /// The name of the output.
     embeddings: String,
-    /// Inputs for features; they are fed none.
+    /// Inputs for features, which get empty tensors.
     features: Vec<(String, TensorElementType, Vec<i64>)>,
 }
 
 impl Embedder {
-    /// Reads what a graph takes and gives.
+    /// Finds the inputs and outputs of a graph.
     pub(crate) fn read(session: Session, description: &Description) -> Result<Self> {
-        let name = |section: &str, field: &str| {
-            let place = format!("/model/embedding/{section}/{field}");
-            let name = description.pointer("genai_config.json", &place);
-            name.and_then(serde_json::Value::as_str).unwrap_or(field).to_owned()
-        };
-        let (input_ids, embeddings) = (name("inputs", "input_ids"), name("outputs", EMBEDDINGS));
-        let is_there = |outlets: &[Outlet], name: &str| outlets.iter().any(|outlet| outlet.name() == name);
-        if !is_there(session.inputs(), &input_ids) || !is_there(session.outputs(), &embeddings) {
+        let input_ids = name(description, "inputs", "input_ids");
+        let embeddings = name(description, "outputs", EMBEDDINGS);
+        if !has(session.inputs(), &input_ids) || !has(session.outputs(), &embeddings) {
             let message = format!("the graph of embeddings does not turn {input_ids} into {embeddings}");
             return Err(unsupported(message));
         }
@@ -52,22 +47,22 @@ impl Embedder {
         session.outputs().iter().map(|output| output.name().to_owned()).collect()
     }
 
-    /// Says of a decoder that takes other numbers than are given.
+    /// Checks that the decoder takes the number type that this graph gives.
     pub(crate) fn check(&self, embeddings: &Embeddings) -> Result<()> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let output = session.outputs().iter().find(|output| output.name() == self.embeddings);
         let given = output.and_then(|output| output.dtype().tensor_type());
-        match given == Some(embeddings.element.kind()) {
-            true => Ok(()),
-            false => Err(model(format!(
+        if given != Some(embeddings.element.kind()) {
+            return Err(model(format!(
                 "the decoder takes {} as {}, and the graph of embeddings gives {given:?}; choose graphs of one type",
                 embeddings.name,
                 embeddings.element.kind()
-            ))),
+            )));
         }
+        Ok(())
     }
 
-    /// Returns what the decoder is fed in place of tokens, by name.
+    /// Returns the inputs that the decoder takes instead of tokens, by name.
     pub(crate) fn feeds<'a>(
         &self,
         layout: &'a Layout,
@@ -80,7 +75,7 @@ impl Embedder {
         let inputs = self.inputs(rows, count)?;
         let mut outputs = time.counted(|| session.run(inputs))?;
         let mut embedded = take(&mut outputs, &self.embeddings)?;
-        put_in(&mut embedded, embeddings, rows, count, EMBEDDINGS)?;
+        insert_features(&mut embedded, embeddings, rows, count, EMBEDDINGS)?;
         let mut feeds = vec![(embeddings.name.as_str(), embedded)];
         for name in &layout.beside_embeddings {
             feeds.push((name, take(&mut outputs, name)?));
@@ -89,16 +84,25 @@ impl Embedder {
             let shape = [rows.len() as i64, count as i64, embeddings.width as i64];
             let mut added =
                 DynTensor::new(&Allocator::default(), embeddings.element.kind(), shape)?.into_dyn();
-            // A new tensor is not said to hold zeros, and a place without media has nothing added to it.
+            // ONNX Runtime does not promise zeros in a new tensor, and positions without media need zeros.
             embeddings.element.narrow(&mut added, 0, &vec![0.0; rows.len() * count * embeddings.width])?;
-            put_in(&mut added, embeddings, rows, count, name)?;
+            insert_features(&mut added, embeddings, rows, count, name)?;
             feeds.push((name, added));
         }
         Ok(feeds)
     }
 
     fn inputs(&self, rows: &[Row<'_>], count: usize) -> ort::Result<Vec<(&str, SessionInputValue<'static>)>> {
-        let ids = rows.iter().flat_map(|row| self.ids(row)).collect::<Vec<i64>>();
+        let mut ids = Vec::with_capacity(rows.len() * count);
+        for row in rows {
+            // A graph with inputs for features looks for the token of images and would miss the features there, so the
+            // positions of features get token 0. Their embeddings are replaced by the features afterwards.
+            let media = row.media.filter(|_| !self.features.is_empty());
+            for (index, &token) in row.tokens.iter().enumerate() {
+                let is_feature = media.is_some_and(|media| media.feature(index).is_some());
+                ids.push(if is_feature { 0 } else { i64::from(token) });
+            }
+        }
         let ids = Tensor::from_array(([rows.len(), count], ids))?;
         let mut inputs = vec![(self.input_ids.as_str(), SessionInputValue::from(ids))];
         for (name, kind, shape) in &self.features {
@@ -107,19 +111,23 @@ impl Embedder {
         }
         Ok(inputs)
     }
-
-    /// The tokens of a row. A graph that puts features in itself looks for their token, and there would be no features.
-    fn ids(&self, row: &Row<'_>) -> impl Iterator<Item = i64> {
-        let media = row.media.filter(|_| !self.features.is_empty());
-        let is_feature = move |index| media.is_some_and(|media| media.feature(index).is_some());
-        let ids = row.tokens.iter().enumerate();
-        ids.map(move |(index, &token)| if is_feature(index) { 0 } else { i64::from(token) })
-    }
 }
 
-/// Returns an input for features, without any.
+/// Returns the name of an input or output: the one in `genai_config.json`, or else `field`.
+fn name(description: &Description, section: &str, field: &str) -> String {
+    let place = format!("/model/embedding/{section}/{field}");
+    let name = description.pointer("genai_config.json", &place);
+    name.and_then(serde_json::Value::as_str).unwrap_or(field).to_owned()
+}
+
+fn has(outlets: &[Outlet], name: &str) -> bool {
+    outlets.iter().any(|outlet| outlet.name() == name)
+}
+
+/// Returns the name, type and shape of an empty tensor for an input of features.
 fn without_rows(input: &Outlet) -> Result<(String, TensorElementType, Vec<i64>)> {
-    let (name, kind) = (input.name().to_owned(), input.dtype());
+    let name = input.name().to_owned();
+    let kind = input.dtype();
     match (kind.tensor_type(), kind.tensor_shape()) {
         (Some(element), Some(shape)) if shape.iter().any(|&size| size < 0) => {
             Ok((name, element, shape.iter().map(|&size| size.max(0)).collect()))
@@ -131,11 +139,11 @@ fn without_rows(input: &Outlet) -> Result<(String, TensorElementType, Vec<i64>)>
 }
 
 fn take(outputs: &mut SessionOutputs<'_>, name: &str) -> ort::Result<DynValue> {
-    outputs.remove(name).ok_or_else(|| ort::Error::new(format!("{name} was not given")))
+    outputs.remove(name).ok_or_else(|| ort::Error::new(format!("the graph did not return {name}")))
 }
 
-/// Puts what encoders gave in at the positions of media.
-fn put_in(
+/// Replaces the numbers at the positions of media by what the encoders gave.
+fn insert_features(
     value: &mut DynValue,
     embeddings: &Embeddings,
     rows: &[Row<'_>],

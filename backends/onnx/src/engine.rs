@@ -1,22 +1,23 @@
-//! A model loaded with ONNX Runtime: its builder, and the engine. Knows no cache.
+//! A model loaded with ONNX Runtime: the engine and its builder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::Result;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::Tokenizer;
-use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::media_processor::MediaProcessor;
-use alloquy_engine::{Engine, LoadPhase, LoadTiming, Session, Step};
+use alloquy_engine::{BatchStep, Engine, LoadPhase, LoadTiming, Session};
 use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, model_info};
-use alloquy_onnx_runtime::{Event, Locator};
+use alloquy_onnx_runtime::{DownloadEvent, Locator};
 
 use crate::decoder::{Decoder, Threads};
-use crate::graph_cache::{self, GraphCache, GraphCacheUse, Made};
+use crate::error::invalid;
+use crate::graph_cache::{self, GraphCache, GraphCacheStatus, Made};
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
 use crate::graphs::{Graphs, LoadedBeside};
@@ -26,10 +27,10 @@ use crate::providers::{CPU, Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
-use crate::waiting::Waiting;
+use crate::waiting::ThreadWaiting;
 
-/// How many tokens of a prompt are computed at once, unless told otherwise. A graph gives logits for each of
-/// them, so that a large vocabulary makes a long chunk costly; a shorter one wastes what the kernels are good at.
+/// How many tokens of a prompt are computed at once by default. A graph computes logits for each of them, so a long
+/// chunk is costly with a large vocabulary; a short one uses the kernels badly.
 const PREFILL_CHUNK: usize = 128;
 
 /// A language model run by ONNX Runtime.
@@ -41,7 +42,7 @@ const PREFILL_CHUNK: usize = 128;
 /// let engine = OnnxEngine::load("models/qwen3-0.6b")?;
 /// println!("{} fits {} tokens", engine.model().name, engine.model().context_length);
 /// let session = engine.open()?;
-/// assert_eq!(session.resident(), 0);
+/// assert_eq!(session.length(), 0);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Debug)]
@@ -53,8 +54,8 @@ pub struct OnnxEngine {
     chunk: usize,
     identity: Digest,
     timing: LoadTiming,
-    graph_cache: GraphCacheUse,
-    waiting: Waiting,
+    graph_cache: GraphCacheStatus,
+    waiting: ThreadWaiting,
 }
 
 impl OnnxEngine {
@@ -66,28 +67,28 @@ impl OnnxEngine {
         Self::builder(path).load()
     }
 
-    /// Starts loading the model in a folder, in a Hugging Face cache, or around a `.onnx` file.
+    /// Returns a builder for the model in a folder, in a Hugging Face cache, or with a given `.onnx` file.
     pub fn builder(path: impl AsRef<Path>) -> OnnxEngineBuilder {
         OnnxEngineBuilder::of(Source::Path(path.as_ref().to_owned()))
     }
 
-    /// Starts loading a model whose files are in memory.
+    /// Returns a builder for a model whose files are in memory.
     pub fn of_files(files: ModelFiles) -> OnnxEngineBuilder {
         OnnxEngineBuilder::of(Source::Files(files))
     }
 
-    /// Returns what became of the [`graph_cache`](OnnxEngineBuilder::graph_cache) when the model was loaded.
-    pub fn graph_cache(&self) -> &GraphCacheUse {
+    /// Returns how the [`graph_cache`](OnnxEngineBuilder::graph_cache) was used when the model was loaded.
+    pub fn graph_cache(&self) -> &GraphCacheStatus {
         &self.graph_cache
     }
 
-    /// Returns how the threads that compute wait for work: as they were [asked to](OnnxEngineBuilder::waiting), or asleep where the
-    /// loaded library cannot do that.
-    pub fn waiting(&self) -> Waiting {
+    /// Returns how the threads that compute wait for work: as [requested](OnnxEngineBuilder::waiting), or
+    /// [`ThreadWaiting::Sleep`] where the loaded library does not support that.
+    pub fn waiting(&self) -> ThreadWaiting {
         self.waiting
     }
 
-    /// Returns what became of the media that were encoded; all is 0 for a model without a media processor.
+    /// Returns statistics of encoded media; all numbers are 0 for a model without a media processor.
     pub fn media_statistics(&self) -> MediaStatistics {
         self.media.as_ref().map(|media| media.statistics()).unwrap_or_default()
     }
@@ -106,17 +107,17 @@ impl Engine for OnnxEngine {
         self.media.as_ref().map(|media| media.processor())
     }
 
-    fn positions(&self, unit: &Unit) -> Result<usize> {
+    fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         match (unit, &self.media) {
-            (Unit::Token(_), _) => Ok(1),
-            (Unit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
-            (Unit::Media(media), None) => Err(without_media(media)),
+            (PromptUnit::Token(_), _) => Ok(1),
+            (PromptUnit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
+            (PromptUnit::Media(media), None) => Err(without_media(media)),
         }
     }
 
-    /// Of the graphs and their weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime, the
-    /// provider, how far graphs are optimised, the adapter, and what reads media. Of a file longer than 16 MiB its length and
-    /// 256 samples count.
+    /// Depends on the graphs and their weights, the description files, the number types of the cache, the adapter, and the media
+    /// processor. Depends also on the version of ONNX Runtime, the provider, and the level of graph optimization. Of a file longer
+    /// than 16 MiB, the length and 256 samples are hashed.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
@@ -137,7 +138,7 @@ impl Engine for OnnxEngine {
         self.chunk
     }
 
-    fn forward_many(&self, steps: &mut [Step<'_>]) -> Result<()> {
+    fn forward_many(&self, steps: &mut [BatchStep<'_>]) -> Result<()> {
         forward_many(&self.decoder, steps)
     }
 }
@@ -145,12 +146,12 @@ impl Engine for OnnxEngine {
 /// Options of an [`OnnxEngine`].
 ///
 /// ```no_run
-/// use alloquy_onnx::{Locator, OnnxEngine, Waiting};
+/// use alloquy_onnx::{Locator, OnnxEngine, ThreadWaiting};
 ///
 /// let engine = OnnxEngine::builder("models/qwen3-0.6b")
 ///     .runtime(Locator::new().library("/opt/onnxruntime/lib/libonnxruntime.so"))
 ///     .threads(3)
-///     .waiting(Waiting::Spin)
+///     .waiting(ThreadWaiting::Spin)
 ///     .graph_type("q4")
 ///     .on_event(|event| eprintln!("{event}"))
 ///     .load()?;
@@ -159,7 +160,7 @@ impl Engine for OnnxEngine {
 pub struct OnnxEngineBuilder {
     source: Source,
     runtime: Option<Locator>,
-    /// What computes, and what else may where that cannot.
+    /// The provider that computes, and those that replace it where it cannot.
     providers: Providers,
     threads: Threads,
     optimization: GraphOptimization,
@@ -168,7 +169,7 @@ pub struct OnnxEngineBuilder {
     graph_type: Option<String>,
     adapter: Option<PathBuf>,
     media: MediaOptions,
-    on_event: Box<dyn FnMut(Event)>,
+    on_event: Box<dyn FnMut(DownloadEvent)>,
 }
 
 impl OnnxEngineBuilder {
@@ -190,7 +191,7 @@ impl OnnxEngineBuilder {
 
     /// Sets how the library of ONNX Runtime is found, and whether it may be fetched.
     ///
-    /// By default it is looked for everywhere and fetched when missing; for CUDA it is never fetched unasked.
+    /// By default every place is searched, and a missing library is fetched, except the one for CUDA.
     /// A process loads one library: the first engine's.
     #[must_use]
     pub fn runtime(mut self, locator: Locator) -> Self {
@@ -199,16 +200,18 @@ impl OnnxEngineBuilder {
     }
 
     /// Sets the execution providers: `cpu`, and those of `cuda`, `coreml`, `directml` and `webgpu` that this build has as a
-    /// feature and the library supports. The first computes; another one replaces it only where those before it are unavailable or
-    /// cannot load the model, and [`ModelInfo::degradations`] and each reply report that. None is `cpu`.
+    /// feature and the library supports. An empty list means `cpu`.
+    ///
+    /// The first provider computes. A later one replaces it only if all before it are unavailable or cannot load the model;
+    /// [`ModelInfo::warnings`] and each reply report that.
     ///
     /// ```no_run
     /// use alloquy_engine::Engine;
     /// use alloquy_onnx::OnnxEngine;
     ///
     /// let engine = OnnxEngine::builder("models/qwen3-0.6b").providers(["cuda", "cpu"]).load()?;
-    /// for degradation in &engine.model().degradations {
-    ///     eprintln!("{degradation:?}");
+    /// for warning in &engine.model().warnings {
+    ///     eprintln!("{warning:?}");
     /// }
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
@@ -218,39 +221,42 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how many threads compute; at least 1, and at most [`most_threads`]. By default one for each physical core.
+    /// Sets how many threads compute: from 1 to [`most_threads`]. The default is one for each physical core.
     #[must_use]
     pub fn threads(mut self, count: usize) -> Self {
         self.threads.count = Some(count);
         self
     }
 
-    /// Sets how threads wait for work; [`Waiting::Brief`] unless told otherwise.
+    /// Sets how threads wait for work; the default is [`ThreadWaiting::Brief`].
     #[must_use]
-    pub fn waiting(mut self, waiting: Waiting) -> Self {
+    pub fn waiting(mut self, waiting: ThreadWaiting) -> Self {
         self.threads.waiting = waiting;
         self
     }
 
-    /// Sets how far the graph is rewritten when it is loaded; as far as can be by default.
+    /// Sets how far the graph is rewritten when it is loaded; the default is [`GraphOptimization::All`].
     #[must_use]
     pub fn graph_optimization(mut self, level: GraphOptimization) -> Self {
         self.optimization = level;
         self
     }
 
-    /// Keeps optimised graphs in a folder, and takes them from there; by default none are kept.
+    /// Keeps optimised graphs in a folder and loads them from there; by default none are kept.
     ///
-    /// One is used again for the same model, on the same processor, with the same library alone, and takes as much room as
-    /// the model. What is damaged, or cannot be written, never keeps a model from being loaded:
-    /// [`OnnxEngine::graph_cache`] says what became of it. Only what the processor computes is kept.
+    /// An optimised graph is used again only for the same model on the same processor with the same library. It takes as much
+    /// room on disk as the model. Only graphs for the provider `cpu` are kept.
+    ///
+    /// An entry that is damaged or cannot be written never keeps a model from being loaded: [`OnnxEngine::graph_cache`] reports
+    /// it.
     ///
     /// ```no_run
-    /// use alloquy_onnx::{GraphCacheUse, OnnxEngine};
+    /// use alloquy_onnx::{GraphCacheStatus, OnnxEngine};
     ///
-    /// let load = || OnnxEngine::builder("models/qwen3-0.6b").graph_cache("cache/graphs").load();
-    /// assert_eq!(load()?.graph_cache(), &GraphCacheUse::Written);
-    /// assert_eq!(load()?.graph_cache(), &GraphCacheUse::Read);
+    /// let first = OnnxEngine::builder("models/qwen3-0.6b").graph_cache("cache/graphs").load()?;
+    /// assert_eq!(first.graph_cache(), &GraphCacheStatus::Written);
+    /// let second = OnnxEngine::builder("models/qwen3-0.6b").graph_cache("cache/graphs").load()?;
+    /// assert_eq!(second.graph_cache(), &GraphCacheStatus::Read);
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     #[must_use]
@@ -259,26 +265,28 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how many tokens of a prompt are computed at once; at least 1. Other conversations take their turn between
-    /// two such chunks.
+    /// Sets how many tokens of a prompt are computed at once; at least 1. Between two such chunks, other conversations can
+    /// compute.
     #[must_use]
     pub fn prefill_chunk(mut self, tokens: usize) -> Self {
         self.prefill_chunk = tokens;
         self
     }
 
-    /// Chooses among graphs of different number types: `q4` takes `model_q4.onnx`, `fp32` takes `model.onnx`.
+    /// Chooses among graphs of different number types: `q4` loads `model_q4.onnx`, `fp32` loads `model.onnx`.
     #[must_use]
     pub fn graph_type(mut self, name: impl Into<String>) -> Self {
         self.graph_type = Some(name.into());
         self
     }
 
-    /// Adds a low-rank adapter (LoRA) to the model, an `.onnx_adapter` file. A name alone is a file of the model, and must not
-    /// lead out of its folder; whatever has a folder in it, such as `./french.onnx_adapter`, is a path.
+    /// Adds a low-rank adapter (LoRA) to the model, an `.onnx_adapter` file.
     ///
-    /// The graph needs inputs for what the adapter holds: exporters write them on demand. With another adapter a model has
-    /// another [`identity`](Engine::identity).
+    /// A file name alone names a file of the model, and must not lead out of its folder. A name with a folder, such as
+    /// `./french.onnx_adapter`, is a path.
+    ///
+    /// The graph needs an input for each tensor of the adapter: exporters write them on demand. A model with another adapter
+    /// has another [`identity`](Engine::identity).
     ///
     /// ```no_run
     /// use alloquy_onnx::OnnxEngine;
@@ -292,16 +300,16 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets what makes tensors of media. Without one, a model of pictures or sounds talks text.
+    /// Sets the media processor, which makes tensors of images, audio and video. Without one, every model takes only text.
     ///
-    /// It is used where the model has a graph that encodes media; a model without one takes tokens alone, and its
-    /// [`Engine::media`] is `None`.
+    /// The processor is used where the model has a graph that encodes media. A model without such a graph takes only tokens,
+    /// and its [`Engine::media`] is `None`.
     #[must_use]
     pub fn media(self, processor: Arc<dyn MediaProcessor>) -> Self {
         self.media_from(move |_| Ok(Some(processor)))
     }
 
-    /// Sets what chooses a media processor by what the model says of itself, as [`media`](Self::media) does without a choice.
+    /// Sets a function that chooses the media processor by the facts about the model; see [`media`](Self::media).
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -328,8 +336,8 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets the execution providers of the encoder of images and video, as [`providers`](Self::providers) does for the decoder;
-    /// those of the decoder unless set.
+    /// Sets the execution providers of the encoder of images and video, as [`providers`](Self::providers) does for the decoder.
+    /// The default is the decoder's providers.
     ///
     /// ```no_run
     /// use alloquy_onnx::OnnxEngine;
@@ -343,24 +351,24 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets the execution providers of the encoder of audio; those of the decoder unless set.
+    /// Sets the execution providers of the encoder of audio; the default is the decoder's providers.
     #[must_use]
     pub fn audio_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.media.audio = Providers::of(names);
         self
     }
 
-    /// Sets how many bytes of what encoders gave are kept, so that a picture that is shown again is not encoded again;
-    /// 256 MiB by default. Those go first that were not used for longest.
+    /// Sets how many bytes of encoded media are kept, so that an image in the history is encoded only once; the default is
+    /// 256 MiB. The least recently used are removed first.
     #[must_use]
     pub fn media_cache(mut self, bytes: usize) -> Self {
         self.media.budget = bytes;
         self
     }
 
-    /// Sets who hears of the progress when the library is fetched.
+    /// Sets the listener that receives the steps of a download of the library.
     #[must_use]
-    pub fn on_event(mut self, listener: impl FnMut(Event) + 'static) -> Self {
+    pub fn on_event(mut self, listener: impl FnMut(DownloadEvent) + 'static) -> Self {
         self.on_event = Box::new(listener);
         self
     }
@@ -368,9 +376,15 @@ impl OnnxEngineBuilder {
     /// Loads the model.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] when files are missing, damaged, contradict each other or lead out of the folder,
-    /// [`ErrorKind::Unsupported`] for an export that cannot be run here, [`ErrorKind::Invalid`] for an option
-    /// out of range, [`ErrorKind::Backend`] when ONNX Runtime or the provider is not to be had.
+    /// * [`ErrorKind::Model`]: files are missing, damaged, contradict each other or lead out of the folder
+    /// * [`ErrorKind::Unsupported`]: the export cannot be run here
+    /// * [`ErrorKind::Invalid`]: an option is out of range
+    /// * [`ErrorKind::Backend`]: ONNX Runtime or the provider is unavailable
+    ///
+    /// [`ErrorKind::Model`]: alloquy_core::ErrorKind::Model
+    /// [`ErrorKind::Unsupported`]: alloquy_core::ErrorKind::Unsupported
+    /// [`ErrorKind::Invalid`]: alloquy_core::ErrorKind::Invalid
+    /// [`ErrorKind::Backend`]: alloquy_core::ErrorKind::Backend
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
         let mut timing = LoadTiming::default();
@@ -387,7 +401,7 @@ impl OnnxEngineBuilder {
         let waiting = self.threads.waiting.in_force()?;
         let loading =
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
-        let Loaded { loaded, provider, degradations } = timing.measure(LoadPhase::Graph, || {
+        let Loaded { loaded, provider, warnings } = timing.measure(LoadPhase::Graph, || {
             self.providers.load(|provider, providers| {
                 let ran = Ran { provider, version: &version, optimization: self.optimization };
                 let made = Made { graph: &parts.decoder.graph, digests: &digests, ran };
@@ -398,9 +412,10 @@ impl OnnxEngineBuilder {
         let (decoder, embedding) =
             timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
         let description = &parts.description;
-        let (name, files) = (parts.name.clone(), parts.files.clone());
+        let name = parts.name.clone();
+        let files = parts.files.clone();
         let mut model = model_info(name, files, description, &tokenizer, decoder.layout.vocabulary)?;
-        model.degradations = degradations;
+        model.warnings = warnings;
         let tokenizer = Arc::new(tokenizer);
         let opened = Opened {
             parts: &parts,
@@ -416,42 +431,43 @@ impl OnnxEngineBuilder {
         let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
         let read_by = media.as_ref().map(|media| media.processor().identity());
         let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout.slots, ran);
-        let (decoder, chunk) = (Arc::new(decoder), self.prefill_chunk);
+        let decoder = Arc::new(decoder);
+        let chunk = self.prefill_chunk;
         Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache, waiting })
     }
 
     fn check(&self) -> Result<()> {
-        let invalid = |message: &str| Err(Error::new(ErrorKind::Invalid, message));
-        match self {
-            Self { prefill_chunk: 0, .. } => {
-                invalid("a prefill chunk of 0 tokens would never end, at least 1")
-            }
-            Self { threads: Threads { count: Some(0), .. }, .. } => {
-                invalid("0 threads compute nothing, at least 1")
-            }
-            Self { threads: Threads { count: Some(count), .. }, .. } if *count > most_threads() => {
-                let most = most_threads();
-                invalid(&format!("{count} threads, expected at most {most}, four times the processors here"))
-            }
-            _ => Ok(()),
+        if self.prefill_chunk == 0 {
+            return Err(invalid("a prefill chunk of 0 tokens would never end, at least 1"));
         }
+        let Some(count) = self.threads.count else { return Ok(()) };
+        if count == 0 {
+            return Err(invalid("0 threads compute nothing, at least 1"));
+        }
+        let most = most_threads();
+        if count > most {
+            return Err(invalid(format!(
+                "{count} threads, expected at most {most}, four times the processors here"
+            )));
+        }
+        Ok(())
     }
 }
 
 /// Returns how many threads may compute at most: four times the processors that this process may use.
 ///
-/// More of them wait for each other and nothing else; a thousand times more take minutes to start.
+/// More threads only wait for each other; a thousand times more take minutes to start.
 pub fn most_threads() -> usize {
     4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Before 1.24, `GroupQueryAttention` counted a window without the token itself, one more than models are trained
-/// with (microsoft/onnxruntime, pull request 25927): once a text is longer than the window, every logit is wrong.
+/// Requires version 1.24 for a graph with a sliding window. Before it, `GroupQueryAttention` computed windows that are one token too
+/// long (microsoft/onnxruntime, pull request 25927). Once a text is longer than the window, every logit is wrong.
 fn check_windows(graph: &GraphFile) -> Result<()> {
-    match graph.is_windowed {
-        true => require_version((1, 24), "sliding windows are computed wrongly before"),
-        false => Ok(()),
+    if graph.is_windowed {
+        require_version((1, 24), "sliding windows are computed wrongly before")?;
     }
+    Ok(())
 }
 
 impl fmt::Debug for OnnxEngineBuilder {

@@ -1,17 +1,17 @@
-//! The one environment of ONNX Runtime that a process may have. Knows no model.
+//! The one environment of ONNX Runtime that a process may have.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_onnx_runtime::{Event, Library, Locator};
+use alloquy_onnx_runtime::{DownloadEvent, Library, Locator};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
 use crate::error;
 use crate::telemetry;
 
-/// Made by the first engine and kept until the process ends: ONNX Runtime can be loaded only once.
+/// The loaded library. The first engine loads it, and it stays until the process ends: ONNX Runtime can be loaded only once.
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 
 #[derive(Clone)]
@@ -23,7 +23,7 @@ struct Loaded {
 /// Returns the environment; the first call finds the library and loads it.
 ///
 /// An engine that names another library than the one already loaded is refused.
-pub(crate) fn environment(locator: &Locator, on_event: &mut dyn FnMut(Event)) -> Result<Environment> {
+pub(crate) fn environment(locator: &Locator, on_event: &mut dyn FnMut(DownloadEvent)) -> Result<Environment> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(loaded) = loaded.as_ref() {
         return same_library(loaded, locator).map(|()| loaded.environment.clone());
@@ -45,35 +45,35 @@ fn same_library(loaded: &Loaded, locator: &Locator) -> Result<()> {
         return Ok(());
     };
     let named = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
-    match named == loaded.library.path {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Backend,
-            format!(
-                "onnx runtime is already loaded from {:?}, {named:?} cannot be loaded too",
-                loaded.library.path
-            ),
-        )),
+    if named != loaded.library.path {
+        let message = format!(
+            "onnx runtime is already loaded from {:?}, {named:?} cannot be loaded too",
+            loaded.library.path
+        );
+        return Err(Error::new(ErrorKind::Backend, message));
     }
+    Ok(())
 }
 
 fn load(library: &Path) -> Result<Environment> {
-    let unusable = |source| {
-        let message =
-            format!("{library:?} cannot be used as onnx runtime, of which at least version 1.23 is needed");
-        Error::new(ErrorKind::Backend, message).with_source(source)
-    };
     telemetry::require_off()?;
     // The path is absolute: Windows has an onnxruntime.dll of its own, and it is an old one.
-    let builder = ort::init_from(library).map_err(|error| unusable(error::Cause(error.to_string())))?;
-    // On Windows events go to the system's own tracing, which this call ends; elsewhere nothing is left for it to end.
+    let builder = ort::init_from(library)
+        .map_err(|error| unusable(library).with_source(error::Cause(error.to_string())))?;
+    // On Windows events go to the system's own tracing, and this call turns that off; elsewhere all events are off already.
     let builder = builder.with_telemetry(false).with_name("alloquy").with_logger(Arc::new(log));
     let environment = builder.build().map_err(error::runtime("make its environment"))?;
     environment.set_log_level(LogLevel::Warning);
     Ok(environment)
 }
 
-/// ONNX Runtime writes to standard error unless someone else takes its messages.
+fn unusable(library: &Path) -> Error {
+    let message =
+        format!("{library:?} cannot be used as onnx runtime, of which at least version 1.23 is needed");
+    Error::new(ErrorKind::Backend, message)
+}
+
+/// Forwards a message of ONNX Runtime, which would write it to standard error otherwise.
 fn log(level: LogLevel, category: &str, _: &str, place: &str, message: &str) {
     match level {
         LogLevel::Fatal | LogLevel::Error => {

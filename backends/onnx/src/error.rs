@@ -1,4 +1,4 @@
-//! How this crate's failures become the workspace's error. Knows no call that fails.
+//! Constructors for the errors of this crate.
 
 use std::path::Path;
 
@@ -9,9 +9,14 @@ pub(crate) fn model(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Model, message)
 }
 
-/// This export is not one that can be run here.
+/// An export that cannot be run here.
 pub(crate) fn unsupported(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unsupported, message)
+}
+
+/// An option or an argument is wrong.
+pub(crate) fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Invalid, message)
 }
 
 /// A file could not be read.
@@ -27,7 +32,7 @@ pub(crate) fn runtime<Recover>(action: &str) -> impl FnOnce(ort::Error<Recover>)
     }
 }
 
-/// ONNX Runtime's own words: its error type holds things that must not travel.
+/// The message of ONNX Runtime alone: its error type can hold values that an [`Error`] must not hold.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Cause(pub(crate) String);

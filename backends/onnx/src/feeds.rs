@@ -1,12 +1,12 @@
-//! What a decoder is fed beside its cache. Knows no cache.
+//! Makes the inputs of a decoder other than its cache.
 
 use ort::value::{DynValue, Tensor};
 
 use crate::decoder::Decoder;
-use crate::layout::{Layout, Positions, Words};
+use crate::layout::{Layout, Positions, TokenInput};
 use crate::row::Row;
 
-/// Returns the inputs for rows with as many tokens each, by name, asking for the logits of the last `keep` tokens.
+/// Returns the inputs for rows of the same number of tokens, by name. The graph is to compute the logits of the last `keep` tokens.
 pub(crate) fn feeds<'a>(
     decoder: &'a Decoder,
     rows: &[Row<'_>],
@@ -14,9 +14,9 @@ pub(crate) fn feeds<'a>(
 ) -> ort::Result<Vec<(&'a str, DynValue)>> {
     let layout = &decoder.layout;
     let count = rows.first().map_or(0, |row| row.tokens.len());
-    let mut feeds = match (&layout.words, &decoder.embedder) {
-        (Words::Embeddings(_), Some(embedder)) => embedder.feeds(layout, &decoder.time, rows, count)?,
-        (words, _) => vec![(words.name(), token_ids(rows, count)?)],
+    let mut feeds = match (&layout.token_input, &decoder.embedder) {
+        (TokenInput::Embeddings(_), Some(embedder)) => embedder.feeds(layout, &decoder.time, rows, count)?,
+        (token_input, _) => vec![(token_input.name(), token_ids(rows, count)?)],
     };
     if let Some(name) = &layout.attention_mask {
         feeds.push((name, attention_mask(rows)?));
@@ -24,12 +24,12 @@ pub(crate) fn feeds<'a>(
     if let Some(positions) = &layout.position_ids {
         feeds.push((&positions.name, position_ids(positions, rows, count)?));
     }
-    feeds.extend(rarities(layout, rows, count, keep)?);
+    feeds.extend(rare_inputs(layout, rows, count, keep)?);
     Ok(feeds)
 }
 
 /// Returns the inputs that few graphs have.
-fn rarities<'a>(
+fn rare_inputs<'a>(
     layout: &'a Layout,
     rows: &[Row<'_>],
     count: usize,
@@ -54,12 +54,14 @@ fn token_ids(rows: &[Row<'_>], count: usize) -> ort::Result<DynValue> {
     Ok(Tensor::from_array(([rows.len(), count], ids))?.into_dyn())
 }
 
-/// A one for each position that counts. Shorter rows end in zeros: the kernel takes a row's length from their sum.
+/// Returns a one for each position that counts. Shorter rows end in zeros: the kernel computes the length of a row from the
+/// sum. Rows of 2 and 3 positions give `[[1, 1, 0], [1, 1, 1]]`.
 fn attention_mask(rows: &[Row<'_>]) -> ort::Result<DynValue> {
-    let length = |row: &Row<'_>| row.held + row.tokens.len();
-    let longest = rows.iter().map(length).max().unwrap_or(0);
-    let ones = |row| (0..longest).map(move |position| i64::from(position < length(row)));
-    let mask: Vec<i64> = rows.iter().flat_map(ones).collect();
+    let longest = rows.iter().map(Row::end).max().unwrap_or(0);
+    let mut mask: Vec<i64> = Vec::with_capacity(rows.len() * longest);
+    for row in rows {
+        mask.extend((0..longest).map(|position| i64::from(position < row.end())));
+    }
     Ok(Tensor::from_array(([rows.len(), longest], mask))?.into_dyn())
 }
 
@@ -78,9 +80,14 @@ fn position_ids(positions: &Positions, rows: &[Row<'_>], count: usize) -> ort::R
     Ok(tensor.into_dyn())
 }
 
-/// A one for each position of media, among which attention goes both ways.
+/// Returns a one for each position of media: attention goes both ways among these.
 fn token_type_ids(rows: &[Row<'_>], count: usize) -> ort::Result<DynValue> {
-    let is_media = |row: &Row<'_>, index| row.media.is_some_and(|media| media.feature(index).is_some());
-    let types = rows.iter().flat_map(|row| (0..count).map(move |index| i64::from(is_media(row, index))));
-    Ok(Tensor::from_array(([rows.len(), count], types.collect::<Vec<i64>>()))?.into_dyn())
+    let mut types: Vec<i64> = Vec::with_capacity(rows.len() * count);
+    for row in rows {
+        for index in 0..count {
+            let is_media = row.media.is_some_and(|media| media.feature(index).is_some());
+            types.push(i64::from(is_media));
+        }
+    }
+    Ok(Tensor::from_array(([rows.len(), count], types))?.into_dyn())
 }

@@ -1,4 +1,4 @@
-//! Graphs and adapters in a model's folder: which file each one is. Runs nothing.
+//! Chooses the files of graphs and adapters in a model's folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use alloquy_model_files::{ModelFolder, bounded};
 
 use crate::adapter::{ADAPTER, ENDING};
 use crate::error::{model, unreadable};
-use crate::graph_names::{GRAPHS, graph_name, is_graph_of};
+use crate::graph_names::{GRAPHS, graph_name, is_decoder, is_graph_of};
 
-/// Returns the decoder's graph: the one the caller opened, the one of `type_name`, the one that
-/// `genai_config.json` names, or else the plainest there is.
+/// Returns the decoder's graph. It is the one that the caller named, else the one of `type_name`, else the one that
+/// `genai_config.json` names, else the one of 32-bit floats, else the first by name.
 pub(crate) fn graph(
     folder: &ModelFolder,
     type_name: Option<&str>,
@@ -26,8 +26,8 @@ pub(crate) fn graph(
     found.ok_or_else(|| without_graph(folder, type_name.or(configured)))
 }
 
-/// Returns a graph that stands beside the decoder's: the one that `genai_config.json` names, or else the one of that
-/// name and of `type_name`, the plain one, the first by name.
+/// Returns another graph than the decoder's. It is the one that `genai_config.json` names, else the one of that
+/// name and of `type_name`, else the one of 32-bit floats, else the first by name.
 pub(crate) fn beside(
     folder: &ModelFolder,
     name: &str,
@@ -36,16 +36,14 @@ pub(crate) fn beside(
 ) -> Result<Option<PathBuf>> {
     if let Some(configured) = configured {
         let path = folder.inside(configured)?;
-        return match path.is_file() {
-            true => Ok(Some(path)),
-            false => Err(model(format!("model folder {:?} has no {configured:?}", folder.root))),
-        };
+        if !path.is_file() {
+            return Err(model(format!("model folder {:?} has no {configured:?}", folder.root)));
+        }
+        return Ok(Some(path));
     }
-    let plain = || file_of_type(folder, &[name], "");
-    let is_one = |path: &PathBuf| is_graph_of(name, &file_name(path));
-    let any = || onnx_files(folder).into_iter().find(is_one);
     let typed = type_name.and_then(|type_name| file_of_type(folder, &[name], type_name));
-    Ok(typed.or_else(plain).or_else(any))
+    let found = typed.or_else(|| file_of_type(folder, &[name], ""));
+    Ok(found.or_else(|| onnx_files(folder).into_iter().find(|path| is_graph_of(name, &file_name(path)))))
 }
 
 fn graph_of_type(folder: &ModelFolder, type_name: &str) -> Option<PathBuf> {
@@ -59,13 +57,9 @@ fn file_of_type(folder: &ModelFolder, graphs: &[&str], type_name: &str) -> Optio
     paths.find(|path| path.is_file())
 }
 
-/// Returns every decoder graph, in the order of their names.
+/// Returns all decoder graphs, sorted by name.
 fn graphs(folder: &ModelFolder) -> Vec<PathBuf> {
-    let is_decoder = |path: &PathBuf| {
-        let name = file_name(path);
-        name.ends_with(".onnx") && GRAPHS.iter().any(|graph| name.starts_with(graph))
-    };
-    onnx_files(folder).into_iter().filter(is_decoder).collect()
+    onnx_files(folder).into_iter().filter(|path| is_decoder(&file_name(path))).collect()
 }
 
 fn onnx_files(folder: &ModelFolder) -> Vec<PathBuf> {
@@ -84,17 +78,20 @@ fn without_graph(folder: &ModelFolder, wanted: Option<&str>) -> alloquy_core::Er
     model(format!("model folder {:?} has no decoder graph{wanted}; it has {found}", folder.root))
 }
 
-/// Reads an adapter of the model, which may not lie outside of the folder.
+/// Reads an adapter in the model's folder. A link that leads out of the folder is an error.
 pub(crate) fn adapter(folder: &ModelFolder, name: &Path) -> Result<Vec<u8>> {
     let path = folder.root.join(name);
     if !path.exists() {
         return Err(without_adapter(folder, name));
     }
-    let real = |path: &Path| path.canonicalize().map_err(|source| unreadable(path, source));
-    match real(&path)?.starts_with(real(&folder.fence)?) {
-        true => bounded::bytes(&path, ADAPTER),
-        false => Err(model(format!("adapter {name:?} leads out of the model folder {:?}", folder.root))),
+    if !canonical(&path)?.starts_with(canonical(&folder.fence)?) {
+        return Err(model(format!("adapter {name:?} leads out of the model folder {:?}", folder.root)));
     }
+    bounded::bytes(&path, ADAPTER)
+}
+
+fn canonical(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|source| unreadable(path, source))
 }
 
 fn without_adapter(folder: &ModelFolder, name: &Path) -> alloquy_core::Error {

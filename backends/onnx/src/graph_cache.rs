@@ -1,7 +1,7 @@
-//! Optimised graphs on disk, so that a model is optimised once for a processor. Knows no tokens.
+//! Keeps optimised graphs on disk, so that a model is optimised only once for a processor.
 //!
-//! An entry is a folder, named by a digest of everything that the optimised graph depends on. It is written beside its
-//! place and moved there whole. What is read is checked: a damaged entry costs time, and nothing else.
+//! An entry is a folder, named by a digest of everything that the optimised graph depends on. It is written under another
+//! name and then moved to its place. Entries are checked when they are read, so a damaged entry only costs time.
 
 use std::fmt;
 use std::fs;
@@ -26,45 +26,46 @@ use crate::providers::CPU;
 use crate::runtime::loaded_size;
 use crate::source::Graph;
 
-/// The files of an entry. Weights stand beside the graph, so that their size has no limit and they can be mapped.
+/// The files of an entry. Weights are in a file of their own, so that their size has no limit and they can be mapped.
 const GRAPH: &str = "model.onnx";
 const ENTRY: &str = "entry.json";
-/// How long what an entry says of its files may be.
+/// How long [`ENTRY`] may be, in bytes.
 const NOTE: u64 = 64 << 10;
 
-/// How the folder of an entry ends while it is written.
+/// The end of an entry's folder name while it is written.
 const PARTIAL: &str = ".partial";
 
-/// How the folder of an entry ends that makes way for another.
+/// The end of an entry's folder name while another entry replaces it.
 const LEAVING: &str = ".leaving";
 
-/// When what a killed process left half written is removed.
+/// After how long an unfinished entry of a killed process is removed.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What became of the graph cache when a model was loaded.
+/// How the graph cache was used when a model was loaded. [`OnnxEngineBuilder::graph_cache`](crate::OnnxEngineBuilder::graph_cache)
+/// has an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum GraphCacheUse {
-    /// There was to be none.
+pub enum GraphCacheStatus {
+    /// No cache is set.
     #[default]
     Off,
-    /// The optimised graph came from there.
+    /// The optimised graph was read from the cache.
     Read,
-    /// The model's graph was optimised and is kept there now.
+    /// The model's graph was optimised and is in the cache now.
     Written,
-    /// The same; what was kept there before could not be used.
+    /// The same; the earlier entry could not be used.
     Rewritten {
-        /// Why.
+        /// Why the earlier entry could not be used.
         reason: String,
     },
-    /// The model's own graph was loaded, and nothing is kept.
+    /// The model's own graph was loaded, and no entry was written.
     NotKept {
-        /// Why.
+        /// Why no entry was written.
         reason: String,
     },
 }
 
-impl fmt::Display for GraphCacheUse {
+impl fmt::Display for GraphCacheStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => formatter.write_str("optimised graphs are not kept"),
@@ -73,7 +74,7 @@ impl fmt::Display for GraphCacheUse {
             Self::Rewritten { reason } => {
                 write!(
                     formatter,
-                    "the optimised graph that was kept could not be used and is written anew: {reason}"
+                    "the optimised graph that was kept could not be used and is written again: {reason}"
                 )
             }
             Self::NotKept { reason } => write!(formatter, "the optimised graph is not kept: {reason}"),
@@ -81,34 +82,35 @@ impl fmt::Display for GraphCacheUse {
     }
 }
 
-/// A graph and what an optimised form of it depends on.
+/// A graph, and everything that its optimised form depends on.
 pub(crate) struct Made<'a> {
     pub(crate) graph: &'a Graph,
-    /// Of the graph and its weights.
+    /// The digests of the graph and its weights.
     pub(crate) digests: &'a [Digest],
     pub(crate) ran: Ran<'a>,
 }
 
-/// Loads a graph, by way of the cache where there is one.
+/// Loads a graph, through the cache if there is one.
 pub(crate) fn load(
     cache: Option<&GraphCache>,
     made: &Made<'_>,
     loading: &Loading<'_>,
-) -> Result<(Session, GraphCacheUse)> {
-    let plain = |reason: &str| {
-        let reason = reason.to_owned();
-        Ok((decoder::load(made.graph, loading)?, GraphCacheUse::NotKept { reason }))
-    };
-    match (cache, made.ran.optimization) {
-        (None, _) => Ok((decoder::load(made.graph, loading)?, GraphCacheUse::Off)),
-        (Some(_), GraphOptimization::Disable) => plain("graphs are not optimised"),
-        // Others compile parts of a graph into what has no form on disk, or copy between devices in it.
-        (Some(_), _) if made.ran.provider != CPU => plain("only graphs that the processor computes are kept"),
-        (Some(cache), _) => {
-            let key = optimized_identity(made.digests, made.ran, loaded_size()?);
-            cache.load(key, made.graph, loading)
+) -> Result<(Session, GraphCacheStatus)> {
+    let status = match cache {
+        None => GraphCacheStatus::Off,
+        Some(_) if made.ran.optimization == GraphOptimization::Disable => {
+            GraphCacheStatus::NotKept { reason: "graphs are not optimised".to_owned() }
         }
-    }
+        // Other providers compile parts of a graph into code that has no form on disk, or insert copies between devices.
+        Some(_) if made.ran.provider != CPU => GraphCacheStatus::NotKept {
+            reason: "only graphs that the processor computes are kept".to_owned(),
+        },
+        Some(cache) => {
+            let key = optimized_identity(made.digests, made.ran, loaded_size()?);
+            return cache.load(key, made.graph, loading);
+        }
+    };
+    Ok((decoder::load(made.graph, loading)?, status))
 }
 
 /// A folder of optimised graphs.
@@ -117,7 +119,7 @@ pub(crate) struct GraphCache {
     folder: PathBuf,
 }
 
-/// What an entry says of its files.
+/// The digests of an entry's files, as written in [`ENTRY`].
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Entry {
     key: Digest,
@@ -130,24 +132,26 @@ impl GraphCache {
         Self { folder }
     }
 
-    /// Loads the optimised graph of that key, or else `graph` itself, whose optimised form is then kept.
-    fn load(&self, key: Digest, graph: &Graph, loading: &Loading<'_>) -> Result<(Session, GraphCacheUse)> {
+    /// Loads the optimised graph with a key, or else `graph` itself, and keeps its optimised form then.
+    fn load(&self, key: Digest, graph: &Graph, loading: &Loading<'_>) -> Result<(Session, GraphCacheStatus)> {
         let unusable = match self.read(key, loading) {
-            Ok(Some(session)) => return Ok((session, GraphCacheUse::Read)),
+            Ok(Some(session)) => return Ok((session, GraphCacheStatus::Read)),
             Ok(None) => None,
             Err(error) => Some(format!("{error:#}")),
         };
         let (session, kept) = self.optimised(key, graph, loading)?;
         let used = match (kept, unusable) {
-            (Ok(()), None) => GraphCacheUse::Written,
-            (Ok(()), Some(reason)) => GraphCacheUse::Rewritten { reason },
-            (Err(error), None) => GraphCacheUse::NotKept { reason: format!("{error:#}") },
-            (Err(error), Some(before)) => GraphCacheUse::NotKept { reason: format!("{before}; {error:#}") },
+            (Ok(()), None) => GraphCacheStatus::Written,
+            (Ok(()), Some(reason)) => GraphCacheStatus::Rewritten { reason },
+            (Err(error), None) => GraphCacheStatus::NotKept { reason: format!("{error:#}") },
+            (Err(error), Some(before)) => {
+                GraphCacheStatus::NotKept { reason: format!("{before}; {error:#}") }
+            }
         };
         Ok((session, used))
     }
 
-    /// Loads an entry; `None` where there is none.
+    /// Loads an entry; `None` if there is none.
     fn read(&self, key: Digest, loading: &Loading<'_>) -> Result<Option<Session>> {
         let folder = self.folder.join(key.to_string());
         if !folder.exists() {
@@ -163,7 +167,7 @@ impl GraphCache {
         decoder::load(&Graph::File(graph), &loading).map(Some)
     }
 
-    /// Loads the model's own graph, and says whether its optimised form could be kept.
+    /// Loads the model's own graph, and returns whether its optimised form could be kept.
     fn optimised(&self, key: Digest, graph: &Graph, loading: &Loading<'_>) -> Result<(Session, Result<()>)> {
         let partial = match Partial::begin(&self.folder, key) {
             Ok(partial) => partial,
@@ -172,14 +176,14 @@ impl GraphCache {
         let written = partial.folder.join(GRAPH);
         match decoder::load(graph, &Loading { written: Some(&written), ..*loading }) {
             Ok(session) => Ok((session, partial.publish(key, &self.folder))),
-            // What cannot be written may run all the same.
+            // The failure may be that the graph could not be written, so it is loaded without writing.
             Err(error) => Ok((decoder::load(graph, loading)?, Err(error))),
         }
     }
 }
 
 impl Entry {
-    /// Reads what an entry says of its files.
+    /// Reads the digests that were written with an entry.
     fn written(folder: &Path) -> Result<Self> {
         let path = folder.join(ENTRY);
         let bytes = bounded::bytes(&path, NOTE)?;
@@ -187,7 +191,7 @@ impl Entry {
             .map_err(|source| model(format!("{path:?} is damaged")).with_source(source))
     }
 
-    /// Describes the files that there are. Of long ones samples count, and the length.
+    /// Computes the digests of the files in a folder. Of a long file the length and samples are hashed.
     fn of(key: Digest, folder: &Path) -> Result<Self> {
         let weights = Some(folder.join(WEIGHTS)).filter(|path| path.exists());
         let weights = weights.map(|path| file_digest(&path)).transpose()?;
@@ -195,14 +199,14 @@ impl Entry {
     }
 }
 
-/// An entry that is being written; what is not published is removed.
+/// An entry while it is written. Unless it is published, it is removed when it is dropped.
 struct Partial {
     folder: PathBuf,
 }
 
 impl Partial {
     fn begin(root: &Path, key: Digest) -> Result<Self> {
-        /// Tells apart those of one process.
+        /// Numbers the entries of this process.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = root.join(format!(".{key}-{}-{count}{PARTIAL}", process::id()));
@@ -214,28 +218,32 @@ impl Partial {
 
     fn publish(self, key: Digest, root: &Path) -> Result<()> {
         let entry = Entry::of(key, &self.folder)?;
-        let failed = |source| unwritable(&self.folder, source);
-        let bytes = serde_json::to_vec(&entry).map_err(|source| failed(source.into()))?;
-        fs::write(self.folder.join(ENTRY), bytes).map_err(failed)?;
-        restrict(&self.folder).map_err(failed)?;
         let place = root.join(key.to_string());
-        // A folder that is not empty is not moved over, so what is there leaves first.
+        self.finish(&entry, &place).map_err(|source| unwritable(&self.folder, source))
+    }
+
+    /// Writes the digests and moves the folder to its place.
+    fn finish(&self, entry: &Entry, place: &Path) -> io::Result<()> {
+        fs::write(self.folder.join(ENTRY), serde_json::to_vec(entry)?)?;
+        restrict(&self.folder)?;
+        // A rename does not replace a folder that holds files, so an earlier entry is moved away first. It is removed at the
+        // end of the block.
         if place.exists() {
-            let away = Self { folder: self.folder.with_extension("leaving") };
-            fs::rename(&place, &away.folder).map_err(failed)?;
+            let leaving = Self { folder: self.folder.with_extension("leaving") };
+            fs::rename(place, &leaving.folder)?;
         }
-        fs::rename(&self.folder, &place).map_err(failed)
+        fs::rename(&self.folder, place)
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Nothing is there any more once it is published; what cannot be removed is stale tomorrow.
+        // After it is published, there is nothing to remove. A folder that cannot be removed now is stale tomorrow.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Makes a folder, and those above it, for its owner alone: whoever may write into it decides what is computed.
+/// Creates a folder, and the missing ones above it, for its owner alone: users who may write into it decide what is computed.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -243,7 +251,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Takes the rights of others from the files of a folder: ONNX Runtime writes them as the umask has it.
+/// Removes the rights of other users from the files of a folder: ONNX Runtime writes them with the rights of the umask.
 fn restrict(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     for file in fs::read_dir(folder)? {
@@ -254,7 +262,7 @@ fn restrict(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what processes left that did not come to their end.
+/// Removes unfinished entries of processes that were killed.
 fn remove_stale(root: &Path) {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_partial(&entry.file_name().to_string_lossy())) {
@@ -265,7 +273,7 @@ fn remove_stale(root: &Path) {
     }
 }
 
-/// Says whether a folder has a name that [`Partial::begin`] gives, or the one that an entry gets that leaves.
+/// Returns whether a folder has the name of an entry that is being written or replaced.
 fn is_partial(name: &str) -> bool {
     let key = name.strip_prefix('.').and_then(|name| name.split('-').next());
     let ends = name.ends_with(PARTIAL) || name.ends_with(LEAVING);

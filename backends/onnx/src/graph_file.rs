@@ -1,37 +1,36 @@
-//! What can be read off a graph's file before ONNX Runtime sees it. Knows the wire format of protocol buffers, and
-//! of ONNX only where tensors and attributes stand (`onnx.proto`, field numbers as of ONNX 1.23).
+//! Checks a graph's file before ONNX Runtime loads it. Reads protocol buffers, and in them only the tensors and
+//! attributes (`onnx.proto`, field numbers as of ONNX 1.23).
 //!
-//! ONNX Runtime opens whatever file a graph names for its weights. A graph comes from strangers, so what it names
-//! is looked at first: a path must go downwards, and must end inside the model's folder after every link is
-//! followed.
+//! ONNX Runtime opens any file that a graph names for its weights. A graph may come from strangers, so the names are checked
+//! first: a path must go downwards, and must end inside the model's folder after every link is followed.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
-use alloquy_core::Result;
+use alloquy_core::{Error, Result};
 use alloquy_model_files::bounded;
 
 use crate::error::{model, unreadable};
 
-/// How the file of an optimised graph's weights is called, beside the graph.
+/// The file name of an optimised graph's weights, beside the graph.
 pub(crate) const WEIGHTS: &str = "weights.bin";
 
-/// Graphs may stand in graphs, as branches do; no exporter nests them this deep.
+/// How deep graphs may be nested. Branches are graphs in graphs; no exporter nests them this deep.
 const DEEPEST: usize = 100;
 
-/// What was read off a graph's file.
+/// The facts read from a graph's file.
 #[derive(Debug, Default)]
 pub(crate) struct GraphFile {
-    /// Every file that it takes weights from.
+    /// Every file that the graph takes weights from.
     locations: BTreeSet<String>,
-    /// Whether an attention in it looks at a window of tokens only.
+    /// Whether an attention in it is limited to a window of tokens.
     pub(crate) is_windowed: bool,
     has_graph: bool,
 }
 
 impl GraphFile {
-    /// Returns the files that it takes weights from, relative to its own folder.
+    /// Returns the files that the graph takes weights from, relative to its own folder.
     pub(crate) fn weights(&self) -> impl Iterator<Item = &str> {
         self.locations.iter().map(String::as_str)
     }
@@ -44,17 +43,12 @@ impl GraphFile {
         let fence = fence.canonicalize().map_err(|source| unreadable(fence, source))?;
         for location in &graph.locations {
             let named = folder.join(location);
-            let outside = || {
-                let message =
-                    format!("{path:?} takes weights from {location:?}, which is outside of the model folder");
-                model(message)
-            };
             if !bounded::goes_downwards(Path::new(location)) {
-                return Err(outside());
+                return Err(outside(path, location));
             }
             let real = named.canonicalize().map_err(|source| unreadable(&named, source))?;
             if !real.starts_with(&fence) {
-                return Err(outside());
+                return Err(outside(path, location));
             }
             bounded::open(&named)?;
         }
@@ -64,32 +58,36 @@ impl GraphFile {
     /// Reads a graph that is in memory, and checks that it needs no files.
     pub(crate) fn of_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         let graph = Self::walked(Cursor::new(bytes), bytes.len() as u64, Path::new(name))?;
-        match graph.locations.first() {
-            None => Ok(graph),
-            Some(location) => {
-                let message = format!(
-                    "{name:?} takes weights from {location:?}; in memory a graph must hold its weights itself"
-                );
-                Err(model(message))
-            }
+        if let Some(location) = graph.locations.first() {
+            return Err(model(format!(
+                "{name:?} takes weights from {location:?}; in memory a graph must hold its weights itself"
+            )));
         }
+        Ok(graph)
     }
 
     fn walked(reader: impl Read + Seek, length: u64, path: &Path) -> Result<Self> {
         let mut walk = Walk { reader, at: 0, found: Self::default() };
-        let damaged = |reason: &str| model(format!("{path:?} is not a whole ONNX file: {reason}"));
         walk.message(Message::Model, length, 0).map_err(|error| match error {
-            Damage::Reason(reason) => damaged(reason),
+            Damage::Reason(reason) => damaged(path, reason),
             Damage::Io(source) => unreadable(path, source),
         })?;
-        match walk.found.has_graph {
-            true => Ok(walk.found),
-            false => Err(damaged("it holds no graph")),
+        if !walk.found.has_graph {
+            return Err(damaged(path, "it holds no graph"));
         }
+        Ok(walk.found)
     }
 }
 
-/// The messages in which tensors can stand.
+fn outside(graph: &Path, location: &str) -> Error {
+    model(format!("{graph:?} takes weights from {location:?}, which is outside of the model folder"))
+}
+
+fn damaged(graph: &Path, reason: &str) -> Error {
+    model(format!("{graph:?} is not a whole ONNX file: {reason}"))
+}
+
+/// The messages that can contain tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Message {
     Model,
@@ -105,7 +103,7 @@ enum Message {
 }
 
 impl Message {
-    /// Returns what stands in a field, or `None` when no tensor can.
+    /// Returns the message in a field; `None` for a field that cannot contain tensors.
     fn field(self, number: u64) -> Option<Message> {
         use Message::{Attribute, Entry, Function, Graph, Model, Node, SparseTensor, Tensor, Training};
         Some(match (self, number) {
@@ -150,38 +148,43 @@ struct Walk<R> {
     found: GraphFile,
 }
 
-/// The attribute of `GroupQueryAttention` that says how many tokens it looks at.
+/// The attribute of `GroupQueryAttention` with the length of its window, in tokens.
 const WINDOW: &[u8] = b"local_window_size";
 
-/// Where an attribute's name and its whole number stand.
+/// The fields of an attribute's name and of its integer.
 const ATTRIBUTE_NAME: u64 = 1;
 const ATTRIBUTE_NUMBER: u64 = 3;
 
 impl<R: Read + Seek> Walk<R> {
+    /// Reads a message up to `end`, and the messages in it. The low three bits of a tag are the type of the field's value:
+    /// 0 a varint, 1 eight bytes, 2 a length and that many bytes, 5 four bytes.
     fn message(&mut self, message: Message, end: u64, depth: usize) -> Result<(), Damage> {
         if depth > DEEPEST {
             return Err(Damage::Reason("its graphs are nested too deep"));
         }
         self.found.has_graph |= message == Message::Graph;
-        let mut attribute = (Vec::new(), 0);
+        let mut name = Vec::new();
+        let mut number = 0;
         while self.at < end {
             let tag = self.varint()?;
             match (tag & 7, message, tag >> 3) {
-                (0, Message::Attribute, ATTRIBUTE_NUMBER) => attribute.1 = self.varint()?.cast_signed(),
-                (0, ..) => drop(self.varint()?),
+                (0, Message::Attribute, ATTRIBUTE_NUMBER) => number = self.varint()?.cast_signed(),
+                (0, ..) => {
+                    self.varint()?;
+                }
                 (1, ..) => self.skip(8, end)?,
-                (2, Message::Attribute, ATTRIBUTE_NAME) => attribute.0 = self.bytes(end)?,
+                (2, Message::Attribute, ATTRIBUTE_NAME) => name = self.bytes(end)?,
                 (2, message, field) => self.nested(message.field(field), end, depth)?,
                 (5, ..) => self.skip(4, end)?,
                 _ => return Err(Damage::Reason("it has a field of an unknown type")),
             }
         }
-        // A window of -1 is none.
-        self.found.is_windowed |= attribute.0 == WINDOW && attribute.1 > 0;
-        match self.at == end {
-            true => Ok(()),
-            false => Err(Damage::Reason("a field is longer than what it stands in")),
+        // A window of -1 means no window.
+        self.found.is_windowed |= name == WINDOW && number > 0;
+        if self.at != end {
+            return Err(Damage::Reason("a field is longer than the message that contains it"));
         }
+        Ok(())
     }
 
     fn nested(&mut self, message: Option<Message>, end: u64, depth: usize) -> Result<(), Damage> {
@@ -197,7 +200,7 @@ impl<R: Read + Seek> Walk<R> {
         }
     }
 
-    /// Reads a pair of texts, and keeps the second when the first is `location`.
+    /// Reads a key and a value, and keeps the value of the key `location`.
     fn entry(&mut self, end: u64) -> Result<(), Damage> {
         let bytes = self.bytes(end)?;
         let mut pair = Pair::default();

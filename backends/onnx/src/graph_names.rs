@@ -1,9 +1,9 @@
-//! How exporters name the files of graphs. Knows no folder.
+//! How exporters name the files of graphs.
 
-/// The names of a decoder's graph, without type and ending, the most usual first.
+/// The names of a decoder's graph, without type and extension, the most usual first.
 pub(crate) const GRAPHS: [&str; 2] = ["model", "decoder_model_merged"];
 
-/// Returns how exporters name a graph of a number type; the plain one is of 32-bit floats.
+/// Returns the file name of a graph with weights of a number type. 32-bit floats have no type in the name.
 pub(crate) fn graph_name(graph: &str, type_name: &str) -> String {
     match type_name {
         "" | "fp32" => format!("{graph}.onnx"),
@@ -11,13 +11,18 @@ pub(crate) fn graph_name(graph: &str, type_name: &str) -> String {
     }
 }
 
-/// Says whether a file is a graph of that name, of whatever type.
+/// Returns whether a file is a graph of that name, of any number type.
 pub(crate) fn is_graph_of(graph: &str, file: &str) -> bool {
     let rest = file.strip_prefix(graph).and_then(|rest| rest.strip_suffix(".onnx"));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// Returns the type of a decoder's graph, as its file is named.
+/// Returns whether a file is a decoder's graph, by its name.
+pub(crate) fn is_decoder(file: &str) -> bool {
+    file.ends_with(".onnx") && GRAPHS.iter().any(|graph| file.starts_with(graph))
+}
+
+/// Returns the number type in the file name of a decoder's graph.
 pub(crate) fn type_of(file: &str) -> Option<&str> {
     let stem = file.strip_suffix(".onnx")?;
     let named = GRAPHS.iter().find_map(|graph| stem.strip_prefix(graph)?.strip_prefix('_'));

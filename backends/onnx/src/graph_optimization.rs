@@ -1,19 +1,25 @@
-//! How far ONNX Runtime may rewrite a graph before it runs it. Loads nothing.
+//! How far ONNX Runtime may rewrite a graph before it runs it.
 
 use std::fmt;
 
 use ort::session::builder::GraphOptimizationLevel;
 
-/// How far ONNX Runtime rewrites a graph when it is loaded; each level does what those before it do.
+/// How far ONNX Runtime rewrites a graph when it is loaded; each level includes those before it.
 ///
-/// Rewritten graphs compute the same up to rounding, so that the level counts in
+/// Rewritten graphs compute the same except for rounding, so the level is part of
 /// [`Engine::identity`](alloquy_engine::Engine::identity).
+///
+/// ```
+/// use alloquy_onnx::GraphOptimization;
+///
+/// assert_eq!(GraphOptimization::default(), GraphOptimization::All);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphOptimization {
-    /// Not at all.
+    /// The graph is not rewritten.
     Disable,
-    /// Constants are folded, and what is redundant goes.
+    /// Constants are folded, and redundant nodes are removed.
     Basic,
     /// Nodes are fused into larger ones.
     Extended,

@@ -1,4 +1,4 @@
-//! How the graphs of a model are loaded: the decoder with what it cannot do without, and those beside it. Runs none.
+//! Loads the graphs of a model: the decoder, the embeddings where it needs them, and the encoders.
 
 use alloquy_core::Result;
 use alloquy_model_files::context_length;
@@ -16,7 +16,7 @@ use crate::layout::{CacheKind, Layout};
 use crate::providers::{CPU, Loaded, Providers};
 use crate::source::{Part, Parts};
 
-/// What all graphs of a model are loaded with.
+/// The settings with which all graphs of a model are loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct Graphs<'a> {
     pub(crate) environment: &'a Environment,
@@ -24,7 +24,7 @@ pub(crate) struct Graphs<'a> {
     pub(crate) optimization: GraphOptimization,
 }
 
-/// A graph beside the decoder's that was loaded.
+/// A loaded graph other than the decoder's.
 #[derive(Debug)]
 pub(crate) struct LoadedBeside<'a> {
     /// What it is for.
@@ -34,14 +34,14 @@ pub(crate) struct LoadedBeside<'a> {
 }
 
 impl LoadedBeside<'_> {
-    /// Returns what of it tells one model from another.
+    /// Returns its part of the model's identity.
     pub(crate) fn identified(self) -> Result<Beside> {
         Ok(Beside { name: self.name, digests: graph_digests(self.part)?, provider: self.provider })
     }
 }
 
 impl<'a> Graphs<'a> {
-    /// Returns how a graph is loaded for providers.
+    /// Returns the settings for some providers.
     pub(crate) fn with(&'a self, providers: &'a [ExecutionProviderDispatch]) -> Loading<'a> {
         let Self { environment, threads, optimization } = *self;
         Loading { environment, providers, threads, optimization, written: None }
@@ -52,7 +52,7 @@ impl<'a> Graphs<'a> {
         providers.load(|_, registered| decoder::load(&part.graph, &self.with(registered)))
     }
 
-    /// Makes a decoder of its loaded graph, with the graph of embeddings where it takes those.
+    /// Makes a decoder of its loaded graph, with the graph of embeddings where it takes embeddings.
     pub(crate) fn decoder<'p>(
         &self,
         session: Session,
@@ -62,10 +62,11 @@ impl<'a> Graphs<'a> {
         let adapter = parts.adapter.as_ref().map(|file| Adapter::read(&file.name, &file.bytes));
         let adapter = adapter.transpose()?.unwrap_or_default();
         let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
-        let (mut embedder, mut beside) = (None, None);
+        let mut embedder = None;
+        let mut beside = None;
         if let Some(embeddings) = layout.embeddings() {
             let part = parts.embedding.as_ref().ok_or_else(without_embeddings)?;
-            // To look up a few rows is no work that another device would be worth asking for.
+            // Looking up a few rows is too little work for another device.
             let loaded = self.load(part, &Providers::first(CPU))?;
             let made = Embedder::read(loaded.loaded, &parts.description)?;
             made.check(embeddings)?;
@@ -85,7 +86,7 @@ impl<'a> Graphs<'a> {
 
 fn without_embeddings() -> alloquy_core::Error {
     unsupported(
-        "the decoder takes inputs_embeds in place of input_ids, and the model has no graph that makes them: neither \
+        "the decoder takes inputs_embeds instead of input_ids, and the model has no graph that makes them: neither \
          embed_tokens.onnx nor a file that genai_config.json names at /model/embedding/filename",
     )
 }

@@ -1,9 +1,10 @@
-//! How the units of a session lie in its cache, where one takes as many positions as it likes. Knows no cache.
+//! Counts the units and the positions in a session's cache. A token takes one position, a piece of media takes many.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::StateReader;
 
-/// What a session holds: units outwards, positions inwards. Tokens take one position each, so only media are remembered.
+/// What a session holds: callers count units, the cache counts positions. Only media are listed, since every token takes one
+/// position.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
     units: usize,
@@ -11,14 +12,14 @@ pub(crate) struct Held {
     media: Vec<Placed>,
 }
 
-/// Where media are, and what comes after them.
+/// The place of one piece of media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Placed {
-    /// How many units are held up to the media, and with them.
+    /// How many units there are up to the media, including them.
     units: usize,
-    /// The same of positions.
+    /// How many positions there are up to the media, including them.
     positions: usize,
-    /// What is added to the count of positions behind them before it is a position's number.
+    /// The difference between the number of a later position and the count of positions before it.
     shift: i64,
 }
 
@@ -31,7 +32,7 @@ impl Held {
         self.positions
     }
 
-    /// Returns what is added to a count of positions, from the next one on, before it is a position's number.
+    /// Returns the difference between the number of the next position and the count of positions before it.
     pub(crate) fn shift(&self) -> i64 {
         self.media.last().map_or(0, |last| last.shift)
     }
@@ -42,8 +43,10 @@ impl Held {
         self.positions += count;
     }
 
-    /// Appends one piece of media, behind which so many numbers fewer (or more) were counted than positions.
+    /// Appends one piece of media. `shift` is how many more numbers than positions it takes, mostly less than 0.
     pub(crate) fn add_media(&mut self, positions: usize, shift: i64) {
+        // An image of 9 positions with 3 numbers after two tokens: 3 units, 11 positions, and a shift of -6. The next token
+        // is position 11 and has number 5.
         let shift = self.shift() + shift;
         self.units += 1;
         self.positions += positions;
@@ -61,12 +64,13 @@ impl Held {
 
     /// Returns how many positions the first `length` units take.
     pub(crate) fn positions_of(&self, length: usize) -> usize {
+        // The last media within the length are counted by their entry, and the tokens after them one by one.
         let before = self.media.iter().rev().find(|placed| placed.units <= length);
         let (units, positions) = before.map_or((0, 0), |placed| (placed.units, placed.positions));
         positions + length - units
     }
 
-    /// Appends to a state what it does not say of the media among the first `length` units.
+    /// Appends the places of the media among the first `length` units to a state.
     pub(crate) fn write(&self, length: usize, into: &mut Vec<u8>) {
         for placed in self.media.iter().filter(|placed| placed.units <= length) {
             into.extend_from_slice(&(placed.positions as u64).to_le_bytes());
@@ -74,9 +78,10 @@ impl Held {
         }
     }
 
-    /// Reads how units lie, which is what a state begins with; `is_media` says which of them are media.
+    /// Reads the places of media, with which a state begins. `is_media` has an item for each unit.
     pub(crate) fn read(is_media: impl Iterator<Item = bool>, state: &mut StateReader<'_>) -> Result<Self> {
-        let (mut held, mut units) = (Self::default(), 0);
+        let mut held = Self::default();
+        let mut units = 0;
         for is_media in is_media {
             units += 1;
             if is_media {
@@ -92,13 +97,15 @@ impl Held {
 }
 
 impl Placed {
-    /// What is written of media behind which so many units are held; `None` where that cannot be.
+    /// Reads the place of one piece of media, the last of `units` units; `None` for impossible numbers.
     fn read(state: &mut StateReader<'_>, units: usize) -> Result<Option<Self>> {
-        let [mut positions, mut shift] = [[0; 8]; 2];
+        let mut positions = [0; 8];
+        let mut shift = [0; 8];
         state.fill(&mut positions)?;
         state.fill(&mut shift)?;
-        let (positions, shift) = (u64::from_le_bytes(positions), i64::from_le_bytes(shift));
-        // Nothing is as long as this, and sums of what is shorter fit.
+        let positions = u64::from_le_bytes(positions);
+        let shift = i64::from_le_bytes(shift);
+        // No conversation is as long as this, and sums of smaller numbers do not overflow.
         let is_sane = positions < u64::from(u32::MAX) && shift.unsigned_abs() < u64::from(u32::MAX);
         Ok(is_sane.then_some(Self { units, positions: positions as usize, shift }))
     }
@@ -112,7 +119,7 @@ fn corrupt() -> Error {
 mod tests {
     use super::*;
 
-    /// Two tokens, media of 9 positions that count 3, a token, media of 4 that count 4, and a token.
+    /// Two tokens, media of 9 positions with 3 numbers, a token, media of 4 positions with 4 numbers, and a token.
     fn held() -> Held {
         let mut held = Held::default();
         held.add_tokens(2);

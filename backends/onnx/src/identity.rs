@@ -1,7 +1,7 @@
-//! What tells a model, run in one way, from every other. Loads nothing.
+//! Computes the identity of a model: a digest that differs for every model and every way of running it.
 //!
-//! A state that was computed once is worth something only where it would be computed again to the bit, so whatever can
-//! change a bit counts: the graph, its weights, how tokens are fed to it, the numbers of its cache, and what runs it.
+//! A stored state may be used only where it would be computed again with the same bits. So everything that can change a bit is
+//! part of the identity: the graph, its weights, how tokens are fed, the number types of the cache, and what runs it.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::graph_optimization::GraphOptimization;
 use crate::layout::Slot;
 use crate::source::{Graph, Part, Parts};
 
-/// The description files that say how a graph is fed.
+/// The description files that decide how a graph is fed.
 const FED_BY: [&str; 2] = ["config.json", "genai_config.json"];
 
-/// How long a file may be to be hashed whole.
+/// Up to how many bytes a file is hashed completely.
 const WHOLE: u64 = 16 << 20;
 
-/// How many samples of a longer one are hashed, and how long each is: of weights that were trained on, every sample has
-/// changed, and reading gigabytes at each start would cost seconds.
+/// How many samples of a longer file are hashed, and how long each is. Reading gigabytes at each start would cost seconds, and
+/// further training changes every sample of the weights.
 const SAMPLES: u64 = 256;
 const SAMPLE: u64 = 64 << 10;
 
@@ -31,18 +31,19 @@ const SAMPLE: u64 = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ran<'a> {
     pub(crate) provider: &'a str,
-    /// Of ONNX Runtime.
+    /// The version of ONNX Runtime.
     pub(crate) version: &'a str,
     pub(crate) optimization: GraphOptimization,
 }
 
 impl Ran<'_> {
-    /// The usual optimisation goes without saying.
+    /// Returns the lines that are hashed. The default level of optimization has no line.
     fn lines(&self) -> Vec<String> {
-        let runtime = format!("onnx runtime {} on {}", self.version, self.provider);
-        let optimized = format!("optimized {}", self.optimization);
-        let usual = self.optimization == GraphOptimization::default();
-        [runtime].into_iter().chain(Some(optimized).filter(|_| !usual)).collect()
+        let mut lines = vec![format!("onnx runtime {} on {}", self.version, self.provider)];
+        if self.optimization != GraphOptimization::default() {
+            lines.push(format!("optimized {}", self.optimization));
+        }
+        lines
     }
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn graph_digests(part: &Part) -> Result<Vec<Digest>> {
     }
 }
 
-/// A graph beside the decoder's, and what runs it.
+/// A graph other than the decoder's, and what runs it.
 #[derive(Debug)]
 pub(crate) struct Beside {
     /// What it is for.
@@ -67,7 +68,7 @@ pub(crate) struct Beside {
     pub(crate) provider: String,
 }
 
-/// Returns what tells a model, whose graph has these digests, from every other; `media` is what tells what reads media.
+/// Returns the identity of a model whose graph has these digests; `media` is the identity of its media processor.
 pub(crate) fn identity(
     parts: &Parts,
     graph: &[Digest],
@@ -77,7 +78,7 @@ pub(crate) fn identity(
     ran: Ran<'_>,
 ) -> Digest {
     let mut lines = ran.lines();
-    // Texts between positions are encoded within a unit, so that the tokenizer counts as well.
+    // The media processor adds texts, and these are tokenized here, so the tokenizer is part of the identity then.
     lines.extend(media.map(|media| format!("media {media} {}", Digest::of(&parts.tokenizer))));
     lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
@@ -92,12 +93,15 @@ pub(crate) fn identity(
     Digest::of(lines.join("\n").as_bytes())
 }
 
-/// Returns what tells an optimised graph from every other: the graph that it was made of, what made it, and the processor
-/// that it was made for.
+/// Returns the identity of an optimised graph: it depends on the original graph, the library that optimised it, and the
+/// processor.
 pub(crate) fn optimized_identity(graph: &[Digest], ran: Ran<'_>, library: u64) -> Digest {
-    let made = format!("optimized graph, format 1\n{}\nlibrary of {library} bytes", processor());
-    let lines = [made].into_iter().chain([format!("optimized {}", ran.optimization)]).chain(ran.lines());
-    let lines: Vec<_> = lines.chain(graph.iter().map(Digest::to_string)).collect();
+    let mut lines = vec![
+        format!("optimized graph, format 1\n{}\nlibrary of {library} bytes", processor()),
+        format!("optimized {}", ran.optimization),
+    ];
+    lines.extend(ran.lines());
+    lines.extend(graph.iter().map(Digest::to_string));
     Digest::of(lines.join("\n").as_bytes())
 }
 
@@ -105,13 +109,13 @@ fn of_bytes(bytes: &[u8]) -> Result<Digest> {
     sampled(Cursor::new(bytes), bytes.len() as u64).map_err(|source| unreadable(Path::new("memory"), source))
 }
 
-/// Hashes a file: all of a short one, the length and samples of a long one.
+/// Hashes a file: a short one completely, of a long one the length and samples.
 pub(crate) fn file_digest(path: &Path) -> Result<Digest> {
     let (file, length) = bounded::open(path)?;
     sampled(file, length).map_err(|source| unreadable(path, source))
 }
 
-/// Hashes the length and the bytes, or samples of them from the first to the last.
+/// Hashes the length, and all bytes or samples of them from the first to the last byte.
 fn sampled(mut reader: impl Read + Seek, length: u64) -> io::Result<Digest> {
     let mut bytes = length.to_le_bytes().to_vec();
     if length <= WHOLE {
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_optimised_graph_depends_on_counts() {
+    fn the_identity_of_an_optimised_graph_has_all_it_depends_on() {
         let ran = Ran { provider: "cpu", version: "1.31.1", optimization: GraphOptimization::All };
         let graph = [digest(b"graph"), digest(b"weights")];
         let others = [
@@ -156,7 +160,9 @@ mod tests {
         let longer = vec![0; WHOLE as usize + 2];
         assert_ne!(digest(&long), digest(&longer));
         let mut changed = long.clone();
-        changed.iter_mut().step_by(SAMPLE as usize).for_each(|byte| *byte = 1);
+        for byte in changed.iter_mut().step_by(SAMPLE as usize) {
+            *byte = 1;
+        }
         assert_ne!(digest(&long), digest(&changed));
     }
 }

@@ -1,4 +1,4 @@
-//! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
+//! Caches of keys and values for the positions that a session has computed.
 
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
@@ -37,7 +37,7 @@ impl Cache {
         }
     }
 
-    /// Runs tokens, and leaves their last logits in `logits`.
+    /// Computes tokens, and puts their last logits into `logits`.
     pub(crate) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         match self {
             Self::Shared(cache) => cache.run(decoder, run, logits),
@@ -45,7 +45,7 @@ impl Cache {
         }
     }
 
-    /// Makes the next room that it gets one for so many positions. What a graph gives anew has no room to spare.
+    /// Sets for how many positions the next buffers have room. A cache of new tensors has no spare room.
     pub(crate) fn reserve(&mut self, positions: usize) {
         match self {
             Self::Shared(cache) => cache.least = cache.least.max(positions),
@@ -53,7 +53,7 @@ impl Cache {
         }
     }
 
-    /// Returns its share of a step with others, where its kind can have one.
+    /// Returns its share of a step of several sessions; `None` for a kind that cannot take part.
     pub(crate) fn share<'a>(&'a mut self, token: Token, logits: &'a mut Vec<f32>) -> Option<Share<'a>> {
         match self {
             Self::Shared(cache) => Some(Share::new(cache, token, logits)),
@@ -61,7 +61,7 @@ impl Cache {
         }
     }
 
-    /// Returns its part of the memory that it and others of one trunk take.
+    /// Returns its part of the memory that it shares with its forks.
     pub(crate) fn bytes(&self, decoder: &Decoder) -> usize {
         match self {
             Self::Shared(cache) => cache.bytes(decoder),
@@ -77,8 +77,8 @@ impl Cache {
         }
     }
 
-    /// Writes down the first `held` positions: every tensor in the layout's order, head by head, its numbers as they are,
-    /// little-endian.
+    /// Appends a snapshot of the first `held` positions: every tensor in the layout's order, head by head, in its own number
+    /// type, little-endian.
     pub(crate) fn snapshot(&self, decoder: &Decoder, held: usize, into: &mut Vec<u8>) -> Result<()> {
         into.reserve(held * decoder.layout.bytes_per_position());
         match self {
@@ -88,7 +88,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes a cache of `held` positions that were written down; of either kind, whatever kind wrote them.
+    /// Makes a cache of `held` positions from a snapshot. Both kinds read the snapshots of either.
     pub(crate) fn restored(decoder: &Decoder, held: usize, state: &mut StateReader<'_>) -> Result<Self> {
         Ok(match Self::new(decoder) {
             Self::Shared(cache) => Self::Shared(cache.restored(decoder, held, state)?),

@@ -1,7 +1,7 @@
-//! What a decoder's graph takes and gives, by name. Runs nothing.
+//! The inputs and outputs of a decoder's graph, by name.
 //!
-//! Exporters differ in the order of inputs even between versions, so only names count. GenAI exports say their
-//! names in `genai_config.json`; optimum and transformers.js use the names that stand here as defaults.
+//! The order of inputs differs between exporters and even between their versions, so only names count. GenAI exports list
+//! their names in `genai_config.json`; optimum and transformers.js use the names that are the defaults here.
 
 use alloquy_core::{Error, Result};
 use alloquy_model_files::{Description, FactPlace, missing_fact};
@@ -10,25 +10,25 @@ use ort::value::{Outlet, TensorElementType, ValueType};
 use crate::element::Element;
 use crate::error::{model, unsupported};
 
-/// What a graph takes and gives.
+/// The inputs and outputs of a graph.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    pub(crate) words: Words,
-    /// Inputs that take what the graph of embeddings gives beside those, under the same names.
+    pub(crate) token_input: TokenInput,
+    /// Inputs for further outputs of the graph of embeddings, which have the same names.
     pub(crate) beside_embeddings: Vec<String>,
-    /// Inputs of the same shape as the embeddings, that are zero but where a picture is.
+    /// Inputs of the same shape as the embeddings, which are zero except at the positions of images.
     pub(crate) deepstack: Vec<String>,
     pub(crate) attention_mask: Option<String>,
     pub(crate) position_ids: Option<Positions>,
-    /// Which positions are those of media.
+    /// The input that marks the positions of media.
     pub(crate) token_type_ids: Option<String>,
-    /// How many logits to compute, a number.
+    /// The input for the number of logits to compute.
     pub(crate) num_logits_to_keep: Option<String>,
-    /// Which branch of a merged graph to take.
+    /// The input that chooses the branch of a merged graph.
     pub(crate) use_cache_branch: Option<String>,
     pub(crate) logits: String,
     pub(crate) logits_element: Element,
-    /// Whether they come in rows of tokens, as the shape `[rows, tokens, vocabulary]` says.
+    /// Whether the logits have the shape `[rows, tokens, vocabulary]`.
     pub(crate) logits_in_rows: bool,
     pub(crate) vocabulary: usize,
     /// Every cache tensor.
@@ -38,12 +38,12 @@ pub(crate) struct Layout {
     pub(crate) takes_rows: bool,
 }
 
-/// The input for what is said.
+/// The input for tokens or their embeddings.
 #[derive(Debug)]
-pub(crate) enum Words {
-    /// Tokens as they are.
+pub(crate) enum TokenInput {
+    /// Tokens.
     Ids(String),
-    /// What another graph makes of them.
+    /// Embeddings of tokens, which another graph makes.
     Embeddings(Embeddings),
 }
 
@@ -52,11 +52,11 @@ pub(crate) enum Words {
 pub(crate) struct Embeddings {
     pub(crate) name: String,
     pub(crate) element: Element,
-    /// How many numbers stand for a position.
+    /// How many numbers one position has.
     pub(crate) width: usize,
 }
 
-impl Words {
+impl TokenInput {
     /// Returns the name of the input.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -66,13 +66,13 @@ impl Words {
     }
 }
 
-/// The input that numbers the tokens.
+/// The input for the numbers of positions.
 #[derive(Debug)]
 pub(crate) struct Positions {
     pub(crate) name: String,
-    /// The first token's number.
+    /// The number of the first position.
     pub(crate) first: usize,
-    /// How often the numbers are repeated: once, or once for each axis of a multimodal rotary embedding.
+    /// How many numbers a position has: one, or one for each axis of a multimodal rotary embedding.
     pub(crate) axes: usize,
 }
 
@@ -86,11 +86,11 @@ pub(crate) struct Slot {
     pub(crate) element: Element,
 }
 
-/// How many numbers a cache tensor has for a position at most: thousands of times as many as any model's.
+/// How many numbers a cache tensor may have for a position: thousands of times as many as in any model.
 const MOST_NUMBERS: usize = 1 << 26;
 
 impl Slot {
-    /// How many bytes one position takes.
+    /// Returns how many bytes one position takes.
     pub(crate) fn bytes(&self) -> usize {
         self.heads * self.width * self.element.size()
     }
@@ -99,9 +99,9 @@ impl Slot {
 /// How past becomes present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheKind {
-    /// The graph writes into the buffer it was given, which must hold at least so many positions.
+    /// The graph writes into the buffer of its input, which must have room for at least so many positions.
     Shared { least: usize },
-    /// The graph gives new, longer tensors.
+    /// The graph makes new, longer tensors.
     Concat,
 }
 
@@ -120,10 +120,10 @@ const WIDTH: &[FactPlace] = &[
     ("config.json", "/text_config/head_dim"),
 ];
 
-/// What exporters call the input for embeddings.
+/// The name that exporters give the input for embeddings.
 pub(crate) const EMBEDDINGS: &str = "inputs_embeds";
 
-/// How the inputs for what a picture adds behind the first layers are called (Qwen3-VL).
+/// The prefix of the inputs for features that are added after the first layers (Qwen3-VL).
 const DEEPSTACK: &str = "deepstack";
 
 const HIDDEN: &[FactPlace] = &[
@@ -132,7 +132,7 @@ const HIDDEN: &[FactPlace] = &[
     ("config.json", "/hidden_size"),
 ];
 
-/// A few families count positions from 1 in the exports that have the input at all: transformers.js feeds them so.
+/// The families that count positions from 1 in exports with an input for positions, as transformers.js does.
 const COUNTED_FROM_ONE: [&str; 3] = ["gemma3", "gemma3_text", "paligemma"];
 
 impl Layout {
@@ -141,10 +141,10 @@ impl Layout {
         let graph = Graph { inputs, outputs, description };
         let slots = graph.slots()?;
         let logits = graph.output_name("logits");
-        let words = graph.words()?;
+        let token_input = graph.token_input()?;
         Ok(Self {
-            takes_rows: graph.takes_rows(&words),
-            words,
+            takes_rows: graph.takes_rows(&token_input),
+            token_input,
             beside_embeddings: Vec::new(),
             deepstack: graph.deepstack(),
             attention_mask: graph.optional("attention_mask"),
@@ -161,45 +161,48 @@ impl Layout {
         })
     }
 
-    /// How many bytes of all cache tensors one position takes.
+    /// Returns how many bytes one position takes in all cache tensors together.
     pub(crate) fn bytes_per_position(&self) -> usize {
         self.slots.iter().map(Slot::bytes).sum()
     }
 
-    /// Says of a graph that takes an input that nobody feeds so at once, or it would fail at the first run; `adapted` are those
-    /// that an adapter feeds.
+    /// Refuses a graph with inputs that would not be fed: it would fail at its first run. `adapted` are the inputs that an adapter
+    /// feeds.
     pub(crate) fn check(&self, inputs: &[Outlet], adapted: &[&str]) -> Result<()> {
-        let is_strange = |input: &&Outlet| !self.knows(input.name()) && !adapted.contains(&input.name());
-        let mut strangers = inputs.iter().filter(is_strange).peekable();
-        match strangers.peek() {
-            None => Ok(()),
-            Some(_) => Err(unsupported(format!(
-                "the graph takes inputs that are not supported: {}",
-                names(strangers)
-            ))),
+        let mut unfed = Vec::new();
+        for input in inputs {
+            if !self.knows(input.name()) && !adapted.contains(&input.name()) {
+                unfed.push(input.name());
+            }
         }
+        if !unfed.is_empty() {
+            let unfed = unfed.join(", ");
+            return Err(unsupported(format!("the graph takes inputs that are not supported: {unfed}")));
+        }
+        Ok(())
     }
 
-    /// Has inputs fed with what the graph of embeddings gives beside those.
+    /// Connects further outputs of the graph of embeddings with the inputs of the same names.
     pub(crate) fn take_beside_embeddings(&mut self, inputs: &[Outlet], given: Vec<String>) {
-        let is_input = |name: &String| find(inputs, name).is_some() && !self.knows(name);
-        self.beside_embeddings = given.into_iter().filter(is_input).collect();
+        let mut names = given;
+        names.retain(|name| find(inputs, name).is_some() && !self.knows(name));
+        self.beside_embeddings = names;
     }
 
-    /// Returns the embeddings that the graph takes, where it takes any.
+    /// Returns the input for embeddings, if the graph has one.
     pub(crate) fn embeddings(&self) -> Option<&Embeddings> {
-        match &self.words {
-            Words::Ids(_) => None,
-            Words::Embeddings(embeddings) => Some(embeddings),
+        match &self.token_input {
+            TokenInput::Ids(_) => None,
+            TokenInput::Embeddings(embeddings) => Some(embeddings),
         }
     }
 
-    /// Says whether an input is fed at every run, adapter or not.
+    /// Returns whether an input is fed at every run, with or without an adapter.
     pub(crate) fn knows(&self, input: &str) -> bool {
         let optional =
             [&self.attention_mask, &self.token_type_ids, &self.num_logits_to_keep, &self.use_cache_branch];
         let named = optional.into_iter().flatten().chain(&self.beside_embeddings).chain(&self.deepstack);
-        let mut named = named.map(String::as_str).chain([self.words.name()]);
+        let mut named = named.map(String::as_str).chain([self.token_input.name()]);
         let positions = self.position_ids.as_ref().is_some_and(|positions| positions.name == input);
         positions || named.any(|name| name == input) || self.slots.iter().any(|slot| slot.past == input)
     }
@@ -212,16 +215,17 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    fn words(&self) -> Result<Words> {
-        let (ids, embeddings) = (self.input_name("input_ids"), self.input_name(EMBEDDINGS));
+    fn token_input(&self) -> Result<TokenInput> {
+        let ids = self.input_name("input_ids");
+        let embeddings = self.input_name(EMBEDDINGS);
         match (find(self.inputs, &ids), find(self.inputs, &embeddings)) {
             (Some(input), _) => match input.dtype().tensor_type() {
-                Some(TensorElementType::Int64) => Ok(Words::Ids(ids)),
+                Some(TensorElementType::Int64) => Ok(TokenInput::Ids(ids)),
                 other => {
                     Err(unsupported(format!("the graph takes {ids} as {other:?}, only Int64 is supported")))
                 }
             },
-            (None, Some(input)) => Ok(Words::Embeddings(self.embeddings(input)?)),
+            (None, Some(input)) => Ok(TokenInput::Embeddings(self.embeddings(input)?)),
             (None, None) => {
                 let names = names(self.inputs.iter());
                 Err(unsupported(format!("the graph takes neither {ids} nor {embeddings}, only {names}")))
@@ -243,16 +247,19 @@ impl Graph<'_> {
     }
 
     fn deepstack(&self) -> Vec<String> {
-        let is_one = |input: &&Outlet| {
+        let mut names = Vec::new();
+        for input in self.inputs {
             let rank = input.dtype().tensor_shape().map(|shape| shape.len());
-            input.name().starts_with(DEEPSTACK) && rank == Some(3)
-        };
-        self.inputs.iter().filter(is_one).map(|input| input.name().to_owned()).collect()
+            if input.name().starts_with(DEEPSTACK) && rank == Some(3) {
+                names.push(input.name().to_owned());
+            }
+        }
+        names
     }
 
-    /// A symbolic batch stands as -1.
-    fn takes_rows(&self, words: &Words) -> bool {
-        let input = find(self.inputs, words.name());
+    /// Returns whether the number of rows is symbolic, which is a size of -1.
+    fn takes_rows(&self, token_input: &TokenInput) -> bool {
+        let input = find(self.inputs, token_input.name());
         let shape = input.and_then(|input| input.dtype().tensor_shape());
         shape.is_some_and(|shape| shape.first().is_some_and(|&rows| rows < 0))
     }
@@ -298,8 +305,8 @@ impl Graph<'_> {
     }
 
     fn output(&self, name: &str) -> Result<&Outlet> {
-        let missing = || model(format!("the graph gives no {name}, only {}", names(self.outputs.iter())));
-        find(self.outputs, name).ok_or_else(missing)
+        find(self.outputs, name)
+            .ok_or_else(|| model(format!("the graph gives no {name}, only {}", names(self.outputs.iter()))))
     }
 
     fn slots(&self) -> Result<Vec<Slot>> {
@@ -311,13 +318,13 @@ impl Graph<'_> {
                 slots.push(self.slot(input, present)?);
             }
         }
-        match slots.is_empty() {
-            false => Ok(slots),
-            true => Err(unsupported(format!(
+        if slots.is_empty() {
+            return Err(unsupported(format!(
                 "the graph takes no cache, so every token would cost a whole prompt; it takes {}",
                 names(self.inputs.iter())
-            ))),
+            )));
         }
+        Ok(slots)
     }
 
     fn slot(&self, input: &Outlet, present: String) -> Result<Slot> {
@@ -341,15 +348,13 @@ impl Graph<'_> {
         let &[_, heads, _, width] = shape else {
             return Err(unsupported(format!("the cache {past} is {}, not of 4 dimensions", input.dtype())));
         };
-        let size =
-            |declared: i64, places| usize::try_from(declared).ok().or_else(|| self.description.size(places));
-        let Some(heads) = size(heads, HEADS) else {
+        let Some(heads) = self.size(heads, HEADS) else {
             return Err(missing_fact("number of key-value heads", HEADS));
         };
-        let Some(width) = size(width, WIDTH) else {
+        let Some(width) = self.size(width, WIDTH) else {
             return Err(missing_fact("head size", WIDTH));
         };
-        // Sums and products of such sizes are computed without looking: they are far from what a number holds.
+        // Sums and products of sizes up to this limit cannot overflow, so they are not checked elsewhere.
         let numbers = heads.checked_mul(width).filter(|&numbers| numbers <= MOST_NUMBERS);
         if numbers.is_none() {
             let message = format!(
@@ -360,16 +365,18 @@ impl Graph<'_> {
         Ok(Slot { past, present, heads, width, element })
     }
 
-    /// The names of a cache input and its output, with `%d` for the layer.
+    /// Returns a size: the one in the graph, or the one in the description files where the graph has a symbol (a negative size).
+    fn size(&self, declared: i64, places: &[FactPlace]) -> Option<usize> {
+        usize::try_from(declared).ok().or_else(|| self.description.size(places))
+    }
+
+    /// Returns the names of a cache input and its output, with `%d` for the layer.
     fn patterns(&self, half: &str) -> (String, String) {
-        let named = |section: &str, field: String, default: String| {
-            let name =
-                self.description.pointer("genai_config.json", &format!("/model/decoder/{section}/{field}"));
-            name.and_then(serde_json::Value::as_str).map_or(default, str::to_owned)
-        };
+        let past = self.configured("inputs", &format!("past_{half}_names"));
+        let present = self.configured("outputs", &format!("present_{half}_names"));
         (
-            named("inputs", format!("past_{half}_names"), format!("past_key_values.%d.{half}")),
-            named("outputs", format!("present_{half}_names"), format!("present.%d.{half}")),
+            past.map_or_else(|| format!("past_key_values.%d.{half}"), str::to_owned),
+            present.map_or_else(|| format!("present.%d.{half}"), str::to_owned),
         )
     }
 
@@ -382,9 +389,13 @@ impl Graph<'_> {
     }
 
     fn name(&self, section: &str, field: &str) -> String {
+        self.configured(section, field).unwrap_or(field).to_owned()
+    }
+
+    /// Returns the name that `genai_config.json` has for an input or output.
+    fn configured(&self, section: &str, field: &str) -> Option<&str> {
         let pointer = format!("/model/decoder/{section}/{field}");
-        let name = self.description.pointer("genai_config.json", &pointer);
-        name.and_then(serde_json::Value::as_str).unwrap_or(field).to_owned()
+        self.description.pointer("genai_config.json", &pointer)?.as_str()
     }
 
     fn cache_kind(&self) -> CacheKind {
@@ -411,7 +422,7 @@ fn tensor(outlet: &Outlet) -> Result<(TensorElementType, &[i64]), Error> {
     }
 }
 
-/// Puts the layer's number out of `name`, which follows `from`, into `to`.
+/// Puts the layer's number from `name`, which has the pattern `from`, into the pattern `to`.
 fn renamed(name: &str, from: &str, to: &str) -> Option<String> {
     let (before, after) = from.split_once("%d")?;
     let number = name.strip_prefix(before)?.strip_suffix(after)?;
@@ -425,9 +436,10 @@ mod tests {
 
     #[test]
     fn a_layer_keeps_its_number() {
-        let renamed = |name| renamed(name, "past_key_values.%d.key", "present.%d.key");
-        assert_eq!(renamed("past_key_values.12.key").as_deref(), Some("present.12.key"));
-        assert_eq!(renamed("past_key_values.12.value"), None);
-        assert_eq!(renamed("past_key_values..key"), None);
+        let from = "past_key_values.%d.key";
+        let to = "present.%d.key";
+        assert_eq!(renamed("past_key_values.12.key", from, to).as_deref(), Some("present.12.key"));
+        assert_eq!(renamed("past_key_values.12.value", from, to), None);
+        assert_eq!(renamed("past_key_values..key", from, to), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a decoder is given of pictures and sounds: their positions, and what an encoder makes of them. Knows no session.
+//! Images, audio and video as a decoder takes them: positions, and the features that an encoder makes.
 
 mod encoder;
 mod mask;

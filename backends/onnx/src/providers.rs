@@ -1,23 +1,23 @@
-//! Execution providers by name. What was asked for is used or refused, and replaced by what was named for that alone.
+//! Execution providers by name. A requested provider is used or refused; only a provider that the caller named may replace it.
 
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
+use alloquy_onnx_runtime::{DownloadEvent, DownloadPolicy, Gpu, Locator};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
 
 use crate::environment::environment;
 
-/// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
-/// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
+/// The provider that computes in main memory. For another device a bound buffer is copied once, when it is bound, so the graph
+/// would never see later changes. So for other providers the cache is fed again at each run.
 pub(crate) const CPU: &str = "cpu";
 
 /// One execution provider that this build knows.
 struct Provider {
     name: &'static str,
-    /// Says whether the loaded library has it.
+    /// Returns whether the loaded library has it.
     is_available: fn() -> ort::Result<bool>,
-    /// `None` needs no registration.
+    /// Makes what is registered; `None` for a provider that needs no registration.
     build: Option<fn() -> ExecutionProviderDispatch>,
 }
 
@@ -44,19 +44,19 @@ const PROVIDERS: &[Provider] = &[
     provider!("webgpu", ort::ep::WebGPU),
 ];
 
-/// What computes, and in this order what else may where that cannot.
+/// The provider that computes, and those that may replace it, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Providers {
     first: String,
     fallbacks: Vec<String>,
 }
 
-/// What was loaded for a provider.
+/// A graph that was loaded, and its provider.
 pub(crate) struct Loaded<T> {
     pub(crate) loaded: T,
     pub(crate) provider: String,
-    /// The providers before it, and why they were not it.
-    pub(crate) degradations: Vec<Degradation>,
+    /// The providers that it replaces, with the reasons.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl Providers {
@@ -64,22 +64,22 @@ impl Providers {
         Self { first: name.into(), fallbacks: Vec::new() }
     }
 
-    /// The first of some names, and the others for where it cannot; `None` for no name.
+    /// Makes the first of some names the provider, and the others its replacements; `None` for no name.
     pub(crate) fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Option<Self> {
         let mut names = names.into_iter().map(Into::into);
         Some(Self { first: names.next()?, fallbacks: names.collect() })
     }
 
-    /// Loads the library: the one that was named, else one for the first provider, else one for the others.
+    /// Loads the library: the one that the caller named, else one for the first provider, else one for the others.
     pub(crate) fn environment(
         &self,
         named: Option<&Locator>,
-        on_event: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(DownloadEvent),
     ) -> Result<Environment> {
-        // Before anything is looked for or fetched that would be of no use.
+        // First, so that no library is searched for or fetched in vain.
         require_providers([&self.first].into_iter().chain(&self.fallbacks))?;
         let first = match self.first.as_str() {
-            "cuda" if is_built("cuda") => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
+            "cuda" if is_built("cuda") => Locator::new().gpu(Gpu::Cuda).policy(DownloadPolicy::Never),
             _ => Locator::new(),
         };
         let loaded = environment(named.unwrap_or(&first), on_event);
@@ -89,12 +89,13 @@ impl Providers {
         }
     }
 
-    /// Loads a graph for the first provider that can; `load` is given its name, and what to register for it.
+    /// Loads a graph for the first provider that can; `load` gets its name, and what to register for it.
     pub(crate) fn load<T>(
         &self,
         load: impl Fn(&str, &[ExecutionProviderDispatch]) -> Result<T>,
     ) -> Result<Loaded<T>> {
-        let (mut name, mut rest) = (&self.first, self.fallbacks.iter());
+        let mut name = &self.first;
+        let mut rest = self.fallbacks.iter();
         let mut replaced = Vec::new();
         loop {
             let error = match provider(name).and_then(|provider| load(name, &provider)) {
@@ -114,13 +115,15 @@ impl Providers {
 
 impl<T> Loaded<T> {
     fn new(loaded: T, provider: &str, replaced: Vec<(String, String)>) -> Self {
-        let used =
-            |(asked, reason)| Degradation::ProviderReplaced { asked, used: provider.to_owned(), reason };
-        Self { loaded, provider: provider.to_owned(), degradations: replaced.into_iter().map(used).collect() }
+        let mut warnings = Vec::new();
+        for (asked, reason) in replaced {
+            warnings.push(Warning::ProviderReplaced { asked, used: provider.to_owned(), reason });
+        }
+        Self { loaded, provider: provider.to_owned(), warnings }
     }
 }
 
-/// Returns the names of the execution providers that this build has; whether the library has them too is another matter.
+/// Returns the names of the execution providers that this build has; the library may have fewer.
 ///
 /// ```
 /// assert!(alloquy_onnx::providers().any(|name| name == "cpu"));
@@ -129,10 +132,10 @@ pub fn providers() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|provider| provider.name)
 }
 
-/// Checks that this build has one of these execution providers; loads nothing.
+/// Checks that this build has one of these execution providers, without loading the library.
 ///
 /// # Errors
-/// [`ErrorKind::Backend`] where it has none, which lists those that it has.
+/// [`ErrorKind::Backend`] if it has none of them. The message lists those that it has.
 ///
 /// ```
 /// assert!(alloquy_onnx::require_providers(["abacus", "cpu"]).is_ok());
@@ -172,13 +175,13 @@ fn provider(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
     let known = PROVIDERS.iter().find(|provider| provider.name == name);
     let available = known.filter(|provider| (provider.is_available)().unwrap_or(false));
     match available {
-        // A provider that cannot be registered would otherwise be left out without a word.
+        // Without `error_on_failure`, a provider that cannot be registered would be skipped silently.
         Some(provider) => Ok(provider.build.iter().map(|build| build().error_on_failure()).collect()),
         None => Err(unknown(name)),
     }
 }
 
-/// Returns the names of those that this build knows and the loaded library has.
+/// Returns the names of the providers that this build and the loaded library have.
 pub(crate) fn available() -> Vec<&'static str> {
     let available = PROVIDERS.iter().filter(|provider| (provider.is_available)().unwrap_or(false));
     available.map(|provider| provider.name).collect()

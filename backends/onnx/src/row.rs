@@ -1,28 +1,34 @@
-//! What one row of a run is fed beside its cache.
+//! The inputs of one row of a run, other than its cache.
 
 use alloquy_core::tokenizer::TokenId;
 
 use crate::media::portion::Portion;
 
-/// What one row of a run is fed: tokens behind those that its cache holds.
+/// One row of a run: tokens that follow those in its cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) tokens: &'a [TokenId],
+    /// How many positions the cache holds.
     pub(crate) held: usize,
-    /// What is added to the count of positions before it is a position's number: media may take more positions than
-    /// numbers.
+    /// The difference between a position's number and the count of positions before it: media may take more positions
+    /// than numbers.
     pub(crate) shift: i64,
-    /// Of which media the tokens are, if of any.
+    /// The media that the tokens belong to, if any.
     pub(crate) media: Option<Portion<'a>>,
 }
 
 impl<'a> Row<'a> {
-    /// A row of tokens that are not of media.
+    /// Makes a row of tokens that belong to no media.
     pub(crate) fn of_tokens(tokens: &'a [TokenId], held: usize, shift: i64) -> Self {
         Self { tokens, held, shift, media: None }
     }
 
-    /// Returns the number of one of the tokens on one of the axes.
+    /// Returns how many positions count after the run.
+    pub(crate) fn end(&self) -> usize {
+        self.held + self.tokens.len()
+    }
+
+    /// Returns the position number of one of the tokens on one of the axes.
     pub(crate) fn number(&self, axis: usize, index: usize) -> i64 {
         match &self.media {
             None => (self.held + index) as i64 + self.shift,

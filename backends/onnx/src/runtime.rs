@@ -1,4 +1,4 @@
-//! What the library of ONNX Runtime says of itself, for people who look for a problem. Knows no model.
+//! Facts about the loaded library of ONNX Runtime, for diagnosis.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -10,7 +10,7 @@ use ort::sys::OrtApiBase;
 use crate::environment::{environment, loaded_library};
 use crate::providers::available;
 
-/// The library that is loaded.
+/// The loaded library; the result of [`inspect_runtime`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Runtime {
@@ -18,19 +18,19 @@ pub struct Runtime {
     pub library: Library,
     /// Its version, such as `1.31.1`.
     pub version: String,
-    /// The execution providers that this build of the crate knows and the library has.
+    /// The execution providers that both this build of the crate and the library have.
     pub providers: Vec<&'static str>,
 }
 
-/// Finds the library and loads it, which is for the rest of the process.
+/// Finds the library and loads it for the rest of the process.
 ///
 /// # Errors
-/// [`ErrorKind::Backend`](alloquy_core::ErrorKind::Backend) when there is none, or none that can be used.
+/// [`ErrorKind::Backend`](alloquy_core::ErrorKind::Backend) if there is no library, or it cannot be used.
 ///
 /// ```no_run
-/// use alloquy_onnx::{Locator, Policy, inspect_runtime};
+/// use alloquy_onnx::{Locator, DownloadPolicy, inspect_runtime};
 ///
-/// let runtime = inspect_runtime(&Locator::new().policy(Policy::Never))?;
+/// let runtime = inspect_runtime(&Locator::new().policy(DownloadPolicy::Never))?;
 /// println!("{} from {}", runtime.version, runtime.library.path.display());
 /// assert!(runtime.providers.contains(&"cpu"));
 /// # Ok::<(), alloquy_core::Error>(())
@@ -47,14 +47,14 @@ pub(crate) fn loaded_version() -> Result<String> {
     version(&library()?.path)
 }
 
-/// Returns how many bytes the file of the loaded library has: builds of one version may differ.
+/// Returns the size of the loaded library's file in bytes: builds of one version may differ.
 pub(crate) fn loaded_size() -> Result<u64> {
     let path = library()?.path;
     let metadata = std::fs::metadata(&path).map_err(|source| crate::error::unreadable(&path, source))?;
     Ok(metadata.len())
 }
 
-/// Returns the first two numbers of the loaded library's version, where it begins with them.
+/// Returns the first two numbers of the loaded library's version, if it begins with two numbers.
 pub(crate) fn loaded_numbers() -> Result<Option<(u32, u32)>> {
     Ok(numbers(&loaded_version()?))
 }
@@ -64,7 +64,7 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?, numbers.next()?))
 }
 
-/// Refuses a loaded library that is older than `least`; `reason` says what is wrong with it.
+/// Refuses a loaded library that is older than `least`; `reason` is the first part of a sentence that ends with that version.
 pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
     let library = library()?;
     let version = version(&library.path)?;
@@ -80,22 +80,23 @@ pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
 }
 
 fn library() -> Result<Library> {
-    let absent = || Error::new(ErrorKind::Backend, "onnx runtime was loaded and is not there");
-    loaded_library().ok_or_else(absent)
+    loaded_library().ok_or_else(|| Error::new(ErrorKind::Backend, "onnx runtime is not loaded"))
 }
 
-/// Asks a library that is loaded already for its version.
+/// Returns the version of a library that is already loaded.
 #[allow(unsafe_code)] // a function of a C library
 fn version(path: &Path) -> Result<String> {
-    let silent = |source| {
-        Error::new(ErrorKind::Backend, format!("{path:?} does not tell its version")).with_source(source)
-    };
     // SAFETY: the environment was made with this very library, so its initialisers have run already.
-    let library = unsafe { libloading::Library::new(path) }.map_err(silent)?;
+    let library = unsafe { libloading::Library::new(path) };
+    let library = library.map_err(|source| unversioned(path, source))?;
     // SAFETY: ONNX Runtime exports this function with this signature; `ort` has called it before.
     let base = unsafe { library.get::<unsafe extern "C" fn() -> *const OrtApiBase>(b"OrtGetApiBase") };
-    let base = base.map_err(silent)?;
+    let base = base.map_err(|source| unversioned(path, source))?;
     // SAFETY: it returns a table that lives as long as the library, and the version is a C string in it.
     let version = unsafe { CStr::from_ptr(((*base()).GetVersionString)()) };
     Ok(version.to_string_lossy().into_owned())
+}
+
+fn unversioned(library: &Path, source: libloading::Error) -> Error {
+    Error::new(ErrorKind::Backend, format!("{library:?} does not report its version")).with_source(source)
 }

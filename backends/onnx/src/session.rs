@@ -1,17 +1,17 @@
-//! One conversation's place in a model: which units its cache holds. Knows no text.
+//! A session of the engine: the units that it holds, and the cache with their positions.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_engine::decoder::StateReader;
-use alloquy_engine::{Cancel, Session, Step};
+use alloquy_engine::{BatchStep, CancelToken, Session};
 use ort::session::RunOptions;
 
 use crate::decoder::Decoder;
-use crate::error::{self, unsupported};
+use crate::error::{self, invalid, unsupported};
 use crate::held::Held;
 use crate::kv::Cache;
 use crate::kv::run::Run;
@@ -20,17 +20,17 @@ use crate::media::MediaReader;
 use crate::media::portion::Portion;
 use crate::row::Row;
 
-/// How many tokens' logits are held at once: 20 MB for a large vocabulary.
+/// For how many tokens the logits are in memory at once: 20 MB for a large vocabulary.
 const SCORED_AT_ONCE: usize = 32;
 
 /// A session of an [`OnnxEngine`](crate::OnnxEngine).
 #[derive(Debug)]
 pub(crate) struct OnnxSession {
     decoder: Arc<Decoder>,
-    /// What reads media, where the model takes them.
+    /// The reader of media, where the model takes media.
     media: Option<Arc<MediaReader>>,
     cache: Cache,
-    /// What counts; the cache may hold more, from before a rewind.
+    /// The units that count; the cache may hold more from before a rewind.
     held: Held,
     chunk: usize,
     logits: Vec<f32>,
@@ -47,14 +47,14 @@ impl OnnxSession {
         self.cache.share(token, &mut self.logits)
     }
 
-    /// Computes tokens, a chunk at a time, and leaves the logits of the last one.
-    fn take_tokens(&mut self, units: &[Unit], cancel: &Cancel) -> Result<()> {
+    /// Computes tokens, a chunk at a time, and keeps the logits of the last one.
+    fn take_tokens(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<()> {
         let tokens = token_ids(units);
         for chunk in tokens.chunks(self.chunk) {
             cancel.check()?;
             let row = Row::of_tokens(chunk, self.held.positions(), self.held.shift());
             match chunk {
-                // A step is over before it could be ended.
+                // One token is computed before a cancellation could have an effect.
                 [_] => self.run(row)?,
                 _ => self.run_a_chunk(row, cancel)?,
             }
@@ -63,15 +63,16 @@ impl OnnxSession {
         Ok(())
     }
 
-    /// Computes one piece of media, and leaves the logits of its last position. Where attention goes both ways among the
-    /// positions of media, they are computed at once; elsewhere a chunk at a time, as tokens are.
-    fn take_media(&mut self, media: &Media, cancel: &Cancel) -> Result<()> {
+    /// Computes one piece of media, and keeps the logits of its last position. If attention goes both ways among the positions of
+    /// media, they are computed at once; otherwise a chunk at a time, as tokens are.
+    fn take_media(&mut self, media: &Media, cancel: &CancelToken) -> Result<()> {
         let reader = self.media.as_ref().ok_or_else(|| without_media(media))?;
         cancel.check()?;
         let shown = ending(cancel, |options| reader.shown(media, &self.decoder.time, options))?;
         let tokens = shown.passage.tokens();
         let size = if self.decoder.layout.token_type_ids.is_some() { tokens.len() } else { self.chunk };
-        let (before, shift) = (self.held.positions(), self.held.shift());
+        let before = self.held.positions();
+        let shift = self.held.shift();
         let base = before as i64 + shift;
         for (number, chunk) in tokens.chunks(size).enumerate() {
             cancel.check()?;
@@ -88,58 +89,66 @@ impl OnnxSession {
         self.cache.run(&self.decoder, &Run { row, rows: 1, options: None }, &mut self.logits)
     }
 
-    /// As [`run`](Self::run), but whoever cancels ends it at the next node of the graph. What it wrote until then stands
-    /// behind the positions that count.
-    fn run_a_chunk(&mut self, row: Row<'_>, cancel: &Cancel) -> Result<()> {
+    /// As [`run`](Self::run), but a cancellation ends it at the next node of the graph. Positions that were written until then
+    /// do not count.
+    fn run_a_chunk(&mut self, row: Row<'_>, cancel: &CancelToken) -> Result<()> {
         ending(cancel, |options| {
             self.cache.run(&self.decoder, &Run { row, rows: 1, options: Some(options) }, &mut self.logits)
         })
     }
 
-    /// Says of units that cannot be forwarded so, before any is.
-    fn check(&self, units: &[Unit]) -> Result<()> {
-        let (held, context) = (self.held.positions(), self.decoder.context_length);
+    /// Refuses units that cannot be computed, before any is computed.
+    fn check(&self, units: &[PromptUnit]) -> Result<()> {
+        let held = self.held.positions();
+        let context = self.decoder.context_length;
         let count = units.iter().map(|unit| self.positions(unit)).sum::<Result<usize>>()?;
-        match count {
-            0 => Err(Error::new(ErrorKind::Invalid, "no units to forward")),
-            count if count > context - held => Err(Error::new(
-                ErrorKind::ContextOverflow,
-                format!("{count} positions do not fit behind {held} others into a context of {context}"),
-            )),
-            _ => Ok(()),
+        if count == 0 {
+            return Err(invalid("no units to forward"));
         }
+        if count > context - held {
+            let message =
+                format!("{count} positions do not fit after {held} others into a context of {context}");
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        Ok(())
     }
 
-    /// Returns how many positions a unit takes, which is one that can be taken.
-    fn positions(&self, unit: &Unit) -> Result<usize> {
+    /// Returns how many positions a unit takes; an error if the model cannot take it.
+    fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         match (unit, &self.media) {
-            (Unit::Token(token), _) => check_token(*token, &self.decoder).map(|()| 1),
-            (Unit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
-            (Unit::Media(media), None) => Err(without_media(media)),
+            (PromptUnit::Token(token), _) => check_token(*token, &self.decoder).map(|()| 1),
+            (PromptUnit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
+            (PromptUnit::Media(media), None) => Err(without_media(media)),
         }
     }
 }
 
-/// Runs what ends at the next node of a graph when somebody cancels.
-fn ending<T>(cancel: &Cancel, run: impl FnOnce(&RunOptions) -> Result<T>) -> Result<T> {
+/// Calls `run` with options through which a cancellation ends the run at the next node of the graph.
+fn ending<T>(cancel: &CancelToken, run: impl FnOnce(&RunOptions) -> Result<T>) -> Result<T> {
     let options = Arc::new(RunOptions::new().map_err(error::runtime("prepare a run"))?);
     let ended = Arc::clone(&options);
-    // Only a lack of memory keeps it from being ended, and then it comes to its own end.
-    let end = move || drop(ended.terminate());
-    match cancel.during(end, || run(&options)) {
-        Err(error) => cancel.check().and(Err(error)),
-        done => done,
+    let done = cancel.during(
+        move || {
+            // This fails only for lack of memory, and then the run is completed.
+            let _ = ended.terminate();
+        },
+        || run(&options),
+    );
+    if done.is_err() {
+        cancel.check()?;
     }
+    done
 }
 
-/// Computes one unit in each of several sessions, at once where all are tokens and the graph takes several rows.
-pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [Step<'_>]) -> Result<()> {
+/// Computes one unit in each of several sessions: together if all are tokens and the graph takes several rows, else one by one.
+pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [BatchStep<'_>]) -> Result<()> {
     let count = steps.len();
     let mut sessions = Vec::with_capacity(count);
-    for Step { session, unit } in steps {
+    for BatchStep { session, unit } in steps {
         let session: &mut dyn Any = *session;
-        let foreign = || Error::new(ErrorKind::Invalid, "a session of another engine cannot step here");
-        let session = session.downcast_mut::<OnnxSession>().ok_or_else(foreign)?;
+        let Some(session) = session.downcast_mut::<OnnxSession>() else {
+            return Err(invalid("a session of another engine cannot step here"));
+        };
         session.check(std::slice::from_ref(unit))?;
         sessions.push((*unit, session));
     }
@@ -147,26 +156,28 @@ pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [Step<'_>]) -> Result<
     let mut shares: Vec<_> = shares.collect();
     if decoder.layout.takes_rows && count > 0 && shares.len() == count {
         step(decoder, &mut shares)?;
-        sessions.into_iter().for_each(|(_, session)| session.held.add_tokens(1));
+        for (_, session) in sessions {
+            session.held.add_tokens(1);
+        }
         return Ok(());
     }
     drop(shares);
-    let one_by_one = |(unit, session): (&Unit, &mut OnnxSession)| {
-        session.forward(std::slice::from_ref(unit), &Cancel::default()).map(drop)
-    };
-    sessions.into_iter().try_for_each(one_by_one)
+    for (unit, session) in sessions {
+        session.forward(std::slice::from_ref(unit), &CancelToken::default())?;
+    }
+    Ok(())
 }
 
 impl Session for OnnxSession {
-    fn resident(&self) -> usize {
+    fn length(&self) -> usize {
         self.held.units()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         self.check(units)?;
         for stretch in units.chunk_by(are_tokens) {
             match stretch {
-                [Unit::Media(media)] => self.take_media(media, cancel)?,
+                [PromptUnit::Media(media)] => self.take_media(media, cancel)?,
                 tokens => self.take_tokens(tokens, cancel)?,
             }
         }
@@ -182,9 +193,14 @@ impl Session for OnnxSession {
         &mut self.logits
     }
 
-    /// Takes as many tokens at once as their logits are worth the room. A graph that computes the last logits alone is
-    /// run again, token by token: what it has appended does not count yet.
-    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+    /// Computes up to [`SCORED_AT_ONCE`] tokens at once. A graph that only computes the logits of the last token is run again,
+    /// token by token: the positions that the first run appended do not count yet.
+    fn forward_each(
+        &mut self,
+        units: &[PromptUnit],
+        cancel: &CancelToken,
+        each: &mut dyn FnMut(&[f32]),
+    ) -> Result<()> {
         let size = self.chunk.min(SCORED_AT_ONCE);
         for chunk in units.chunk_by(are_tokens).flat_map(|stretch| stretch.chunks(size)) {
             self.check(chunk)?;
@@ -196,7 +212,9 @@ impl Session for OnnxSession {
                 self.cache.run(&self.decoder, &run, &mut self.logits)?;
                 let rows = self.logits.chunks_exact(self.decoder.layout.vocabulary);
                 if rows.len() == tokens.len() {
-                    rows.for_each(&mut *each);
+                    for row in rows {
+                        each(row);
+                    }
                     self.held.add_tokens(tokens.len());
                     continue;
                 }
@@ -223,66 +241,70 @@ impl Session for OnnxSession {
 
     fn fork(&self) -> Result<Box<dyn Session>> {
         let cache = self.cache.fork(self.held.positions());
-        let (decoder, media) = (Arc::clone(&self.decoder), self.media.clone());
-        let (held, logits) = (self.held.clone(), Vec::new());
+        let decoder = Arc::clone(&self.decoder);
+        let media = self.media.clone();
+        let held = self.held.clone();
+        let logits = Vec::new();
         Ok(Box::new(Self { decoder, media, cache, held, chunk: self.chunk, logits }))
     }
 
     fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
         if length > self.held.units() {
-            let message = format!("{} units are held, not {length}", self.held.units());
-            return Err(Error::new(ErrorKind::Invalid, message));
+            return Err(invalid(format!("{} units are held, not {length}", self.held.units())));
         }
         self.held.write(length, into);
         self.cache.snapshot(&self.decoder, self.held.positions_of(length), into)
     }
 
-    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
-        let check = |unit: &Unit| token_id(unit).map_or(Ok(()), |token| check_token(token, &self.decoder));
-        units.iter().try_for_each(check)?;
-        let media = units.iter().find(|unit| matches!(unit, Unit::Media(_)));
-        if let (Some(Unit::Media(media)), None) = (media, &self.media) {
-            return Err(without_media(media));
+    fn restore(&mut self, units: &[PromptUnit], state: &mut StateReader<'_>) -> Result<()> {
+        for token in token_ids(units) {
+            check_token(token, &self.decoder)?;
+        }
+        for unit in units {
+            if let PromptUnit::Media(media) = unit
+                && self.media.is_none()
+            {
+                return Err(without_media(media));
+            }
         }
         let held = Held::read(units.iter().map(|unit| token_id(unit).is_none()), state)?;
-        let (positions, context) = (held.positions(), self.decoder.context_length);
+        let positions = held.positions();
+        let context = self.decoder.context_length;
         if positions > context {
             let message = format!("{positions} positions do not fit into a context of {context}");
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
         let cache = Cache::restored(&self.decoder, positions, state)?;
         state.end()?;
-        (self.cache, self.held) = (cache, held);
+        self.cache = cache;
+        self.held = held;
         self.logits.clear();
         Ok(())
     }
 }
 
-fn are_tokens(left: &Unit, right: &Unit) -> bool {
-    matches!((left, right), (Unit::Token(_), Unit::Token(_)))
+fn are_tokens(left: &PromptUnit, right: &PromptUnit) -> bool {
+    matches!((left, right), (PromptUnit::Token(_), PromptUnit::Token(_)))
 }
 
-fn token_id(unit: &Unit) -> Option<TokenId> {
+fn token_id(unit: &PromptUnit) -> Option<TokenId> {
     match unit {
-        Unit::Token(token) => Some(*token),
-        Unit::Media(_) => None,
+        PromptUnit::Token(token) => Some(*token),
+        PromptUnit::Media(_) => None,
     }
 }
 
-fn token_ids(units: &[Unit]) -> Vec<TokenId> {
+fn token_ids(units: &[PromptUnit]) -> Vec<TokenId> {
     units.iter().filter_map(token_id).collect()
 }
 
-/// A graph looks its tokens up without a check of its own.
+/// Refuses a token beyond the vocabulary: a graph does not check its tokens itself.
 fn check_token(token: TokenId, decoder: &Decoder) -> Result<()> {
     let vocabulary = decoder.layout.vocabulary;
-    match (token as usize) < vocabulary {
-        true => Ok(()),
-        false => {
-            let message = format!("token {token} is not one of the {vocabulary} tokens");
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
+    if token as usize >= vocabulary {
+        return Err(invalid(format!("token {token} is not one of the {vocabulary} tokens")));
     }
+    Ok(())
 }
 
 pub(crate) fn without_media(media: &Media) -> Error {

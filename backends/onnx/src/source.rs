@@ -1,4 +1,4 @@
-//! Where a model's parts come from: a folder, or memory. Runs nothing.
+//! The parts of a model, from a folder or from memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::{embedded, folder};
 /// Where GenAI exports name their decoder's graph.
 const GRAPH: FactPlace = ("genai_config.json", "/model/decoder/filename");
 
-/// A graph beside the decoder's: where GenAI exports name its file, and what transformers.js calls it.
+/// A graph other than the decoder's: where GenAI exports name its file, and its name in transformers.js.
 type Beside = (FactPlace, &'static str);
 
 const EMBEDDING: Beside = (("genai_config.json", "/model/embedding/filename"), "embed_tokens");
@@ -30,27 +30,27 @@ pub(crate) enum Source {
     Files(ModelFiles),
 }
 
-/// What a model is made of.
+/// The parts of a model.
 #[derive(Debug)]
 pub(crate) struct Parts {
     /// A short name for people.
     pub(crate) name: String,
-    /// Texts of the description files, by name.
+    /// The texts of the description files, by name.
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) description: Description,
     /// The bytes of `tokenizer.json`.
     pub(crate) tokenizer: Vec<u8>,
     pub(crate) decoder: Part,
-    /// What makes embeddings of tokens.
+    /// The graph of embeddings.
     pub(crate) embedding: Option<Part>,
-    /// The encoder of pictures.
+    /// The encoder of images.
     pub(crate) vision: Option<Part>,
-    /// The encoder of sounds.
+    /// The encoder of audio.
     pub(crate) audio: Option<Part>,
     pub(crate) adapter: Option<AdapterBytes>,
 }
 
-/// A graph, and what was read off its file.
+/// A graph, and the facts read from its file.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) graph: Graph,
@@ -60,17 +60,17 @@ pub(crate) struct Part {
 /// The file of an adapter.
 #[derive(Debug)]
 pub(crate) struct AdapterBytes {
-    /// As the caller named it.
+    /// The name or path that the caller gave.
     pub(crate) name: PathBuf,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Which of several files are wanted.
+/// The caller's choice of files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
-    /// Among several graphs, the one of this type.
+    /// The number type, where there are several graphs.
     pub(crate) graph_type: Option<&'a str>,
-    /// A name alone is a file of the model; whatever has a folder in it is a path.
+    /// A file name alone is a file of the model; a name with a folder is a path.
     pub(crate) adapter: Option<&'a Path>,
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for Graph {
 }
 
 impl Source {
-    /// Reads everything but the graph's weights.
+    /// Reads all parts except the weights of graphs.
     pub(crate) fn parts(self, wanted: Wanted<'_>) -> Result<Parts> {
         match self {
             Self::Path(path) => of_folder(ModelFolder::open(&path)?, wanted),
@@ -114,21 +114,35 @@ fn of_folder(opened: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
     let description = Description::read(&opened.files)?;
     let path = folder::graph(&opened, wanted.graph_type, description.text(&[GRAPH]))?;
     let graph_type = wanted.graph_type.or_else(|| type_of(path.file_name()?.to_str()?)).map(str::to_owned);
-    let read = |path: PathBuf| -> Result<Part> {
-        let file = GraphFile::read(&path, &opened.fence)?;
-        Ok(Part { graph: Graph::File(path), file })
-    };
-    let beside = |(place, name): Beside| -> Result<Option<Part>> {
-        folder::beside(&opened, name, graph_type.as_deref(), description.text(&[place]))?
-            .map(read)
-            .transpose()
-    };
-    let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
-    let decoder = read(path)?;
+    let graph_type = graph_type.as_deref();
+    let embedding = beside_in_folder(&opened, EMBEDDING, graph_type, &description)?;
+    let vision = beside_in_folder(&opened, VISION, graph_type, &description)?;
+    let audio = beside_in_folder(&opened, AUDIO, graph_type, &description)?;
+    let decoder = part_of_folder(&opened, path)?;
     let tokenizer = opened.tokenizer()?;
-    let adapter = wanted.adapter.map(|name| adapter(name, || folder::adapter(&opened, name))).transpose()?;
+    let adapter = match wanted.adapter {
+        Some(name) => Some(adapter(name, || folder::adapter(&opened, name))?),
+        None => None,
+    };
     let ModelFolder { name, files, .. } = opened;
     Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
+}
+
+fn beside_in_folder(
+    opened: &ModelFolder,
+    (place, name): Beside,
+    graph_type: Option<&str>,
+    description: &Description,
+) -> Result<Option<Part>> {
+    match folder::beside(opened, name, graph_type, description.text(&[place]))? {
+        Some(path) => part_of_folder(opened, path).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn part_of_folder(opened: &ModelFolder, path: PathBuf) -> Result<Part> {
+    let file = GraphFile::read(&path, &opened.fence)?;
+    Ok(Part { graph: Graph::File(path), file })
 }
 
 fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
@@ -136,30 +150,41 @@ fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
     let description = Description::read(&files)?;
     let (name, bytes) = embedded::take_graph(&mut source, wanted.graph_type, description.text(&[GRAPH]))?;
     let graph_type = wanted.graph_type.or_else(|| type_of(&name)).map(str::to_owned);
-    let read = |(name, bytes): (String, Cow<'static, [u8]>)| -> Result<Part> {
-        let file = GraphFile::of_bytes(&bytes, &name)?;
-        Ok(Part { graph: Graph::Bytes { name, bytes }, file })
-    };
-    let mut beside = |(place, name): Beside| -> Result<Option<Part>> {
-        embedded::take_beside(&mut source, name, graph_type.as_deref(), description.text(&[place]))?
-            .map(read)
-            .transpose()
-    };
-    let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
-    let decoder = read((name, bytes))?;
+    let graph_type = graph_type.as_deref();
+    let embedding = beside_in_memory(&mut source, EMBEDDING, graph_type, &description)?;
+    let vision = beside_in_memory(&mut source, VISION, graph_type, &description)?;
+    let audio = beside_in_memory(&mut source, AUDIO, graph_type, &description)?;
+    let decoder = part_in_memory(name, bytes)?;
     let tokenizer = source.read(TOKENIZER)?.to_vec();
-    let held = |name: &Path| Ok(source.read(&name.display().to_string())?.to_vec());
-    let adapter = wanted.adapter.map(|name| adapter(name, || held(name))).transpose()?;
+    let adapter = match wanted.adapter {
+        Some(name) => Some(adapter(name, || Ok(source.read(&name.display().to_string())?.to_vec()))?),
+        None => None,
+    };
     let name = source.name().to_owned();
     Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
 }
 
-/// Reads an adapter: a name alone is a file of the model.
+fn beside_in_memory(
+    source: &mut ModelFiles,
+    (place, name): Beside,
+    graph_type: Option<&str>,
+    description: &Description,
+) -> Result<Option<Part>> {
+    match embedded::take_beside(source, name, graph_type, description.text(&[place]))? {
+        Some((name, bytes)) => part_in_memory(name, bytes).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn part_in_memory(name: String, bytes: Cow<'static, [u8]>) -> Result<Part> {
+    let file = GraphFile::of_bytes(&bytes, &name)?;
+    Ok(Part { graph: Graph::Bytes { name, bytes }, file })
+}
+
+/// Reads an adapter. A file name alone is a file of the model, which `of_model` reads.
 fn adapter(name: &Path, of_model: impl FnOnce() -> Result<Vec<u8>>) -> Result<AdapterBytes> {
-    let bytes = match name.file_name() == Some(name.as_os_str()) {
-        true => of_model()?,
-        false => bounded::bytes(name, ADAPTER)?,
-    };
+    let bytes =
+        if name.file_name() == Some(name.as_os_str()) { of_model()? } else { bounded::bytes(name, ADAPTER)? };
     Ok(AdapterBytes { name: name.to_owned(), bytes })
 }
 

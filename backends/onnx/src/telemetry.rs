@@ -1,18 +1,18 @@
-//! Keeps ONNX Runtime from gathering and sending telemetry. Knows no model and loads nothing.
+//! Keeps ONNX Runtime from collecting and sending telemetry.
 //!
-//! From 1.29 on, the library makes an id of this machine and a queue of events in the home folder, and looks up a host to send
-//! them to, as soon as it is loaded; the call that turns its telemetry off comes after that. It leaves all of it when a variable
-//! of the environment says so, which it reads with `getenv` while it starts.
+//! From 1.29 on, the library creates an id of this machine and a queue of events in the home folder as soon as it is loaded. It
+//! also looks up a host to send them to. The call that turns its telemetry off comes too late for that. An environment variable
+//! prevents all of it; the library reads it with `getenv` while it starts.
 //!
-//! A variable may be set only while no other thread can read the environment. So it is set by a function that runs before `main`,
-//! where there is one thread, and looked at again before the library is loaded, which is refused where it is not in force.
+//! A variable may be set only while no other thread can read the environment. So a function that runs before `main`, when there is
+//! one thread, sets it. It is checked again before the library is loaded: without the variable, the library is not loaded.
 
 use alloquy_core::{Error, ErrorKind, Result};
 
 /// The variable that ONNX Runtime reads.
 const VARIABLE: &str = "ORT_DISABLE_TELEMETRY";
 
-/// What ONNX Runtime takes for yes, in lower case.
+/// The values that ONNX Runtime takes for yes, in lower case.
 const YES: [&str; 5] = ["1", "true", "yes", "on", "y"];
 
 ctor::declarative::ctor! {
@@ -23,14 +23,14 @@ ctor::declarative::ctor! {
     }
 }
 
-/// Returns an error where the telemetry of a library that is loaded now would be on.
+/// Returns an error if a library that is loaded now would have its telemetry on.
 pub(crate) fn require_off() -> Result<()> {
-    // Where nobody ran the function above, as in a static library, this may still be the only thread.
+    // In a static library the function above may not have run, and this may still be the only thread.
     turn_off();
     if is_off() { Ok(()) } else { Err(refused()) }
 }
 
-/// Sets the variable, whatever it was, where that is sound.
+/// Sets the variable, whatever its value, if that is safe.
 fn turn_off() {
     if !is_off() && may_set() {
         set();
@@ -44,19 +44,19 @@ fn is_off() -> bool {
 
 #[allow(unsafe_code)] // the environment belongs to the whole process
 fn set() {
-    // SAFETY: `may_set` said that no other thread can read the environment meanwhile, and none is started in between: this thread
-    // is the only one that could.
+    // SAFETY: `may_set` has returned that no other thread can read the environment. None is started in between, because this
+    // thread is the only one that could start one.
     unsafe { std::env::set_var(VARIABLE, "1") };
 }
 
-/// Says whether this is the only thread. Where that cannot be found out it is not.
+/// Returns whether this is the only thread; false if that is unknown.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn may_set() -> bool {
     let Ok(mut threads) = std::fs::read_dir("/proc/self/task") else { return false };
     threads.next().is_some_and(|thread| thread.is_ok()) && threads.next().is_none()
 }
 
-/// Says whether no thread was ever started.
+/// Returns whether no other thread was ever started.
 #[cfg(target_vendor = "apple")]
 #[allow(unsafe_code)] // a function of the system's C library
 fn may_set() -> bool {
@@ -67,7 +67,7 @@ fn may_set() -> bool {
     pthread_is_threaded_np() == 0
 }
 
-/// The system guards the environment itself.
+/// Returns true: this system locks the environment itself.
 #[cfg(windows)]
 fn may_set() -> bool {
     true

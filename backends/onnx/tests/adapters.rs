@@ -1,5 +1,5 @@
-//! Low-rank adapters: they change what a graph computes as the same weights within it would, whatever its cache; and what
-//! is wrong with one is told when the model is loaded.
+//! Low-rank adapters: a graph with one computes the same as with the adapted weights in it, with every kind of cache. A
+//! wrong adapter is an error when the model is loaded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
@@ -9,9 +9,9 @@ use std::fs;
 
 use alloquy_core::ErrorKind;
 use alloquy_core::tokenizer::TokenId;
-use alloquy_engine::{Cancel, Engine};
+use alloquy_engine::{CancelToken, Engine};
 use alloquy_model_files::ModelFiles;
-use alloquy_onnx::{GraphCacheUse, OnnxEngine, OnnxEngineBuilder};
+use alloquy_onnx::{GraphCacheStatus, OnnxEngine, OnnxEngineBuilder};
 use alloquy_testing::laws;
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn difference(left: &[f32], right: &[f32]) -> f32 {
 }
 
 #[test]
-fn an_adapter_is_worth_the_same_weights_in_the_graph() {
+fn an_adapter_computes_the_same_as_its_weights_in_the_graph() {
     for cache in CACHES {
         let baked = logits(&plain(cache, &Lora::Baked(a(), b())), 5);
         let merged = logits(&plain(cache, &Lora::Merged(a(), b())), 5);
@@ -103,23 +103,27 @@ fn an_adapter_is_part_of_the_identity() {
     }
 }
 
+fn kept_in(folder: &std::path::Path, cache: Cache) -> OnnxEngine {
+    with(model(cache, &Lora::Optional), adapter(&parameters())).graph_cache(folder).load().unwrap()
+}
+
 #[test]
-fn an_adapter_goes_with_the_graph_that_was_kept() {
+fn an_adapter_works_with_a_kept_graph() {
     let folder = tempfile::tempdir().unwrap();
     for cache in CACHES {
         let own = logits(&adapted(cache, &Lora::Optional), 5);
-        let load = |files| with(files, adapter(&parameters())).graph_cache(folder.path()).load().unwrap();
-        drop(load(model(cache, &Lora::Optional)));
-        let kept = load(model(cache, &Lora::Optional));
-        assert_eq!(kept.graph_cache(), &GraphCacheUse::Read);
+        drop(kept_in(folder.path(), cache));
+        let kept = kept_in(folder.path(), cache);
+        assert_eq!(kept.graph_cache(), &GraphCacheStatus::Read);
         assert_eq!(logits(&kept, 5), own, "{cache:?}");
         let without =
             OnnxEngine::of_files(model(cache, &Lora::Optional)).graph_cache(folder.path()).load().unwrap();
-        assert_eq!(without.graph_cache(), &GraphCacheUse::Read);
+        assert_eq!(without.graph_cache(), &GraphCacheStatus::Read);
         assert_eq!(logits(&without, 5), logits(&plain(cache, &Lora::Optional), 5), "{cache:?}");
     }
 }
 
+/// A wrong adapter, and its error.
 struct Bad {
     what: &'static str,
     lora: Lora,
@@ -192,7 +196,7 @@ fn bad() -> Vec<Bad> {
 }
 
 #[test]
-fn what_is_wrong_with_an_adapter_is_told_when_it_is_loaded() {
+fn a_wrong_adapter_is_an_error_when_it_is_loaded() {
     for Bad { what, lora, bytes, kind, said } in bad() {
         for cache in CACHES {
             let error = with(model(cache, &lora), bytes.clone()).load().unwrap_err();
@@ -205,10 +209,10 @@ fn what_is_wrong_with_an_adapter_is_told_when_it_is_loaded() {
 }
 
 #[test]
-fn damage_is_never_more_than_an_error() {
+fn damage_is_only_ever_an_error() {
     let whole = adapter(&parameters());
     let changes = (0..whole.len(), any::<u8>(), 0..whole.len());
-    // Each load makes a session, so few of them.
+    // Each load makes a session of ONNX Runtime, so there are few cases.
     proptest!(ProptestConfig::with_cases(48), |((at, byte, end) in changes)| {
         let mut bytes = whole.clone();
         bytes[at] = byte;
@@ -217,6 +221,10 @@ fn damage_is_never_more_than_an_error() {
             prop_assert_eq!(error.kind(), ErrorKind::Model);
         }
     });
+}
+
+fn load(folder: &std::path::Path, adapter: &std::path::Path) -> alloquy_core::Result<OnnxEngine> {
+    OnnxEngine::builder(folder).threads(1).adapter(adapter).load()
 }
 
 /// Writes a model into a folder.
@@ -235,25 +243,24 @@ fn folder_of(cache: Cache) -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn a_name_alone_is_a_file_of_the_model_and_a_path_is_a_path() {
+fn a_file_name_is_a_file_of_the_model_and_a_path_is_a_path() {
     let (place, folder) = folder_of(Cache::Concat);
-    let load = |adapter: &std::path::Path| OnnxEngine::builder(&folder).threads(1).adapter(adapter).load();
     let expected = logits(&adapted(Cache::Concat, &Lora::Optional), 5);
     let outside = place.path().join("other.onnx_adapter");
     fs::write(&outside, adapter(&parameters())).unwrap();
-    assert_eq!(logits(&load(&outside).unwrap(), 5), expected);
-    let missing = load(NAME.as_ref()).unwrap_err().to_string();
+    assert_eq!(logits(&load(&folder, &outside).unwrap(), 5), expected);
+    let missing = load(&folder, NAME.as_ref()).unwrap_err().to_string();
     assert!(missing.contains("has no adapter \"french.onnx_adapter\"; it has none"), "{missing}");
     fs::write(folder.join(NAME), adapter(&parameters())).unwrap();
-    assert_eq!(logits(&load(NAME.as_ref()).unwrap(), 5), expected);
-    let missing = load("german.onnx_adapter".as_ref()).unwrap_err();
+    assert_eq!(logits(&load(&folder, NAME.as_ref()).unwrap(), 5), expected);
+    let missing = load(&folder, "german.onnx_adapter".as_ref()).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Model);
     assert!(missing.to_string().contains("it has french.onnx_adapter"), "{missing}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_name_alone_does_not_lead_out_of_the_model() {
+fn a_file_name_does_not_lead_out_of_the_model() {
     let (place, folder) = folder_of(Cache::Concat);
     let outside = place.path().join("other.onnx_adapter");
     fs::write(&outside, adapter(&parameters())).unwrap();
@@ -262,17 +269,20 @@ fn a_name_alone_does_not_lead_out_of_the_model() {
     assert!(error.to_string().contains("leads out of the model folder"), "{error}");
 }
 
+/// Returns the logits of every token of the prompt.
+fn scored(engine: &OnnxEngine) -> Vec<f32> {
+    let mut rows = Vec::new();
+    let mut session = engine.open().unwrap();
+    let each = &mut |logits: &[f32]| rows.extend_from_slice(logits);
+    session.forward_each(&units(&prompt()), &CancelToken::default(), each).unwrap();
+    rows
+}
+
 #[test]
 fn every_token_is_scored_with_the_adapter() {
     for cache in CACHES {
-        let (engine, baked) = (adapted(cache, &Lora::Optional), plain(cache, &Lora::Baked(a(), b())));
-        let scored = |engine: &OnnxEngine| {
-            let mut rows = Vec::new();
-            let mut session = engine.open().unwrap();
-            let each = &mut |logits: &[f32]| rows.extend_from_slice(logits);
-            session.forward_each(&units(&prompt()), &Cancel::default(), each).unwrap();
-            rows
-        };
+        let engine = adapted(cache, &Lora::Optional);
+        let baked = plain(cache, &Lora::Baked(a(), b()));
         assert!(difference(&scored(&engine), &scored(&baked)) < 1e-5, "{cache:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Caches of 16 bits, and what forks cost.
+//! Caches of 16 bits, and the cost of forks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stderr)] // a test may panic
 
@@ -9,22 +9,22 @@ mod narrow;
 use std::path::Path;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::prompt::Unit;
-use alloquy_core::tokenizer::Piece;
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::tokenizer::TokenizerInput;
 use alloquy_engine::decoder::StateReader;
-use alloquy_engine::{Cancel, Engine, Session, Step};
+use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
 
 use common::{feed, likeliest, load, models, units};
 use narrow::{BFLOAT16, FLOAT16, narrow};
 
-/// Shared buffers, whose attention computes in the cache's numbers on the processor if they are `f16`.
+/// An export with shared buffers. On the processor its attention computes in the number type of the cache, if that is `f16`.
 const SHARED: &str = "stories260k";
 const CONCAT: &str = "stories260k-past-present";
 
-/// What rounding keys and values to 16 bits may make of a logit: whether those of a chunk's own tokens were rounded before
-/// they were looked at depends on the chunk.
+/// The largest difference of a logit from rounding keys and values to 16 bits. It depends on the chunk whether those of its own
+/// tokens are rounded before the attention reads them.
 const ROUNDED: [(&str, u64, f32); 4] =
     [(SHARED, FLOAT16, 0.02), (CONCAT, FLOAT16, 0.02), (CONCAT, BFLOAT16, 0.2), (WINDOWED, FLOAT16, 0.02)];
 
@@ -48,8 +48,8 @@ fn caches_of_16_bits_obey_the_laws() {
         let (engine, _folder) = narrowed(&models, name, kind);
         let prompt = match name {
             WINDOWED => prompt(),
-            // Of what it never read, a trained model makes much the same, whatever stands there.
-            _ => engine.tokenizer().encode(&[Piece::Text("Tom and Mia went to the zoo.")]).unwrap(),
+            // A trained model gives similar logits for positions that it never read, whatever is there.
+            _ => engine.tokenizer().encode(&[TokenizerInput::Text("Tom and Mia went to the zoo.")]).unwrap(),
         };
         laws::session::all(&engine, &prompt, tolerance);
     }
@@ -59,7 +59,8 @@ fn caches_of_16_bits_obey_the_laws() {
 fn caches_of_16_bits_take_half_the_bytes_and_say_almost_the_same() {
     let Some(models) = models() else { return };
     for (name, kind, tolerance) in ROUNDED {
-        let (wide, (narrow, _folder)) = (load(&models, name), narrowed(&models, name, kind));
+        let wide = load(&models, name);
+        let (narrow, _folder) = narrowed(&models, name, kind);
         let mut sessions = [&wide, &narrow].map(|engine| engine.open().unwrap());
         let logits = sessions.each_mut().map(|session| feed(session.as_mut(), &prompt(), 40));
         let differences = logits[0].iter().zip(&logits[1]).map(|(left, right)| (left - right).abs());
@@ -82,7 +83,7 @@ fn caches_of_16_bits_take_half_the_bytes_and_say_almost_the_same() {
     }
 }
 
-/// The processor has no kernel for it.
+/// The processor has no kernel for `bf16`.
 #[test]
 fn an_attention_in_bf16_is_refused_on_the_processor() {
     let Some(models) = models() else { return };
@@ -100,29 +101,30 @@ fn position(session: &dyn Session) -> usize {
 }
 
 #[test]
-fn a_fork_costs_nothing_until_it_writes_and_then_what_it_holds() {
+fn a_fork_costs_nothing_until_it_writes_and_then_its_positions() {
     let Some(models) = models() else { return };
     let engine = load(&models, SHARED);
     let mut trunk = engine.open().unwrap();
     feed(trunk.as_mut(), &prompt(), 40);
-    let (position, alone) = (position(&*trunk), trunk.bytes());
+    let position = position(&*trunk);
+    let alone = trunk.bytes();
     let mut forks: Vec<_> = (0..3).map(|_| trunk.fork().unwrap()).collect();
-    let all = |forks: &[Box<dyn Session>]| forks.iter().map(|fork| fork.bytes()).sum::<usize>();
-    assert_eq!(trunk.bytes() + all(&forks), alone, "four share the memory of one");
-    // The trunk writes behind what the forks read.
+    let of_forks: usize = forks.iter().map(|fork| fork.bytes()).sum();
+    assert_eq!(trunk.bytes() + of_forks, alone, "four share the memory of one");
+    // The trunk writes after the positions that the forks read.
     feed(trunk.as_mut(), &prompt(), 40);
     assert_eq!(trunk.copied(), 0);
-    // A fork that went back takes what it kept.
+    // A fork that was rewound copies the positions that it kept.
     forks[0].truncate(10).unwrap();
-    assert_eq!(forks[0].copied(), 0, "going back copies nothing");
+    assert_eq!(forks[0].copied(), 0, "a rewind copies nothing");
     feed(forks[0].as_mut(), &prompt(), 40);
     assert_eq!(forks[0].copied(), 10 * position);
     assert_eq!(forks[1].copied() + forks[2].copied(), 0);
-    // A trunk that goes back to before the end of its forks leaves them what they read.
+    // A trunk that was rewound to before the end of its forks copies the positions that it kept.
     trunk.truncate(20).unwrap();
     feed(trunk.as_mut(), &prompt(), 40);
     assert_eq!(trunk.copied(), 20 * position);
-    // Of those that are left, the last has it to itself.
+    // Of the remaining forks, the last needs no copy.
     feed(forks[1].as_mut(), &prompt(), 40);
     assert_eq!(forks[1].copied(), 40 * position);
     feed(forks[2].as_mut(), &prompt(), 40);
@@ -130,29 +132,33 @@ fn a_fork_costs_nothing_until_it_writes_and_then_what_it_holds() {
 }
 
 #[test]
-fn room_that_was_asked_for_is_made_once() {
+fn reserved_room_is_made_once() {
     let Some(models) = models() else { return };
     let engine = load(&models, SHARED);
-    let [mut asked, mut plain] = [(); 2].map(|()| engine.open().unwrap());
+    let mut reserved = engine.open().unwrap();
+    let mut plain = engine.open().unwrap();
     let room = 8 * prompt().len();
-    asked.reserve(room);
-    for session in [&mut asked, &mut plain] {
-        (0..8).for_each(|_| drop(feed(session.as_mut(), &prompt(), 40)));
+    reserved.reserve(room);
+    for session in [&mut reserved, &mut plain] {
+        for _ in 0..8 {
+            feed(session.as_mut(), &prompt(), 40);
+        }
     }
-    assert_eq!((asked.copied(), asked.bytes()), (0, room * position(&*asked)));
-    assert_eq!(plain.bytes(), asked.bytes(), "room that is not used costs nothing");
+    assert_eq!((reserved.copied(), reserved.bytes()), (0, room * position(&*reserved)));
+    assert_eq!(plain.bytes(), reserved.bytes(), "room that is not used costs nothing");
     if cfg!(debug_assertions) {
-        assert!(plain.copied() > 0, "the first room has no place for so many");
+        assert!(plain.copied() > 0, "the first room is too small for so many");
     }
 }
 
 #[test]
-fn a_fork_of_new_tensors_costs_nothing_and_going_back_what_is_kept() {
+fn a_fork_of_new_tensors_costs_nothing_and_a_rewind_the_kept_positions() {
     let Some(models) = models() else { return };
     let engine = load(&models, CONCAT);
     let mut trunk = engine.open().unwrap();
     feed(trunk.as_mut(), &prompt(), 40);
-    let (position, alone) = (position(&*trunk), trunk.bytes());
+    let position = position(&*trunk);
+    let alone = trunk.bytes();
     let mut fork = trunk.fork().unwrap();
     assert_eq!((trunk.bytes() + fork.bytes(), fork.copied()), (alone, 0));
     for session in [&mut trunk, &mut fork] {
@@ -160,34 +166,36 @@ fn a_fork_of_new_tensors_costs_nothing_and_going_back_what_is_kept() {
         assert_eq!(session.copied(), 0);
     }
     fork.truncate(30).unwrap();
-    assert_eq!(fork.copied(), 0, "cutting waits for the next run");
+    assert_eq!(fork.copied(), 0, "the copy is made at the next run");
     feed(fork.as_mut(), &prompt(), 40);
     assert_eq!((trunk.copied(), fork.copied()), (0, 30 * position));
 }
 
+/// Computes a token in each of the sessions, and returns how many bytes each has copied so far.
+fn step(engine: &OnnxEngine, sessions: &mut [Box<dyn Session>]) -> Vec<usize> {
+    let unit = PromptUnit::Token(20);
+    let steps = sessions.iter_mut().map(|session| BatchStep { session: &mut **session, unit: &unit });
+    engine.forward_many(&mut steps.collect::<Vec<_>>()).unwrap();
+    sessions.iter().map(|session| session.copied()).collect()
+}
+
 #[test]
-fn sessions_that_step_are_copied_once_to_stand_together() {
+fn sessions_that_step_together_are_copied_once() {
     let Some(models) = models() else { return };
     let engine = load(&models, SHARED);
-    let step = |sessions: &mut [Box<dyn Session>]| {
-        let unit = Unit::Token(20);
-        let steps = sessions.iter_mut().map(|session| Step { session: &mut **session, unit: &unit });
-        engine.forward_many(&mut steps.collect::<Vec<_>>()).unwrap();
-        sessions.iter().map(|session| session.copied()).collect::<Vec<_>>()
-    };
     let mut trunk = engine.open().unwrap();
     feed(trunk.as_mut(), &prompt(), 40);
     let position = position(&*trunk);
     let mut sessions = vec![trunk.fork().unwrap(), trunk];
-    assert_eq!(step(&mut sessions), [40 * position; 2]);
-    assert_eq!(step(&mut sessions), [40 * position; 2], "they stay there");
-    // A fork of one of them reads in its row, while that goes on.
+    assert_eq!(step(&engine, &mut sessions), [40 * position; 2]);
+    assert_eq!(step(&engine, &mut sessions), [40 * position; 2], "they stay together");
+    // A fork of one of them reads in its row, while that one continues.
     let mut late = sessions[1].fork().unwrap();
-    assert_eq!(step(&mut sessions), [40 * position; 2]);
+    assert_eq!(step(&engine, &mut sessions), [40 * position; 2]);
     late.truncate(15).unwrap();
-    late.forward(&units(&prompt()), &Cancel::default()).unwrap();
+    late.forward(&units(&prompt()), &CancelToken::default()).unwrap();
     assert_eq!(late.copied(), 15 * position);
-    // One alone goes on where it is.
+    // A session that steps alone continues in its own row.
     let mut alone = vec![late];
-    assert_eq!(step(&mut alone), [15 * position]);
+    assert_eq!(step(&engine, &mut alone), [15 * position]);
 }

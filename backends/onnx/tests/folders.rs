@@ -1,4 +1,4 @@
-//! Folders that cannot be loaded, and what is said of each; and folders that can, in unusual shapes.
+//! Folders that cannot be loaded, each with its error, and folders of unusual shapes that can be loaded.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::ErrorKind;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_engine::Engine;
 use alloquy_onnx::{Locator, OnnxEngine};
 use common::{golden, greedy, models};
@@ -47,7 +47,8 @@ fn without_stop_tokens(folder: &Path) {
 /// Writes another location, of the same length, into a graph that takes its weights from `model.onnx.data`.
 fn relocate(folder: &Path, location: &str) {
     let path = folder.join("model.onnx");
-    let (old, new) = (b"model.onnx.data", location.as_bytes());
+    let old = b"model.onnx.data";
+    let new = location.as_bytes();
     assert_eq!(old.len(), new.len());
     let mut bytes = fs::read(&path).unwrap();
     let places: Vec<_> = (0..bytes.len() - old.len()).filter(|&at| bytes[at..].starts_with(old)).collect();
@@ -68,7 +69,7 @@ struct Bad {
 
 const VISION: &str = "tiny/genai-qwen2.5-vl-fp32";
 
-/// `said` is what the message must hold; `{}` stands for the folder.
+/// A folder that cannot be loaded. `said` is a part of the error's message, with `{}` for the folder.
 const BAD: &[Bad] = &[
     Bad {
         what: "a missing folder",
@@ -309,22 +310,20 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
     assert!(unknown.to_string().starts_with("execution provider \"gpu\" is not available"), "{unknown}");
     assert!(unknown.to_string().contains("one of: cpu"), "{unknown}");
     let replaced = builder().providers(["gpu", "npu", "cpu"]).load().unwrap();
-    let told: Vec<_> = replaced.model().degradations.iter().collect();
-    for (degradation, wanted) in told.iter().zip(["gpu", "npu"]) {
-        let Degradation::ProviderReplaced { asked, used, reason } = degradation else {
-            panic!("{degradation:?}")
-        };
+    let told: Vec<_> = replaced.model().warnings.iter().collect();
+    for (warning, wanted) in told.iter().zip(["gpu", "npu"]) {
+        let Warning::ProviderReplaced { asked, used, reason } = warning else { panic!("{warning:?}") };
         assert_eq!((asked.as_str(), used.as_str()), (wanted, "cpu"));
         assert!(reason.contains(wanted), "{reason}");
     }
     assert_eq!(told.len(), 2);
-    assert!(builder().load().unwrap().model().degradations.is_empty());
+    assert!(builder().load().unwrap().model().warnings.is_empty());
     assert_eq!(builder().providers(["gpu", "npu"]).load().unwrap_err().kind(), ErrorKind::Backend);
     let graph = builder().graph_type("q4").load().unwrap_err();
     assert!(graph.to_string().ends_with("has no decoder graph \"q4\"; it has model.onnx"), "{graph}");
 }
 
-/// A process loads one library, so that wrong ones can only be tried while none is loaded: in a process each.
+/// A process loads one library, and wrong ones can only be tried before that, so each is tried in a process of its own.
 #[test]
 fn wrong_libraries_are_refused() {
     let Some(models) = models() else { return };
@@ -342,7 +341,7 @@ fn wrong_libraries_are_refused() {
         (&folder, "folder.so\", which is not a file"),
         (Path::new("/dev/zero"), "names \"/dev/zero\", which is not a file"),
         (Path::new("/dev/null"), "names \"/dev/null\", which is not a file"),
-        // It is a program, and no library.
+        // A program instead of a library.
         (&std::env::current_exe().unwrap(), "cannot be used as onnx runtime"),
         (
             Path::new("/nowhere/libonnxruntime.so"),
@@ -370,7 +369,7 @@ fn child_with_a_library() {
     let error = OnnxEngine::builder(PathBuf::from(&model)).runtime(locator).load().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Backend);
     println!("{error}");
-    // A failed load is not the end: the right library can still be loaded.
+    // After a failed attempt, the right library can still be loaded.
     OnnxEngine::load(PathBuf::from(model)).unwrap();
 }
 
@@ -441,7 +440,7 @@ fn a_graph_can_be_named_by_type_or_by_file() {
 }
 
 #[test]
-fn a_model_says_what_its_files_say() {
+fn the_facts_about_a_model_are_those_of_its_files() {
     let Some(models) = models() else { return };
     let (_place, folder) = copied(&models, CONCAT);
     fs::create_dir(folder.join("additional_chat_templates")).unwrap();

@@ -1,19 +1,19 @@
-//! Every export reproduces what the reference implementation said, however the prompt is fed.
+//! Every export reproduces the tokens of the reference implementation, however the prompt is fed.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 mod common;
 
-use alloquy_core::prompt::Unit;
-use alloquy_core::tokenizer::{Piece, decode};
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::tokenizer::{TokenizerInput, decode};
 use alloquy_core::{ErrorKind, Media};
-use alloquy_engine::{Cancel, Engine};
+use alloquy_engine::{CancelToken, Engine};
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
 
 use common::{Golden, continued, feed, golden, greedy, load, models, units};
 
-/// Exports of models with random weights, with the file that says what they must say.
+/// Exports of models with random weights, each with the file of its expected tokens.
 const EXPORTS: [(&str, &str); 7] = [
     ("tiny/genai-qwen3-fp32", "tiny/golden-qwen3.json"),
     ("tiny/optimum-qwen3", "tiny/golden-qwen3.json"),
@@ -62,7 +62,7 @@ fn exports_give_the_logits_of_the_reference() {
 }
 
 #[test]
-fn a_rewound_and_a_forked_session_say_what_a_fresh_one_says() {
+fn a_rewound_and_a_forked_session_continue_like_a_fresh_one() {
     let Some(models) = models() else { return };
     for (name, file) in EXPORTS {
         let engine = load(&models, name);
@@ -84,18 +84,18 @@ fn a_rewound_and_a_forked_session_say_what_a_fresh_one_says() {
 }
 
 #[test]
-fn stories_are_told_as_published() {
+fn stories_are_the_published_ones() {
     let Some(models) = models() else { return };
     for name in STORIES {
         let engine = load(&models, name);
         let Golden { published_text, cases } = golden(&models, &format!("{name}/golden.json"));
         let bos = engine.model().bos.clone().unwrap().id;
-        let told = greedy(&engine, &[bos], 1, 300);
-        let text = decode(engine.tokenizer(), &told).unwrap();
+        let generated = greedy(&engine, &[bos], 1, 300);
+        let text = decode(engine.tokenizer(), &generated).unwrap();
         assert!(text.starts_with(&published_text), "{name} said {text:?}");
         for case in &cases {
             let prompt = case.prompt.as_deref().unwrap();
-            let encoded = engine.tokenizer().encode(&[Piece::Text(prompt)]).unwrap();
+            let encoded = engine.tokenizer().encode(&[TokenizerInput::Text(prompt)]).unwrap();
             assert_eq!(encoded, case.prompt_ids[1..], "{name}, {prompt:?}");
             for chunk in [case.prompt_ids.len(), 1, 7] {
                 let said = greedy(&engine, &case.prompt_ids, chunk, case.greedy_ids.len());
@@ -118,7 +118,8 @@ fn every_engine_obeys_the_laws_of_sessions() {
     for name in STORIES {
         eprintln!("{name}");
         let engine = load(&models, name);
-        let prompt = engine.tokenizer().encode(&[Piece::Text("Tom and Mia went to the zoo.")]).unwrap();
+        let prompt =
+            engine.tokenizer().encode(&[TokenizerInput::Text("Tom and Mia went to the zoo.")]).unwrap();
         laws::session::all(&engine, &prompt, 1e-4);
     }
 }
@@ -136,8 +137,7 @@ fn quantized_exports_run_and_obey_the_laws() {
 
 /// 600 tokens without a pattern: a linear congruential sequence (Park and Miller's multiplier).
 fn long_prompt() -> Vec<u32> {
-    let next = |seed: &u64| Some(seed * 48_271 % 2_147_483_647);
-    let numbers = std::iter::successors(Some(1_u64), next);
+    let numbers = std::iter::successors(Some(1_u64), |seed| Some(seed * 48_271 % 2_147_483_647));
     numbers.skip(5).take(600).map(|number| 20 + (number % 490) as u32).collect()
 }
 
@@ -175,13 +175,13 @@ fn a_cache_that_grows_and_one_that_was_large_at_once_agree_across_layouts() {
 }
 
 #[test]
-fn a_prompt_cancelled_half_way_can_be_gone_on_with() {
+fn a_prompt_cancelled_half_way_can_be_continued() {
     let Some(models) = models() else { return };
     let prompt = units(&long_prompt().repeat(3));
     for name in ["tiny/genai-gemma3-fp32", "tiny/optimum-gemma3"] {
         let engine = OnnxEngine::builder(models.join(name)).threads(1).prefill_chunk(1).load().unwrap();
         let mut session = engine.open().unwrap();
-        let cancel = Cancel::default();
+        let cancel = CancelToken::default();
         let canceller = std::thread::spawn({
             let cancel = cancel.clone();
             move || {
@@ -192,12 +192,12 @@ fn a_prompt_cancelled_half_way_can_be_gone_on_with() {
         let error = session.forward(&prompt, &cancel).unwrap_err();
         canceller.join().unwrap();
         assert!(error.is_cancelled(), "{name}: {error:#}");
-        let held = session.resident();
+        let held = session.length();
         assert!(held < prompt.len(), "{name}: {held}");
         let end = (held + 20).min(prompt.len());
-        let logits = session.forward(&prompt[held..end], &Cancel::default()).unwrap().to_vec();
+        let logits = session.forward(&prompt[held..end], &CancelToken::default()).unwrap().to_vec();
         let mut fresh = engine.open().unwrap();
-        let wanted = fresh.forward(&prompt[..end], &Cancel::default()).unwrap();
+        let wanted = fresh.forward(&prompt[..end], &CancelToken::default()).unwrap();
         assert!(largest_difference(&logits, wanted) < 1e-4, "{name}");
     }
 }
@@ -208,10 +208,10 @@ fn media_and_unknown_tokens_are_refused_and_change_nothing() {
     let engine = load(&models, STORIES[0]);
     let mut session = engine.open().unwrap();
     feed(session.as_mut(), &[1, 403], 2);
-    let picture = Unit::Media(Media::new("image/png", b"x".to_vec()));
-    let refused = [(picture, ErrorKind::Unsupported), (Unit::Token(512), ErrorKind::Invalid)];
+    let image = PromptUnit::Media(Media::new("image/png", b"x".to_vec()));
+    let refused = [(image, ErrorKind::Unsupported), (PromptUnit::Token(512), ErrorKind::Invalid)];
     for (unit, kind) in refused {
-        let error = session.forward(&[Unit::Token(407), unit], &Cancel::default()).unwrap_err();
-        assert_eq!((error.kind(), session.resident()), (kind, 2), "{error}");
+        let error = session.forward(&[PromptUnit::Token(407), unit], &CancelToken::default()).unwrap_err();
+        assert_eq!((error.kind(), session.length()), (kind, 2), "{error}");
     }
 }

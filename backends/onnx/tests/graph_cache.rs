@@ -1,5 +1,4 @@
-//! Optimised graphs on disk: they compute the same to the bit, and nothing that is wrong with them keeps a model from
-//! being loaded.
+//! Optimised graphs on disk: they compute the same to the bit, and a damaged one never keeps a model from being loaded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
@@ -9,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alloquy_engine::{Engine, LoadPhase};
-use alloquy_onnx::{GraphCacheUse, GraphOptimization, OnnxEngine, OnnxEngineBuilder};
+use alloquy_onnx::{GraphCacheStatus, GraphOptimization, OnnxEngine, OnnxEngineBuilder};
 use common::graphs::{Cache, Lora, model, noise};
 use common::{feed, golden, greedy, models};
 use tempfile::tempdir;
@@ -30,14 +29,14 @@ fn logits(engine: &OnnxEngine) -> Vec<u32> {
     logits.into_iter().map(f32::to_bits).collect()
 }
 
-/// The one entry of a cache.
+/// Returns the only entry of a cache.
 fn entry(folder: &Path) -> PathBuf {
     let entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [only] = entries.as_slice() else { panic!("{entries:?}") };
     only.clone()
 }
 
-/// Whoever else uses the machine reads nothing of what is kept, in whatever folder it is put later.
+/// Checks that other users of the machine cannot read any kept file, also if it is moved to another folder later.
 #[cfg(unix)]
 fn is_private(place: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -50,14 +49,16 @@ fn is_private(place: &Path) {
 }
 
 #[test]
-fn what_was_kept_computes_the_same_to_the_bit() {
+fn a_kept_graph_computes_the_same_to_the_bit() {
     for cache in [Cache::Concat, Cache::Shared] {
         let folder = tempdir().unwrap();
         let load = || little(cache).graph_cache(folder.path().join("graphs")).load().unwrap();
-        let (without, first, second) = (little(cache).load().unwrap(), load(), load());
-        assert_eq!(without.graph_cache(), &GraphCacheUse::Off);
-        assert_eq!(first.graph_cache(), &GraphCacheUse::Written);
-        assert_eq!(second.graph_cache(), &GraphCacheUse::Read);
+        let without = little(cache).load().unwrap();
+        let first = load();
+        let second = load();
+        assert_eq!(without.graph_cache(), &GraphCacheStatus::Off);
+        assert_eq!(first.graph_cache(), &GraphCacheStatus::Written);
+        assert_eq!(second.graph_cache(), &GraphCacheStatus::Read);
         assert_eq!(logits(&first), logits(&without));
         assert_eq!(logits(&second), logits(&without));
         assert_eq!([first.identity(), second.identity()], [without.identity(); 2]);
@@ -75,9 +76,10 @@ fn models_with_weights_beside_them_are_kept_whole() {
         let folder = tempdir().unwrap();
         let load =
             || OnnxEngine::builder(models.join(name)).threads(1).graph_cache(folder.path()).load().unwrap();
-        assert_eq!(load().graph_cache(), &GraphCacheUse::Written, "{name}");
-        let (kept, own) = (load(), common::load(&models, name));
-        assert_eq!(kept.graph_cache(), &GraphCacheUse::Read, "{name}");
+        assert_eq!(load().graph_cache(), &GraphCacheStatus::Written, "{name}");
+        let kept = load();
+        let own = common::load(&models, name);
+        assert_eq!(kept.graph_cache(), &GraphCacheStatus::Read, "{name}");
         assert!(entry(folder.path()).join("weights.bin").metadata().unwrap().len() > 0, "{name}");
         assert_eq!(logits(&kept), logits(&own), "{name}");
     }
@@ -88,7 +90,7 @@ fn models_with_weights_beside_them_are_kept_whole() {
     assert_eq!(greedy(&load(), &case.prompt_ids, 7, case.greedy_ids.len()), case.greedy_ids);
 }
 
-/// What is done to an entry that is complete.
+/// Damage to a complete entry, and the reason that is reported.
 struct Harm {
     what: &'static str,
     spoil: fn(&Path),
@@ -144,26 +146,26 @@ const HARM: &[Harm] = &[
 ];
 
 #[test]
-fn a_damaged_entry_is_told_and_written_anew() {
+fn a_damaged_entry_is_reported_and_written_again() {
     let own = logits(&little(Cache::Concat).load().unwrap());
     for Harm { what, spoil, said } in HARM {
         let folder = tempdir().unwrap();
-        assert_eq!(kept(folder.path()).load().unwrap().graph_cache(), &GraphCacheUse::Written, "{what}");
+        assert_eq!(kept(folder.path()).load().unwrap().graph_cache(), &GraphCacheStatus::Written, "{what}");
         spoil(&entry(folder.path()));
         let engine = kept(folder.path()).load().unwrap();
-        let GraphCacheUse::Rewritten { reason } = engine.graph_cache() else {
+        let GraphCacheStatus::Rewritten { reason } = engine.graph_cache() else {
             panic!("{what}: {:?}", engine.graph_cache())
         };
         assert!(reason.contains(said), "{what}: {reason}");
         assert_eq!(logits(&engine), own, "{what}");
         let again = kept(folder.path()).load().unwrap();
-        assert_eq!(again.graph_cache(), &GraphCacheUse::Read, "{what}");
+        assert_eq!(again.graph_cache(), &GraphCacheStatus::Read, "{what}");
         assert_eq!(logits(&again), own, "{what}");
     }
 }
 
 #[test]
-fn a_graph_that_is_none_is_told_even_where_the_list_says_that_it_is_one() {
+fn a_damaged_graph_is_reported_even_if_its_digest_is_right() {
     let folder = tempdir().unwrap();
     drop(kept(folder.path()).load().unwrap());
     let place = entry(folder.path());
@@ -175,19 +177,19 @@ fn a_graph_that_is_none_is_told_even_where_the_list_says_that_it_is_one() {
     list["graph"] = alloquy_core::media::Digest::of(&bytes).to_string().into();
     fs::write(place.join("entry.json"), list.to_string()).unwrap();
     let engine = kept(folder.path()).load().unwrap();
-    let GraphCacheUse::Rewritten { reason } = engine.graph_cache() else {
+    let GraphCacheStatus::Rewritten { reason } = engine.graph_cache() else {
         panic!("{:?}", engine.graph_cache())
     };
     assert!(reason.contains("is not a whole ONNX file"), "{reason}");
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_keeps_nobody_from_loading() {
+fn a_model_is_loaded_even_if_its_cache_cannot_be_written() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("graphs");
     fs::write(&file, "a file").unwrap();
     let engine = kept(&file).load().unwrap();
-    let GraphCacheUse::NotKept { reason } = engine.graph_cache() else {
+    let GraphCacheStatus::NotKept { reason } = engine.graph_cache() else {
         panic!("{:?}", engine.graph_cache())
     };
     assert!(reason.contains("could not write"), "{reason}");
@@ -203,10 +205,10 @@ fn each_level_has_an_entry_and_an_identity_of_its_own() {
     let mut identities: Vec<_> = levels.map(|level| load(level).identity()).into();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), levels.len());
     for level in levels {
-        assert_eq!(load(level).graph_cache(), &GraphCacheUse::Read, "{level}");
+        assert_eq!(load(level).graph_cache(), &GraphCacheStatus::Read, "{level}");
     }
     let plain = load(GraphOptimization::Disable);
-    assert!(matches!(plain.graph_cache(), GraphCacheUse::NotKept { .. }), "{:?}", plain.graph_cache());
+    assert!(matches!(plain.graph_cache(), GraphCacheStatus::NotKept { .. }), "{:?}", plain.graph_cache());
     identities.push(plain.identity());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), levels.len());
     identities.sort_unstable();
@@ -214,20 +216,20 @@ fn each_level_has_an_entry_and_an_identity_of_its_own() {
     assert_eq!(identities.len(), 4);
 }
 
+/// Loads another model with a cache in the folder.
+#[cfg(unix)]
+fn other_kept(folder: &Path) -> OnnxEngine {
+    let lora = Lora::Baked(noise(5, 16), noise(7, 128));
+    let builder = OnnxEngine::of_files(model(Cache::Concat, &lora)).threads(1);
+    builder.graph_cache(folder).load().unwrap()
+}
+
 #[cfg(unix)] // elsewhere a folder's age cannot be set
 #[test]
-fn other_models_have_other_entries_and_what_was_left_half_written_goes() {
+fn other_models_have_other_entries_and_unfinished_ones_are_removed() {
     let folder = tempdir().unwrap();
-    let other = Lora::Baked(noise(5, 16), noise(7, 128));
-    let other = || {
-        OnnxEngine::of_files(model(Cache::Concat, &other))
-            .threads(1)
-            .graph_cache(folder.path())
-            .load()
-            .unwrap()
-    };
     drop(kept(folder.path()).load().unwrap());
-    // An old one of our own, one that is written now, and folders that are somebody else's.
+    // Old unfinished entries, one with another ending, and a folder that is not an entry.
     let name = |end: &str| folder.path().join(format!(".{}-1-0{end}", "a".repeat(64)));
     let places = [name(".partial"), name(".leaving"), name(".fresh"), folder.path().join(".git")];
     let aged = std::time::SystemTime::now() - std::time::Duration::from_secs(3 * 24 * 60 * 60);
@@ -235,9 +237,9 @@ fn other_models_have_other_entries_and_what_was_left_half_written_goes() {
         fs::create_dir(place).unwrap();
         fs::File::open(place).unwrap().set_modified(aged).unwrap();
     }
-    assert_eq!(other().graph_cache(), &GraphCacheUse::Written);
+    assert_eq!(other_kept(folder.path()).graph_cache(), &GraphCacheStatus::Written);
     assert_eq!(places.map(|place| place.exists()), [false, false, true, true]);
-    assert_eq!(other().graph_cache(), &GraphCacheUse::Read);
+    assert_eq!(other_kept(folder.path()).graph_cache(), &GraphCacheStatus::Read);
 }
 
 #[test]

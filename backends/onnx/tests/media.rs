@@ -1,4 +1,4 @@
-//! Models of pictures and sounds: what they say agrees across layouts, with a reference, and with the laws of sessions.
+//! Models of images and audio clips: their tokens agree across layouts and with a reference, and their sessions obey the laws.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stderr)] // a test may panic
 
@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
-use alloquy_core::report::Degradation;
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::report::Warning;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ErrorKind, Media};
 use alloquy_engine::decoder::StateReader;
-use alloquy_engine::{Cancel, Engine};
+use alloquy_engine::{CancelToken, Engine};
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
@@ -27,13 +27,13 @@ use serde::Deserialize;
 
 use common::{continued, models, units};
 use odd::Odd;
-use tiny::{Family, MODELS, Tiny, around, film, padded_sound, picture, sound};
+use tiny::{Family, MODELS, Tiny, around, audio, image, padded_audio, video};
 
 /// The same weights in both layouts.
 const PAIRS: [(usize, usize); 2] = [(3, 4), (5, 6)];
 
-fn logits(engine: &OnnxEngine, units: &[Unit]) -> Vec<f32> {
-    engine.open().unwrap().forward(units, &Cancel::default()).unwrap().to_vec()
+fn logits(engine: &OnnxEngine, units: &[PromptUnit]) -> Vec<f32> {
+    engine.open().unwrap().forward(units, &CancelToken::default()).unwrap().to_vec()
 }
 
 fn distance(left: &[f32], right: &[f32]) -> f32 {
@@ -41,24 +41,33 @@ fn distance(left: &[f32], right: &[f32]) -> f32 {
     left.iter().zip(right).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
 }
 
+/// Makes media of a seed.
+type MakeMedia = fn(u8) -> Media;
+
+/// Returns the kinds of media that a family takes, each with its number of positions.
+fn positions(family: Family) -> Vec<(MakeMedia, usize)> {
+    match family {
+        Family::Gemma3 => vec![(image, 4)],
+        Family::Gemma3n => vec![(audio, 7), (image, 256)],
+        Family::Qwen25 | Family::Qwen3 => vec![(image, 6)],
+    }
+}
+
 #[test]
-fn every_model_sees_pictures_and_hears_sounds_and_encodes_each_once() {
+fn every_model_takes_images_or_audio_and_encodes_each_once() {
     let Some(models) = models() else { return };
-    let positions = |family| match family {
-        Family::Gemma3 => vec![(picture as fn(u8) -> Media, 4)],
-        Family::Gemma3n => vec![(sound as fn(u8) -> Media, 7), (picture, 256)],
-        Family::Qwen25 | Family::Qwen3 => vec![(picture as fn(u8) -> Media, 6)],
-    };
     for model in MODELS {
         let engine = model.load(&models);
         for (kind, count) in positions(model.family) {
-            let (one, other) = (around(kind(1)), around(kind(2)));
+            let one = around(kind(1));
+            let other = around(kind(2));
             assert_eq!(engine.positions(&one[12]).unwrap(), count, "{}", model.folder);
             let seen = [&one, &other, &one].map(|units| logits(&engine, units));
             assert!(distance(&seen[0], &seen[1]) > 1e-4, "{} sees no difference", model.folder);
             assert_eq!(seen[0], seen[2], "{}", model.folder);
         }
-        let (statistics, kinds) = (engine.media_statistics(), positions(model.family).len() as u64);
+        let statistics = engine.media_statistics();
+        let kinds = positions(model.family).len() as u64;
         assert_eq!((statistics.misses, statistics.hits), (2 * kinds, kinds), "{}", model.folder);
         assert_eq!((statistics.kept, statistics.unfilled), (2 * kinds as usize, 0), "{}", model.folder);
         assert!(statistics.bytes > 0);
@@ -66,13 +75,15 @@ fn every_model_sees_pictures_and_hears_sounds_and_encodes_each_once() {
 }
 
 #[test]
-fn what_is_padding_is_not_heard_whichever_way_an_encoder_has_its_mask() {
+fn padding_has_no_effect_whatever_true_means_in_the_mask() {
     let Some(models) = models() else { return };
-    // This export is the encoder alone, to which true is padding; to processors true is sound.
+    // This export is only the encoder, for which true is padding; for processors true is audio.
     let engine = MODELS[2].load(&models);
-    let heard = |seed, padding| logits(&engine, &around(padded_sound(seed, padding)));
-    assert_eq!(heard(1, 2), heard(1, 3));
-    assert!(distance(&heard(1, 2), &heard(2, 2)) > 1e-4);
+    let first = logits(&engine, &around(padded_audio(1, 2)));
+    let otherwise_padded = logits(&engine, &around(padded_audio(1, 3)));
+    let second = logits(&engine, &around(padded_audio(2, 2)));
+    assert_eq!(first, otherwise_padded);
+    assert!(distance(&first, &second) > 1e-4);
 }
 
 #[test]
@@ -85,10 +96,10 @@ fn the_laws_of_sessions_hold_with_media() {
 }
 
 #[test]
-fn two_pictures_one_of_them_first_obey_the_laws() {
+fn two_images_one_of_them_first_obey_the_laws() {
     let Some(models) = models() else { return };
     for model in [MODELS[1], MODELS[3], MODELS[4]] {
-        let two = [&[Unit::Media(model.media(3))], &around(model.media(1))[4..20]].concat();
+        let two = [&[PromptUnit::Media(model.media(3))], &around(model.media(1))[4..20]].concat();
         laws::session::all_units(&model.load(&models), &two, 1e-4);
     }
 }
@@ -98,8 +109,8 @@ fn both_layouts_of_the_same_weights_agree() {
     let Some(models) = models() else { return };
     for (left, right) in PAIRS {
         let [left, right] = [left, right].map(|index| MODELS[index].load(&models));
-        let film = around(film(&[1, 2], Duration::from_secs(2)));
-        for units in [around(picture(1)), around(picture(2)), around(picture(1)).split_off(13), film] {
+        let video = around(video(&[1, 2], Duration::from_secs(2)));
+        for units in [around(image(1)), around(image(2)), around(image(1)).split_off(13), video] {
             let differs = distance(&logits(&left, &units), &logits(&right, &units));
             assert!(differs < 1e-4, "{} and {}: {differs}", left.model().name, right.model().name);
         }
@@ -123,49 +134,51 @@ struct Reference {
     cases: Vec<Case>,
 }
 
-/// Tokens, media made of a seed, tokens, and what a reference implementation said then.
+/// Tokens, media made of a seed, tokens, and the reply of the reference implementation.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Case {
     before: Vec<TokenId>,
     seeds: Vec<u8>,
-    #[serde(default)]
-    film: Option<FilmOf>,
+    #[serde(default, alias = "film")]
+    video: Option<VideoOf>,
     after: Vec<TokenId>,
     greedy_ids: Vec<TokenId>,
     min_top2_gap: f32,
     first_logits_0_8: Vec<f32>,
 }
 
-/// A film of a frame for each seed.
+/// A video of a frame for each seed.
 #[derive(Debug, Deserialize)]
-struct FilmOf {
+struct VideoOf {
     seeds: Vec<u8>,
     seconds_apart: f64,
 }
 
 impl Case {
-    fn prompt(&self, model: &Tiny) -> Vec<Unit> {
-        let pictures = self.seeds.iter().map(|seed| model.media(*seed));
-        let apart = |of: &FilmOf| Duration::from_secs_f64(of.seconds_apart);
-        let film = self.film.iter().map(|of| film(&of.seeds, apart(of)));
-        let media = pictures.chain(film).map(Unit::Media);
+    fn prompt(&self, model: &Tiny) -> Vec<PromptUnit> {
+        let images = self.seeds.iter().map(|seed| model.media(*seed));
+        let video = self.video.iter().map(|of| video(&of.seeds, Duration::from_secs_f64(of.seconds_apart)));
+        let media = images.chain(video).map(PromptUnit::Media);
         units(&self.before).into_iter().chain(media).chain(units(&self.after)).collect()
     }
 }
 
-/// Those of `xtask/media/replies.py`.
+/// Reads the references that `xtask/media/replies.py` has made.
 fn references() -> Vec<Reference> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/media");
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty());
-    let read =
-        |path: &std::path::PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    files.iter().map(read).collect()
+    let mut references = Vec::new();
+    for path in files {
+        references.push(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap());
+    }
+    references
 }
 
 #[test]
-fn models_say_what_the_reference_says() {
+fn models_reply_like_the_reference() {
     let Some(models) = models() else { return };
     for reference in references() {
         for folder in &reference.folders {
@@ -174,7 +187,7 @@ fn models_say_what_the_reference_says() {
             for (index, case) in reference.cases.iter().enumerate() {
                 let prompt = case.prompt(model);
                 let mut session = engine.open().unwrap();
-                let first = session.forward(&prompt, &Cancel::default()).unwrap().to_vec();
+                let first = session.forward(&prompt, &CancelToken::default()).unwrap().to_vec();
                 let differs = distance(&first[..case.first_logits_0_8.len()], &case.first_logits_0_8);
                 assert!(differs < 1e-4, "{folder}, case {index}: {differs}");
                 let said = continued(session.as_mut(), first, case.greedy_ids.len());
@@ -185,24 +198,24 @@ fn models_say_what_the_reference_says() {
 }
 
 #[test]
-fn without_a_processor_a_model_of_pictures_talks_text() {
+fn without_a_processor_a_model_of_images_takes_only_text() {
     let Some(models) = models() else { return };
     let text = units(&(20..40).collect::<Vec<_>>());
     for model in MODELS {
         let without = OnnxEngine::builder(models.join(model.folder)).threads(1).load().unwrap();
         assert!(without.media().is_none());
         assert_eq!(logits(&without, &text), logits(&model.load(&models), &text), "{}", model.folder);
-        let picture = Unit::Media(picture(1));
+        let image = PromptUnit::Media(image(1));
         let mut session = without.open().unwrap();
-        let refused = session.forward(std::slice::from_ref(&picture), &Cancel::default()).unwrap_err();
+        let refused = session.forward(std::slice::from_ref(&image), &CancelToken::default()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
-        assert_eq!(without.positions(&picture).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(without.positions(&image).unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(without.media_statistics(), Default::default());
     }
 }
 
 #[test]
-fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
+fn a_processor_is_chosen_by_the_facts_about_the_model() {
     let Some(models) = models() else { return };
     let choose = |model: &ModelInfo| {
         assert_eq!(model.model_type.as_deref(), Some("gemma3"));
@@ -218,22 +231,22 @@ fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
 }
 
 #[test]
-fn an_encoder_has_providers_of_its_own_and_what_replaces_one_is_told() {
+fn an_encoder_has_providers_of_its_own_and_a_replacement_is_reported() {
     let Some(models) = models() else { return };
     let alone = MODELS[1].builder(&models).vision_providers(["gpu"]).load().unwrap_err();
     assert_eq!(alone.kind(), ErrorKind::Backend);
     let replaced = MODELS[1].builder(&models).vision_providers(["gpu", "cpu"]).load().unwrap();
-    let [Degradation::ProviderReplaced { asked, used, .. }] = replaced.model().degradations.as_slice() else {
-        panic!("{:?}", replaced.model().degradations)
+    let [Warning::ProviderReplaced { asked, used, .. }] = replaced.model().warnings.as_slice() else {
+        panic!("{:?}", replaced.model().warnings)
     };
     assert_eq!((asked.as_str(), used.as_str()), ("gpu", "cpu"));
-    let heard = MODELS[2].builder(&models).audio_providers(["cpu", "gpu"]).load().unwrap();
-    assert_eq!(heard.model().degradations, []);
+    let audio = MODELS[2].builder(&models).audio_providers(["cpu", "gpu"]).load().unwrap();
+    assert_eq!(audio.model().warnings, []);
     assert!(MODELS[2].builder(&models).audio_providers(["gpu"]).load().is_err());
 }
 
 #[test]
-fn what_does_not_fit_is_said_in_one_sentence() {
+fn a_processor_that_does_not_fit_is_an_error_of_one_sentence() {
     let Some(models) = models() else { return };
     let cases = [
         (
@@ -243,23 +256,23 @@ fn what_does_not_fit_is_said_in_one_sentence() {
         ),
         (Odd::Count(5), ErrorKind::Model, "the encoder gave 4 features for 5 positions"),
         (Odd::Count(3), ErrorKind::Model, "the encoder gave 4 features for 3 positions"),
-        (Odd::Token, ErrorKind::Model, "no token \"<no such token>\" for media to stand at"),
+        (Odd::Token, ErrorKind::Model, "no token \"<no such token>\", which marks media"),
         (Odd::Shape, ErrorKind::Model, "pixel_values as f32 [3, 56, 56], and vision_encoder.onnx takes"),
-        (Odd::Nothing, ErrorKind::Invalid, "no position stands"),
+        (Odd::Nothing, ErrorKind::Invalid, "media without any position"),
     ];
     for (odd, kind, said) in cases {
         let engine = OnnxEngine::builder(models.join(MODELS[1].folder)).media(Arc::new(odd)).load().unwrap();
         let mut session = engine.open().unwrap();
-        let error = session.forward(&around(picture(1)), &Cancel::default()).unwrap_err();
+        let error = session.forward(&around(image(1)), &CancelToken::default()).unwrap_err();
         assert_eq!(error.kind(), kind, "{odd:?}: {error:#}");
         assert!(error.to_string().contains(said), "{odd:?}: {error:#}");
     }
     let grid = OnnxEngine::builder(models.join(MODELS[4].folder)).media(Arc::new(Odd::Grid)).load().unwrap();
-    let error = grid.positions(&Unit::Media(picture(1))).unwrap_err();
+    let error = grid.positions(&PromptUnit::Media(image(1))).unwrap_err();
     assert_eq!(error.to_string(), "media of 1 x 2 x 2 positions take 6");
     let named = Odd::Name("pixel_values_videos");
     let engine = OnnxEngine::builder(models.join(MODELS[1].folder)).media(Arc::new(named)).load().unwrap();
-    assert_eq!(logits(&engine, &around(picture(1))), logits(&MODELS[1].load(&models), &around(picture(1))));
+    assert_eq!(logits(&engine, &around(image(1))), logits(&MODELS[1].load(&models), &around(image(1))));
 }
 
 #[test]
@@ -268,7 +281,7 @@ fn texts_between_positions_are_positions_too() {
     for model in [MODELS[0], MODELS[1]] {
         let builder = OnnxEngine::builder(models.join(model.folder));
         let engine = builder.media(Arc::new(Odd::Halves)).load().unwrap();
-        let halves = around(picture(1));
+        let halves = around(image(1));
         assert_eq!(engine.positions(&halves[12]).unwrap(), 5);
         assert!(distance(&logits(&engine, &halves), &logits(&model.load(&models), &halves)) > 1e-4);
         laws::session::all_units(&engine, &halves, 1e-4);
@@ -276,13 +289,13 @@ fn texts_between_positions_are_positions_too() {
 }
 
 #[test]
-fn what_was_encoded_is_kept_as_far_as_there_is_room() {
+fn encoded_media_are_kept_up_to_the_budget() {
     let Some(models) = models() else { return };
     // Four features of 64 numbers of 4 bytes each.
     for (room, misses, kept) in [(0, 4, 0), (1024, 4, 1), (2048, 2, 2)] {
         let engine = MODELS[1].builder(&models).media_cache(room).load().unwrap();
         for seed in [1, 2, 1, 2] {
-            logits(&engine, &around(picture(seed)));
+            logits(&engine, &around(image(seed)));
         }
         let statistics = engine.media_statistics();
         assert_eq!((statistics.misses, statistics.hits, statistics.kept), (misses, 4 - misses, kept));
@@ -295,25 +308,26 @@ fn a_state_is_restored_without_the_bytes_of_its_media() {
     let Some(models) = models() else { return };
     for model in [MODELS[1], MODELS[3]] {
         let prompt = around(model.media(1));
-        let (mut state, writer) = (Vec::new(), model.load(&models));
+        let mut state = Vec::new();
+        let writer = model.load(&models);
         let mut session = writer.open().unwrap();
-        session.forward(&prompt, &Cancel::default()).unwrap();
+        session.forward(&prompt, &CancelToken::default()).unwrap();
         session.snapshot(prompt.len(), &mut state).unwrap();
-        let wanted = session.forward(&[Unit::Token(60)], &Cancel::default()).unwrap().to_vec();
-        let Unit::Media(media) = &prompt[12] else { unreachable!() };
+        let wanted = session.forward(&[PromptUnit::Token(60)], &CancelToken::default()).unwrap().to_vec();
+        let PromptUnit::Media(media) = &prompt[12] else { unreachable!() };
         let known: Media = serde_json::from_str(&serde_json::to_string(media).unwrap()).unwrap();
         let mut prompt = prompt.clone();
-        prompt[12] = Unit::Media(known);
+        prompt[12] = PromptUnit::Media(known);
         let reader = model.load(&models);
         let mut session = reader.open().unwrap();
         session.restore(&prompt, &mut StateReader::new(&mut state.as_slice())).unwrap();
-        assert_eq!(session.forward(&[Unit::Token(60)], &Cancel::default()).unwrap(), wanted);
+        assert_eq!(session.forward(&[PromptUnit::Token(60)], &CancelToken::default()).unwrap(), wanted);
         assert_eq!(reader.media_statistics().misses, 0);
     }
 }
 
 #[test]
-fn whatever_reads_media_otherwise_makes_another_model() {
+fn another_media_processor_makes_another_identity() {
     let Some(models) = models() else { return };
     let builder = || OnnxEngine::builder(models.join(MODELS[1].folder));
     let read_by = |odd| builder().media(Arc::new(odd)).load().unwrap().identity();
@@ -345,14 +359,15 @@ fn in_memory(models: &Path, model: Tiny, change: impl Fn(&str, &mut Vec<u8>)) ->
 }
 
 #[test]
-fn a_model_in_memory_is_the_same_and_another_encoder_or_embedding_makes_another_model() {
+fn a_model_in_memory_is_the_same_and_other_graphs_make_another_identity() {
     let Some(models) = models() else { return };
-    let (model, units) = (MODELS[1], around(picture(1)));
+    let model = MODELS[1];
+    let units = around(image(1));
     let same = in_memory(&models, model, |_, _| {});
     assert_eq!(logits(&same, &units), logits(&model.load(&models), &units));
     assert_eq!(same.identity(), model.load(&models).identity());
     for changed in ["vision_encoder.onnx", "embed_tokens.onnx", "decoder_model_merged.onnx"] {
-        // What a graph says of itself stands in its first bytes, and is nothing that it does.
+        // The first bytes of a graph are metadata, and do not change what it computes.
         let other = in_memory(&models, model, |name, bytes| {
             let place = bytes.windows(7).position(|window| window == b"pytorch");
             if let Some(place) = place.filter(|_| name == changed) {

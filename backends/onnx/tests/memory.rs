@@ -1,4 +1,4 @@
-//! Models whose files are in memory: the same as from a folder, and what is said of those that cannot be loaded.
+//! Models whose files are in memory: they compute the same as from a folder, and errors name what is wrong.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
@@ -13,10 +13,10 @@ use alloquy_model_files::{ModelFiles, describe, describe_files};
 use alloquy_onnx::OnnxEngine;
 use common::{golden, greedy, load, models};
 
-/// Its graph holds its weights; that of `stories260k` takes them from a file.
+/// A model whose graph holds its weights; that of `stories260k` takes them from a file.
 const WHOLE: &str = "stories260k-past-present";
 
-/// Reads a model's folder, but for the files named in `without`.
+/// Reads a model's folder, except the files in `without`.
 fn files(folder: &Path, without: &[&str]) -> ModelFiles {
     let name = folder.file_name().unwrap().to_string_lossy();
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -26,7 +26,7 @@ fn files(folder: &Path, without: &[&str]) -> ModelFiles {
 }
 
 #[test]
-fn a_model_in_memory_is_the_one_in_the_folder() {
+fn a_model_in_memory_computes_the_same_as_in_its_folder() {
     let Some(models) = models() else { return };
     let folder = models.join(WHOLE);
     let read = load(&models, WHOLE);

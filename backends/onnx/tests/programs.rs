@@ -1,5 +1,5 @@
-//! Random programs over several sessions: whatever was forwarded, cut, forked and stepped together, the logits are those of
-//! a fresh session that is fed the same tokens.
+//! Random programs over several sessions: after any series of runs, rewinds, forks and steps, the logits are those of a
+//! fresh session with the same tokens.
 //!
 //! `ALLOQUY_TEST_PROGRAMS` says how many programs run on each export; a plain test runs a few.
 
@@ -7,15 +7,15 @@
 
 mod common;
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
-use alloquy_engine::{Cancel, Engine, Session, Step};
+use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
 use alloquy_onnx::OnnxEngine;
 use common::{feed, load, models, units};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Exports of each layout, with what rounding may make of a logit; int4 kernels round activations block by block.
+/// Exports of each layout, with the largest difference of a logit from rounding; int4 kernels round activations block by block.
 const EXPORTS: [(&str, f32); 6] = [
     ("stories260k", 2e-3),
     ("stories260k-past-present", 2e-3),
@@ -25,7 +25,7 @@ const EXPORTS: [(&str, f32); 6] = [
     ("tiny/genai-qwen3-int4", 0.1),
 ];
 
-/// What is done; sessions are counted round.
+/// One action of a program. Numbers of sessions wrap around.
 #[derive(Clone, Debug)]
 enum Action {
     Open,
@@ -33,24 +33,27 @@ enum Action {
     Drop(usize),
     /// Appends tokens to one session.
     Forward(usize, Vec<TokenId>),
-    /// Cuts one session to a part of its length, in per cent.
+    /// Rewinds one session to a part of its length, in per cent.
     Truncate(usize, usize),
     /// Appends a token to each of the sessions whose bit is set.
     Step(u8, TokenId),
-    /// Begins to append tokens to one session, and is cancelled at once.
+    /// Starts to append tokens to one session, and is cancelled at once.
     Cancelled(usize, Vec<TokenId>),
 }
 
+fn token_lists() -> impl Strategy<Value = Vec<TokenId>> {
+    prop::collection::vec(3_u32..500, 1..20)
+}
+
 fn actions() -> impl Strategy<Value = Vec<Action>> {
-    let tokens = || prop::collection::vec(3_u32..500, 1..20);
     let action = prop_oneof![
         1 => Just(Action::Open),
         2 => (0..8_usize).prop_map(Action::Fork),
         1 => (0..8_usize).prop_map(Action::Drop),
-        3 => (0..8_usize, tokens()).prop_map(|(at, tokens)| Action::Forward(at, tokens)),
+        3 => (0..8_usize, token_lists()).prop_map(|(at, tokens)| Action::Forward(at, tokens)),
         2 => (0..8_usize, 0..100_usize).prop_map(|(at, part)| Action::Truncate(at, part)),
         8 => (any::<u8>(), 3_u32..500).prop_map(|(which, token)| Action::Step(which, token)),
-        1 => (0..8_usize, tokens()).prop_map(|(at, tokens)| Action::Cancelled(at, tokens)),
+        1 => (0..8_usize, token_lists()).prop_map(|(at, tokens)| Action::Cancelled(at, tokens)),
     ];
     prop::collection::vec(action, 1..30)
 }
@@ -59,7 +62,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 struct Held {
     session: Box<dyn Session>,
     tokens: Vec<TokenId>,
-    /// Whether its logits are those behind its last token.
+    /// Whether its logits are those after its last token.
     is_fresh: bool,
 }
 
@@ -91,11 +94,11 @@ impl Program<'_> {
                 self.held.push(Held { session, tokens: trunk.tokens.clone(), is_fresh: false });
             }
             Action::Drop(at) => drop(self.held.swap_remove(at % count)),
-            Action::Forward(at, tokens) => self.held[at % count].forward(tokens, &Cancel::default()),
+            Action::Forward(at, tokens) => self.held[at % count].forward(tokens, &CancelToken::default()),
             Action::Truncate(at, part) => self.held[at % count].truncate(*part),
             Action::Step(which, token) => self.step(*which, *token),
             Action::Cancelled(at, tokens) => {
-                let cancel = Cancel::default();
+                let cancel = CancelToken::default();
                 cancel.cancel();
                 self.held[at % count].forward(tokens, &cancel);
             }
@@ -104,10 +107,10 @@ impl Program<'_> {
     }
 
     fn step(&mut self, which: u8, token: TokenId) {
-        let unit = Unit::Token(token);
+        let unit = PromptUnit::Token(token);
         let chosen = self.held.iter_mut().enumerate().filter(|(at, _)| which & (1 << at) != 0);
         let mut chosen: Vec<_> = chosen.map(|(_, held)| held).collect();
-        let steps = chosen.iter_mut().map(|held| Step { session: &mut *held.session, unit: &unit });
+        let steps = chosen.iter_mut().map(|held| BatchStep { session: &mut *held.session, unit: &unit });
         self.engine.forward_many(&mut steps.collect::<Vec<_>>()).unwrap();
         for held in chosen {
             held.tokens.push(token);
@@ -131,7 +134,7 @@ impl Program<'_> {
 }
 
 impl Held {
-    fn forward(&mut self, tokens: &[TokenId], cancel: &Cancel) {
+    fn forward(&mut self, tokens: &[TokenId], cancel: &CancelToken) {
         match self.session.forward(&units(tokens), cancel) {
             Ok(_) => {
                 self.tokens.extend(tokens);
@@ -139,7 +142,7 @@ impl Held {
             }
             Err(error) => assert!(error.is_cancelled(), "{error:#}"),
         }
-        assert_eq!(self.session.resident(), self.tokens.len());
+        assert_eq!(self.session.length(), self.tokens.len());
     }
 
     fn truncate(&mut self, part: usize) {

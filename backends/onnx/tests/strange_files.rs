@@ -1,4 +1,4 @@
-//! A model's folder in which a file is a pipe, a device, a folder or far too long: an error that says so, at once.
+//! A model's folder in which a file is a pipe, a device, a folder or far too long: an error at once that names it.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ const TOKENIZER: &[u8] = include_bytes!("../../../model-files/tests/fixtures/tok
 const CONFIG: &str = r#"{"max_position_embeddings": 64, "eos_token_id": 2, "vocab_size": 64}"#;
 const ADAPTER: &str = "french.onnx_adapter";
 
-/// Every file of a folder that is read.
+/// Every file that is read from a folder.
 const FILES: [&str; 16] = [
     "config.json",
     "generation_config.json",
@@ -57,7 +57,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// Loads a folder, with the adapter where there is one; whoever waits for a pipe is not waited for.
+/// Loads a folder, with the adapter if there is one. Loading that waits for a pipe fails after a time.
 fn load(folder: &Path) -> Result<(), Error> {
     let (sender, receiver) = mpsc::channel();
     let path = folder.to_owned();
@@ -71,21 +71,22 @@ fn load(folder: &Path) -> Result<(), Error> {
     receiver.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{folder:?} is waited for"))
 }
 
+fn link_to_a_pipe(path: &Path) {
+    let pipe_at = path.with_extension("pipe");
+    pipe(&pipe_at);
+    symlink(pipe_at, path).unwrap();
+}
+
 fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// What stands in a file's place, and what puts it there.
+/// A strange kind of file, and a function that makes it.
 type Strange = (&'static str, fn(&Path));
 
 #[test]
-fn a_file_has_to_be_a_regular_one() {
+fn files_must_be_regular_files() {
     load(folder().path()).unwrap();
-    let link_to_a_pipe = |path: &Path| {
-        let pipe_at = path.with_extension("pipe");
-        pipe(&pipe_at);
-        symlink(pipe_at, path).unwrap();
-    };
     let strange: [Strange; 6] = [
         ("a pipe", pipe),
         ("a link to a pipe", link_to_a_pipe),
@@ -104,7 +105,7 @@ fn a_file_has_to_be_a_regular_one() {
             assert_eq!(error.kind(), ErrorKind::Model, "{name}, {what}: {error:#}");
             let said = format!("{error:#}");
             let named = said.contains("not a file") && said.contains(name);
-            // What leads out of the folder is refused before it is looked at.
+            // A link out of the folder is refused before its target is opened.
             let outside = name == ADAPTER && said.contains("leads out of the model folder");
             let absent = name == "model.onnx" && said.contains("no decoder graph");
             assert!(named || outside || absent, "{what}: {said}");
@@ -135,11 +136,13 @@ fn a_link_that_leads_nowhere_is_an_error() {
     }
 }
 
+/// Makes a file with a length, without content.
+fn grow(folder: &TempDir, name: &str, bytes: u64) {
+    File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
+}
+
 #[test]
 fn files_have_limits() {
-    let grow = |folder: &TempDir, name: &str, bytes: u64| {
-        File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
-    };
     let cases = [
         ("tokenizer.json", (256 << 20) + 1, "268435457 bytes, and the limit is 268435456"),
         ("tokenizer.json", 100 << 30, "and the limit is 268435456"),
@@ -181,11 +184,11 @@ fn weights_are_a_regular_file() {
     }
 }
 
-/// Where a graph says that its weights are, and what else there is of it.
+/// The entries of a tensor about the file of its weights.
 type Place = &'static [(&'static str, &'static str)];
 
 #[test]
-fn weights_lie_in_a_file_of_the_folder_and_within_it() {
+fn weights_must_be_in_a_file_of_the_folder_and_within_its_length() {
     let place = folder();
     let folder = place.path();
     fs::write(folder.join("weights"), embeddings()).unwrap();
@@ -194,7 +197,7 @@ fn weights_lie_in_a_file_of_the_folder_and_within_it() {
     fs::write(outside.path(), embeddings()).unwrap();
     symlink(outside.path(), folder.join("link")).unwrap();
     symlink("/proc/self/mem", folder.join("memory")).unwrap();
-    // ONNX Runtime takes this name for an address in memory, also where there is such a file.
+    // ONNX Runtime takes this name for an address in memory, even if there is such a file.
     fs::create_dir_all(folder.join("*/_ORT_MEM_ADDR_")).unwrap();
     fs::write(folder.join("*/_ORT_MEM_ADDR_/*"), embeddings()).unwrap();
     let good: [Place; 2] =
@@ -234,7 +237,7 @@ fn weights_lie_in_a_file_of_the_folder_and_within_it() {
 }
 
 #[test]
-fn what_a_hub_cache_says_of_its_revision_is_a_regular_file() {
+fn the_revision_of_a_hub_cache_must_be_a_regular_file() {
     let place = tempfile::tempdir().unwrap();
     let repository = place.path().join("models--me--little");
     for name in ["blobs", "refs", "snapshots/0123"] {
@@ -249,8 +252,8 @@ fn what_a_hub_cache_says_of_its_revision_is_a_regular_file() {
 }
 
 #[test]
-fn a_cache_that_no_computer_holds_is_refused() {
-    // The graph leaves the number of heads to the description: a size without a value has as many bytes.
+fn a_cache_that_exceeds_all_memory_is_refused() {
+    // An empty name of the same length in bytes replaces the number of heads in the graph, so the description sets it.
     let (sized, open): (&[u8], &[u8]) = (b"rows\x0a\x02\x08\x01", b"rows\x0a\x02\x12\x00");
     let mut graph = graph(Cache::Concat, &Lora::Merged(noise(3, 16), noise(4, 128)));
     for at in 0..graph.len() - sized.len() {

@@ -1,5 +1,5 @@
-//! A program that has nothing but this crate loads a model on a thread: nothing is written into its home folder, and no socket is
-//! opened. ONNX Runtime does both unless a variable says otherwise before it is loaded.
+//! A program with only this crate loads a model on a thread. Nothing is written into its home folder, and no socket is
+//! opened. ONNX Runtime does both unless a variable forbids it before it is loaded.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)] // a test may panic
 
@@ -13,7 +13,7 @@ use common::graphs::{Cache, Lora, model, noise};
 
 const VARIABLE: &str = "ORT_DISABLE_TELEMETRY";
 
-/// Not a test of its own: the program that the others start. The harness runs it on a thread.
+/// Not a test of its own: the program that the tests start. The harness runs it on a thread.
 #[test]
 fn program() {
     match std::env::var("TEST_PROGRAM").as_deref() {
@@ -28,10 +28,10 @@ fn program() {
     }
 }
 
-/// As in a plugin of a program that has threads, where nobody could set it.
+/// As in a plugin of a program with threads, where the variable could not be set.
 #[allow(unsafe_code)] // the environment belongs to the whole process
 fn without_the_variable() {
-    // SAFETY: the other thread of this process waits for this one, and reads no variable meanwhile.
+    // SAFETY: the other thread of this process waits for this one, and does not read the environment meanwhile.
     unsafe { std::env::remove_var(VARIABLE) };
 }
 
@@ -51,13 +51,13 @@ impl Home {
         Self { root, library }
     }
 
-    /// Runs the program; of `launcher`, where there is one, the program is the last argument.
+    /// Runs the program; with a `launcher`, the program is its last argument.
     fn run(&self, kind: &str, launcher: &[&str]) -> String {
         let program = std::env::current_exe().unwrap();
         let words: Vec<_> = launcher.iter().map(Path::new).chain([program.as_path()]).collect();
         let mut command = Command::new(words.first().unwrap());
         command.args(words.iter().skip(1)).args(["--exact", "program", "--nocapture"]);
-        // Servers that build programs have variables that keep ONNX Runtime quiet, so that nothing would be proved.
+        // On build servers there are variables that turn the telemetry off, and the test would prove nothing.
         command.env_clear().env("TEST_PROGRAM", kind).env(VARIABLE, "0");
         command.env("HOME", self.root.path().join("home")).env("TMPDIR", self.root.path().join("tmp"));
         command.env("ORT_DYLIB_PATH", &self.library).current_dir(self.root.path().join("home"));
@@ -103,7 +103,7 @@ fn a_library_that_would_send_telemetry_is_not_loaded() {
 fn no_socket_is_opened() {
     let traces = tempfile::tempdir().unwrap();
     let trace = traces.path().join("trace");
-    // Only calls of the network stop a thread: one that dies at another call is no line of its own (`???( <detached ...>`).
+    // Only network calls are traced. A thread that ends in another call has no line of its own (`???( <detached ...>`).
     let options = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=%network", "-e", "signal=none", "-o"];
     let options = [&options[..], &[trace.to_str().unwrap()]].concat();
     let works = Command::new("strace").args(options.iter().skip(1)).arg("true").status();

@@ -1,4 +1,4 @@
-//! Which model answers. Loads none.
+//! The arguments that choose a model. Loads none.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "FILE|NAME", env = "ALLOQUY_TEMPLATE")]
     pub(crate) template: Option<String>,
 
-    /// Whose prompts a Jinja template's are to be equal to: hf5 (transformers 5), hf4 (transformers 4) or litert
+    /// The program whose prompts a Jinja template reproduces: hf5 (transformers 5), hf4 (transformers 4) or litert
     /// (LiteRT-LM); hf5 unless set
     #[arg(
         long,
@@ -37,17 +37,17 @@ pub(crate) struct ModelArguments {
     )]
     pub(crate) template_dialect: Option<TemplateDialect>,
 
-    /// The model's family, where it is not recognised: the name of a known one, or a JSON file
+    /// The model's family, where it is not recognized: the name of a known one, or a JSON file
     #[arg(long, value_name = "FILE|NAME", env = "ALLOQUY_FAMILY")]
     pub(crate) family: Option<String>,
 
-    /// Tell what stands between START and END in a reply from its answer, under this name; may be repeated. The name
-    /// `thinking` stands for the model's thoughts
+    /// Separate the text between START and END in a reply from its answer, under this name; may be repeated. The name
+    /// `thinking` is for the model's thinking
     #[arg(long, value_name = "NAME=START,END", env = "ALLOQUY_CHANNEL")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) channel: Vec<ChannelArgument>,
 
-    /// What computes: cpu, cuda, coreml, …; of several, as in cuda,cpu, the first that works
+    /// What computes: cpu, cuda, coreml, …; of several, such as cuda,cpu, the first that works
     #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
     pub(crate) provider: Option<String>,
 
@@ -55,9 +55,8 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS", value_parser = count::<usize>("threads"))]
     pub(crate) threads: Option<usize>,
 
-    /// How threads wait for work: brief, which is busily for some microseconds and then asleep; spin, which is busily and takes
-    /// much from other programs; or sleep, which is slower. brief unless set, but for the tiny model within the program, which
-    /// spins
+    /// How threads wait for work: brief (busy for some microseconds, then asleep; the default), spin (busy, at the cost of
+    /// other programs; the default of the built-in model) or sleep (slower)
     #[arg(long, value_enum, value_name = "HOW", env = "ALLOQUY_WAITING", hide_possible_values = true)]
     pub(crate) waiting: Option<Waiting>,
 
@@ -105,10 +104,13 @@ pub(crate) enum OptimizationLevel {
 }
 
 impl ModelArguments {
-    /// Returns what is set otherwise than the model's family has it.
+    /// Returns the settings that differ from those of the model's family.
     pub(crate) fn processor(&self) -> DataProcessorConfig {
-        let channels = self.channel.iter().map(|channel| channel.0.clone());
-        channels.fold(DataProcessorConfig::default(), DataProcessorConfig::channel)
+        let mut config = DataProcessorConfig::default();
+        for ChannelArgument(channel) in &self.channel {
+            config = config.channel(channel.clone());
+        }
+        config
     }
 }
 
@@ -121,10 +123,12 @@ impl FromStr for ChannelArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('=').and_then(|(name, markers)| Some((name, markers.split_once(',')?)));
-        let (name, (start, end)) =
-            parts.ok_or_else(|| format!("{text:?} is no channel: write NAME=START,END"))?;
-        Ok(Self(Channel::new(name, start, end)))
+        if let Some((name, markers)) = text.split_once('=')
+            && let Some((start, end)) = markers.split_once(',')
+        {
+            return Ok(Self(Channel::new(name, start, end)));
+        }
+        Err(format!("{text:?} is no channel: write NAME=START,END"))
     }
 }
 
@@ -142,7 +146,7 @@ impl From<ChannelArgument> for String {
     }
 }
 
-/// Whose prompts a Jinja template's are to be equal to.
+/// The program whose prompts a Jinja template reproduces.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TemplateDialect {

@@ -1,4 +1,4 @@
-//! What decides on the prompt beside what is said: thinking, and which text may become control tokens.
+//! The arguments of a prompt beside its messages: thinking, and which text may become control tokens.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::notes::Notes;
 
-/// What the model's prompt is made with.
+/// How the model's prompt is rendered.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Prompt")]
@@ -20,7 +20,7 @@ pub(crate) struct PromptArguments {
     #[arg(long, value_enum, value_name = "WHEN", env = "ALLOQUY_THINKING", hide_possible_values = true)]
     pub(crate) thinking: Option<Thinking>,
 
-    /// Which earlier thoughts the model sees: keep, strip-before-last-user or strip
+    /// Which earlier thinking the model sees: keep, strip-before-last-user or strip
     #[arg(
         long,
         value_enum,
@@ -30,13 +30,13 @@ pub(crate) struct PromptArguments {
     )]
     pub(crate) thinking_history: Option<History>,
 
-    /// Let this text be a control token, whoever writes it; may be repeated
+    /// Let this text be a control token, from any source; may be repeated
     #[arg(long, value_name = "TEXT", env = "ALLOQUY_ALLOW_CONTROL_TOKENS")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) allow_control_tokens: Vec<String>,
 
-    /// Let every control token be one that comes from here: system, user, assistant, tool, tool-specs, variables, value,
-    /// retrieved, memory, output or all; may be repeated
+    /// Let text from this source be control tokens: system, user, assistant, tool, tool-specs, variables, value, retrieved,
+    /// memory, output or all; may be repeated
     #[arg(long, value_enum, value_name = "SOURCE", env = "ALLOQUY_TRUST", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) trust: Vec<Source>,
@@ -50,7 +50,7 @@ pub(crate) enum Thinking {
     Off,
 }
 
-/// Which thoughts it sees again.
+/// Which earlier thinking it sees.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum History {
@@ -59,7 +59,7 @@ pub(crate) enum History {
     Strip,
 }
 
-/// Who is trusted to write control tokens.
+/// A source of text that may be trusted with control tokens.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Source {
@@ -77,8 +77,8 @@ pub(crate) enum Source {
 }
 
 impl PromptArguments {
-    /// Returns the arguments as the library takes them, and says what of them `model` does not know.
-    pub(crate) fn told(&self, model: &ModelInfo, notes: Notes) -> ProcessorArguments {
+    /// Returns the arguments for the library, and notes the control tokens that `model` does not have.
+    pub(crate) fn for_model(&self, model: &ModelInfo, notes: Notes) -> ProcessorArguments {
         let known: BTreeSet<_> =
             model.specials.iter().chain(&model.bos).map(|special| special.text.trim()).collect();
         for text in self.allow_control_tokens.iter().filter(|text| !known.contains(text.trim())) {
@@ -87,7 +87,7 @@ impl PromptArguments {
         let mut arguments = ProcessorArguments::default();
         arguments.thinking = self.thinking.map(Into::into);
         arguments.history = self.thinking_history.map(Into::into);
-        // None of it given leaves the decision to the conversation.
+        // Without any of these arguments, the policy of the conversation applies.
         if !(self.allow_control_tokens.is_empty() && self.trust.is_empty()) {
             arguments.injection = Some(self.policy());
         }

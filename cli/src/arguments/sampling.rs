@@ -1,4 +1,4 @@
-//! How answers are sampled, as the command line says it.
+//! The arguments of sampling.
 
 use std::str::FromStr;
 
@@ -31,7 +31,7 @@ pub(crate) struct SamplingArguments {
     #[arg(long, value_name = "P", env = "ALLOQUY_MIN_P", value_parser = number("min-p"))]
     pub(crate) min_p: Option<f64>,
 
-    /// Draw among the tokens nearest to what is expected that together reach this probability
+    /// Draw among the tokens of the most typical probability that together reach this probability
     #[arg(long, value_name = "P", env = "ALLOQUY_TYPICAL_P", value_parser = number("typical-p"))]
     pub(crate) typical_p: Option<f64>,
 
@@ -43,7 +43,7 @@ pub(crate) struct SamplingArguments {
     #[arg(long, value_name = "X", env = "ALLOQUY_PRESENCE_PENALTY", value_parser = number("presence-penalty"))]
     pub(crate) presence_penalty: Option<f64>,
 
-    /// The same once for each time they occurred
+    /// Make tokens less likely by this much for each time they occurred in the answer
     #[arg(long, value_name = "X", env = "ALLOQUY_FREQUENCY_PENALTY", value_parser = number("frequency-penalty"))]
     pub(crate) frequency_penalty: Option<f64>,
 
@@ -51,7 +51,7 @@ pub(crate) struct SamplingArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_PENALTY_WINDOW", value_parser = count::<usize>("penalty-window"))]
     pub(crate) penalty_window: Option<usize>,
 
-    /// Which tokens count for penalties: reply or prompt-and-reply; unless set, each penalty has its own way
+    /// Which tokens count for penalties: reply or prompt-and-reply; unless set, as each penalty's description says
     #[arg(
         long,
         value_enum,
@@ -83,7 +83,7 @@ pub(crate) struct SamplingArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) stop: Vec<String>,
 
-    /// Say how likely each token was, and the N likeliest in its place; with --json
+    /// Print how likely each token was, and the N likeliest in its place; with --json
     #[arg(long, value_name = "N", env = "ALLOQUY_LOGPROBS", value_parser = count::<usize>("logprobs"))]
     pub(crate) logprobs: Option<usize>,
 }
@@ -146,10 +146,18 @@ impl From<TokenBias> for String {
     }
 }
 
+fn narrowed(value: Option<f64>) -> Option<f32> {
+    value.map(|value| value as f32)
+}
+
+/// Converts through text: a 0.6 of 32 bits would become 0.6000000238.
+fn widened(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::from(value))
+}
+
 impl SamplingArguments {
-    /// Returns the options as the library takes them.
+    /// Returns the options for the library.
     pub(crate) fn options(&self) -> SamplingOptions {
-        let narrowed = |value: Option<f64>| value.map(|value| value as f32);
         SamplingOptions {
             temperature: narrowed(self.temperature),
             top_k: self.top_k,
@@ -174,8 +182,6 @@ impl SamplingArguments {
 
 impl From<SamplingOptions> for SamplingArguments {
     fn from(options: SamplingOptions) -> Self {
-        // Through text: 0.6 as f32 is 0.6000000238 as f64, which nobody wrote.
-        let widened = |value: f32| value.to_string().parse().unwrap_or(f64::from(value));
         Self {
             temperature: options.temperature.map(widened),
             top_k: options.top_k,

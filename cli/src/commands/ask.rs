@@ -32,8 +32,8 @@ Examples:
   git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
   alloquy ask < question.txt
   alloquy ask --image cat.jpg \"What is this?\"          of a model that sees
-  alloquy ask --from openai < messages.json            a whole conversation, in a dialect of `alloquy convert`
-  alloquy ask -c \"And of Sweden?\"                      go on with the last conversation
+  alloquy ask --from openai < messages.json            a whole conversation in another dialect
+  alloquy ask -c \"And of Sweden?\"                      continues the last conversation
   alloquy ask --choice yes --choice no \"Is 7 prime?\"   the answer is one of the two
   alloquy ask --json-schema person.json < letter.txt   the answer is JSON of that schema
   alloquy ask --json \"Hello\" | jq -r 'select(.event == \"done\").finish'
@@ -46,8 +46,8 @@ Without -c or --conversation nothing is kept.";
 pub(crate) struct Ask {
     /// The question; several words make one question
     question: Vec<String>,
-    /// Take the messages of a document on standard input, the last of which is the question, in this dialect: openai, litert,
-    /// gemini, aki or chatml
+    /// Read messages from standard input, the last of which is the question, in this dialect: openai, litert, gemini, aki or
+    /// chatml
     #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = messages::dialect)]
     from: Option<Dialect>,
     #[command(flatten)]
@@ -84,7 +84,7 @@ impl Ask {
     async fn ask(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
-        let form = self.form.guidance()?;
+        let form = self.form.output()?;
         let (preface, messages) = self.asked(settings)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
@@ -93,14 +93,14 @@ impl Ask {
         let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
         let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
         let model = open::opened(builder, *notes)?;
-        let guidance = self.demand.added_to(form);
+        let constraints = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
-        let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
-        let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
+        let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
+        let mut current = Current::open(&manager, id, preface, *notes).await?.with_arguments(arguments);
         let chat = current.begin(&messages.last().map(Message::text).unwrap_or_default()).await?;
-        let turn = chat.send(TurnRequest::from(messages).sampling(sampling).guidance(guidance));
+        let turn = chat.send(TurnRequest::from(messages).sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {
@@ -109,7 +109,7 @@ impl Ask {
         }
     }
 
-    /// Returns the instructions and what is asked: the messages of a document, or the question.
+    /// Returns the preface and the messages of the turn: those of a document, or the question.
     fn asked(&self, settings: &Settings) -> Result<(Preface, Vec<Message>), Failure> {
         let preface = settings.settle(&self.system)?.preface();
         let attached = self.media.read()?;
@@ -122,10 +122,12 @@ impl Ask {
         Ok((preface, vec![media::said(attached, question)]))
     }
 
-    /// Returns the dialect of a document, where one is asked. A variable names one only where nothing else is asked.
+    /// Returns the dialect of the document on standard input, if there is one.
+    ///
+    /// The variable of `--from` has no effect where a question or a conversation is named; the flag is an error there.
     fn document(&self, settings: &Settings) -> Result<Option<Dialect>, Failure> {
-        let goes_on = self.which.last || self.which.conversation.is_some();
-        if self.question.is_empty() && self.media.is_empty() && !goes_on {
+        let has_conversation = self.which.last || self.which.conversation.is_some();
+        if self.question.is_empty() && self.media.is_empty() && !has_conversation {
             return Ok(self.from);
         }
         if settings.origin("from") == Origin::Flag {
@@ -137,10 +139,10 @@ impl Ask {
     }
 
     async fn kept(&self, context: &Context) -> Result<Kept, Failure> {
-        match self.which.last || self.which.conversation.is_some() {
-            true => Ok(kept::kept(&context.settings.settle(&self.store)?).await?),
-            false => Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() }),
+        if self.which.last || self.which.conversation.is_some() {
+            return Ok(kept::kept(&context.settings.settle(&self.store)?).await?);
         }
+        Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() })
     }
 }
 
@@ -149,7 +151,7 @@ fn nothing() -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Media need no question.
+/// Joins the question and what is piped in. Media need no question.
 fn question(asked: &str, piped: Option<String>, attached: &[Part]) -> Result<String, Error> {
     let piped = piped.unwrap_or_default();
     match (asked.trim(), piped.trim()) {
@@ -174,7 +176,7 @@ mod tests {
         assert_eq!(joined("", "Why?\n").unwrap(), "Why?");
         assert_eq!(joined("Why?", "").unwrap(), "Why?");
         assert!(joined(" ", "\n").is_err());
-        let sound = Part::from(Content::Audio(Media::new("audio/wav", vec![1])));
-        assert_eq!(question("", None, &[sound]).unwrap(), "");
+        let audio = Part::from(Content::Audio(Media::new("audio/wav", vec![1])));
+        assert_eq!(question("", None, &[audio]).unwrap(), "");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use alloquy::ModelBuilder;
 use alloquy::engine::{Engine, LoadPhase, LoadTiming};
 use alloquy::inference::{Benchmark, BenchmarkReport, BenchmarkRun};
-use alloquy::onnx::GraphCacheUse;
+use alloquy::onnx::GraphCacheStatus;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -25,10 +25,10 @@ Examples:
   alloquy bench --json | jq '.runs[] | {prompt, together, decode_rate}'
 
 Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
-first token. Replies that are written together share each reading of the weights. The overhead is the part of a \
-reply's time that is not the runtime's. What loading took is told phase by phase; a chat adds the template and the \
-processor to what the engine takes. How threads wait is told as it is: those of an ONNX Runtime before 1.26 sleep where \
-they would wait briefly.";
+first token. Replies that are generated together share each reading of the weights. The overhead is the part of a \
+reply's time that is not the runtime's. Loading is reported phase by phase; a chat loads the template and the processor \
+as well as the engine. The way in which threads wait is the actual one: with an ONNX Runtime before 1.26 they sleep \
+where --waiting brief was requested.";
 
 /// A part of loading and how long it took.
 type Phase = (LoadPhase, Duration);
@@ -45,7 +45,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", env = "ALLOQUY_GENERATE", value_parser = count::<usize>("generate"), default_value_t = 64)]
     generate: usize,
 
-    /// How many replies are written together; may be repeated
+    /// How many replies are generated together; may be repeated
     #[arg(long, value_name = "N", env = "ALLOQUY_TOGETHER", value_parser = count::<usize>("together"), value_delimiter = ',', default_values_t = [1, 4])]
     together: Vec<usize>,
 
@@ -64,8 +64,8 @@ impl Bench {
         let builder = open::builder(&arguments, context.notes)?;
         let engine = builder.load_engine()?;
         match engine.graph_cache() {
-            GraphCacheUse::Off | GraphCacheUse::Read => {}
-            told => context.notes.say(told),
+            GraphCacheStatus::Off | GraphCacheStatus::Read => {}
+            other => context.notes.say(other),
         }
         let waiting = engine.waiting().to_string();
         let engine: Arc<dyn Engine> = Arc::new(engine);
@@ -81,7 +81,8 @@ impl Bench {
         let report = benchmark.run(&*engine, &mut |step| progress.step(step))?;
         drop(progress);
         let name = &engine.model().name;
-        let (warm_up, session) = (report.warm_up.as_secs_f64(), report.session.as_secs_f64());
+        let warm_up = report.warm_up.as_secs_f64();
+        let session = report.session.as_secs_f64();
         let head = format!(
             "{name}: loaded in {load:.2} s, warm after {warm_up:.3} s, a session in {session:.3} s; threads wait as in --waiting \
              {waiting}"
@@ -101,7 +102,7 @@ impl Bench {
     }
 }
 
-/// How long everything took that a conversation needs; what only conversations need may be missing, which is told.
+/// Measures how long everything took that a conversation needs. A missing template or processor is noted.
 fn loading(builder: ModelBuilder, engine: &Arc<dyn Engine>, notes: Notes) -> LoadTiming {
     match builder.loaded(Arc::clone(engine)).build() {
         Ok(model) => model.load_timing().clone(),
@@ -113,10 +114,11 @@ fn loading(builder: ModelBuilder, engine: &Arc<dyn Engine>, notes: Notes) -> Loa
 }
 
 fn phases(loading: &LoadTiming) -> String {
-    let head = "  LOADING            TIME\n".to_owned();
-    let line =
-        |(phase, took): &Phase| format!("  {:10} {:>8.1} ms\n", phase.to_string(), milliseconds(*took));
-    loading.phases().iter().fold(head, |table, phase| table + &line(phase))
+    let mut table = "  LOADING            TIME\n".to_owned();
+    for (phase, took) in loading.phases() {
+        table += &format!("  {:10} {:>8.1} ms\n", phase.to_string(), milliseconds(*took));
+    }
+    table
 }
 
 fn phase_value((phase, took): &Phase) -> Value {
@@ -128,8 +130,11 @@ fn milliseconds(took: Duration) -> f64 {
 }
 
 fn table(report: &BenchmarkReport) -> String {
-    let head = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S  OVERHEAD\n".to_owned();
-    report.runs.iter().fold(head, |table, run| table + &line(run))
+    let mut table = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S  OVERHEAD\n".to_owned();
+    for run in &report.runs {
+        table += &line(run);
+    }
+    table
 }
 
 fn line(run: &BenchmarkRun) -> String {

@@ -12,12 +12,12 @@ use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy bookmark draft                    where the conversation stands
+  alloquy bookmark draft                    at the head of the conversation
   alloquy bookmark draft 0.1.0
   alloquy bookmark draft --remove
   alloquy bookmark                          list them
 
-Whatever takes an address takes a bookmark: `alloquy goto draft`.";
+Every command accepts a bookmark in place of an address: `alloquy goto draft`.";
 
 /// Put a bookmark at a message, or list the bookmarks
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ Whatever takes an address takes a bookmark: `alloquy goto draft`.";
 pub(crate) struct Bookmark {
     /// The bookmark; one of this name moves
     name: Option<String>,
-    /// An address such as 0.1.0, a node's id, or a bookmark; where the conversation stands unless set
+    /// An address such as 0.1.0, a node's id, or a bookmark; the head of the conversation unless set
     #[arg(value_name = "ADDRESS", conflicts_with = "remove")]
     at: Option<String>,
     /// Remove the bookmark
@@ -39,19 +39,17 @@ impl Bookmark {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
             let chat = self.stored.open(context).await?;
-            match (&self.name, self.remove) {
-                (None, _) => return list(&chat, context).await,
-                (Some(name), true) => {
-                    chat.remove_bookmark(name).await?;
-                    context.notes.say(format_args!("bookmark {name:?} is removed"));
-                }
-                (Some(name), false) => {
-                    let place = self.place(&chat).await?;
-                    chat.bookmark(name, place).await?;
-                    let at =
-                        place.map_or_else(|| "before the first message".to_owned(), |node| node.to_string());
-                    context.notes.say(format_args!("bookmark {name:?} is at {at}"));
-                }
+            let Some(name) = &self.name else {
+                return list(&chat, context).await;
+            };
+            if self.remove {
+                chat.remove_bookmark(name).await?;
+                context.notes.say(format_args!("bookmark {name:?} is removed"));
+            } else {
+                let place = self.place(&chat).await?;
+                chat.bookmark(name, place).await?;
+                let at = place.map_or_else(|| "before the first message".to_owned(), |node| node.to_string());
+                context.notes.say(format_args!("bookmark {name:?} is at {at}"));
             }
             context.print("", &json!({"conversation": chat.id(), "bookmark": self.name}))
         })

@@ -1,4 +1,4 @@
-//! `alloquy branches`: where a conversation leads.
+//! `alloquy branches`: the branches of a conversation.
 
 use alloquy::core::Result;
 use alloquy::core::conversation::Branch;
@@ -15,8 +15,8 @@ Examples:
   alloquy branches
   alloquy goto \"$(alloquy branches --json | jq -r '.branches[0].leaf')\"
 
-A line is a branch: its last message, how many lead to it, that one's beginning, and the label. A * marks where the \
-conversation stands.";
+A line is a branch: the id of its last message, the number of its messages, the start of the last one, and the label. \
+A * marks the branch of the head.";
 
 /// List the branches of a conversation
 #[derive(Args, Debug)]
@@ -30,7 +30,8 @@ impl Branches {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
-            let (branches, tree) = (chat.branches().await?, chat.tree().await?);
+            let branches = chat.branches().await?;
+            let tree = chat.tree().await?;
             let mut text = String::new();
             for branch in &branches {
                 let said = tree.node(branch.leaf)?.message.preview(40);

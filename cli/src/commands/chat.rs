@@ -28,17 +28,17 @@ use crate::tools::{self, ROUNDS};
 const EXAMPLES: &str = "\
 Examples:
   alloquy chat --model ~/models/qwen3-0.6b
-  alloquy chat -c                             go on with the last conversation
-  alloquy chat --conversation work/plan       go on with this one, or begin it
+  alloquy chat -c                             continue the last conversation
+  alloquy chat --conversation work/plan       continue this one, or start it
   alloquy chat -c --resume                    and compute nothing of it again
   alloquy chat --system \"Answer in French.\" --temperature 0.7
   alloquy chat --image cat.jpg                shown with the first question; /image shows more
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
-While chatting, /help lists the commands. Ctrl-C ends an answer and keeps what was said; on an empty line it \
-leaves, as Ctrl-D does. Ctrl-J begins a new line.
+While chatting, /help lists the commands. Ctrl-C interrupts an answer and keeps what was generated; on an empty line it \
+leaves, as Ctrl-D does. Ctrl-J starts a new line.
 
-Nothing is ever deleted: /undo, /retry and /edit go back to an earlier place and leave what was said there as a \
+Nothing is ever deleted: /undo, /retry and /edit go back to an earlier place and leave the messages after it as a \
 branch, which /tree shows and /switch goes to.";
 
 /// Talk with a model; everything said is kept
@@ -81,14 +81,14 @@ impl Chat {
     async fn converse(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
-        // From here on nothing that is typed is lost, as long as loading may take.
+        // From here on nothing that is typed is lost, however long loading takes.
         let keyboard = keyboard(&interrupts, *notes);
-        let form = self.form.guidance()?;
+        let form = self.form.output()?;
         let attached = self.media.read()?;
         let store = settings.settle(&self.store)?;
         let resume = settings.settle(&self.resume)?.open(&store, *notes)?;
         let kept = kept::kept(&store).await?;
-        // Before the model is loaded, so that a wrong name does not take seconds to be told.
+        // Before the model is loaded, so that a wrong name is reported at once.
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
@@ -96,16 +96,16 @@ impl Chat {
         let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
         let model = open::opened(builder, *notes)?;
         media::check(&model, &attached)?;
-        let guidance = self.demand.added_to(form);
+        let constraints = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
-        let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
+        let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
         if let (Some(resume), Some(id)) = (&resume, &id) {
             resume.restore(model.language_model(), id).await;
         }
-        let current = Current::open(&manager, id, preface, *notes).await?.telling(told);
+        let current = Current::open(&manager, id, preface, *notes).await?.with_arguments(arguments);
         open::introduce(&model, *notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, keyboard, *notes)?;
         let printer = printer(output, LineEnd::Always);
@@ -118,7 +118,7 @@ impl Chat {
             notes,
             after_error,
             sampling,
-            guidance,
+            constraints,
             attached,
             model: Some(model.clone()),
         };
@@ -130,10 +130,10 @@ impl Chat {
     }
 }
 
-/// Terminals of which no line editor knows how to move the cursor: they are read line by line, as they come.
+/// Terminals whose cursor cannot be moved: they are read line by line, without a line editor.
 const PLAIN: [&str; 3] = ["dumb", "cons25", "emacs"];
 
-/// Takes the keyboard of a person, where there is one.
+/// Takes the keyboard, where a person types.
 fn keyboard(interrupts: &Interrupts, notes: Notes) -> Option<Keyboard> {
     let is_plain = std::env::var("TERM").is_ok_and(|term| PLAIN.contains(&term.as_str()));
     if !is_interactive() || is_plain {
@@ -143,7 +143,7 @@ fn keyboard(interrupts: &Interrupts, notes: Notes) -> Option<Keyboard> {
     taken.inspect_err(|error| notes.say(format_args!("what is typed ahead may be lost: {error}"))).ok()
 }
 
-/// Says whether a person sits at both ends.
+/// Says whether input and output are both a terminal.
 fn is_interactive() -> bool {
     stdin().is_terminal() && screen::is_out_a_terminal()
 }
@@ -156,15 +156,17 @@ fn lines(
 ) -> Result<(Box<dyn Lines>, AfterError), Failure> {
     if is_interactive() {
         let typed = Typed::terminal(history_file(history)?, keyboard, notes)?;
-        return Ok((Box::new(typed), AfterError::GoOn));
+        return Ok((Box::new(typed), AfterError::Continue));
     }
     Ok((Box::new(Piped::stdin()), AfterError::End))
 }
 
 fn history_file(history: &HistoryArguments) -> Result<Option<PathBuf>, Failure> {
-    match (history.no_history, &history.history_file) {
-        (true, _) => Ok(None),
-        (false, Some(file)) => Ok(Some(file.clone())),
-        (false, None) => Ok(Some(data_folder()?.join(HISTORY_FILE))),
+    if history.no_history {
+        return Ok(None);
+    }
+    match &history.history_file {
+        Some(file) => Ok(Some(file.clone())),
+        None => Ok(Some(data_folder()?.join(HISTORY_FILE))),
     }
 }

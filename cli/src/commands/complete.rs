@@ -1,8 +1,8 @@
-//! `alloquy complete`: goes on where a text ends. For models that were never taught to converse.
+//! `alloquy complete`: continues a text. For base models, which were not trained to converse.
 
 use alloquy::Model;
 use alloquy::core::report::FinishReason;
-use alloquy::core::template::Ending;
+use alloquy::core::template::PromptEnd;
 use alloquy::core::{ChatModel as _, Error, ErrorKind, Preface, Reply, Request};
 use clap::Args;
 use futures::StreamExt as _;
@@ -23,8 +23,8 @@ Examples:
   alloquy complete --model ~/models/stories260k --temperature 0 \"Once upon a time\"
   alloquy complete --model ~/models/stories260k --max-tokens 50 < beginning.txt
 
-The chat template of the model, if it has one, is not used: the prompt is the text alone, after the token that \
-begins texts where the model has one. Texts that spell control tokens stay texts. Standard output holds the \
+The chat template of the model, if it has one, is not used: the prompt is the text alone, after the model's \
+beginning-of-text token, if it has one. Texts that spell control tokens stay texts. Standard output holds the \
 continuation and nothing else; the prompt is not repeated.";
 
 /// Continue a text; the continuation alone is printed
@@ -54,7 +54,7 @@ impl Complete {
     async fn complete(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
-        let guidance = self.form.guidance()?;
+        let constraints = self.form.output()?;
         let attached = self.media.read()?;
         let text = match self.text {
             Some(text) => text,
@@ -68,9 +68,13 @@ impl Complete {
         let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
         let model = open::opened(builder.completion(), *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
-        let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
+        let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
         let request = Request::new(Preface::default(), vec![media::said(attached, text)]);
-        let request = request.sampling(sampling).arguments(told).ending(Ending::Continue).guidance(guidance);
+        let request = request
+            .sampling(sampling)
+            .arguments(arguments)
+            .ending(PromptEnd::Continuation)
+            .output(constraints);
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if screen::is_out_a_terminal() { LineEnd::Always } else { LineEnd::Never };

@@ -1,4 +1,4 @@
-//! `alloquy config`: which settings are in force, and why.
+//! `alloquy config`: the settings in force, and where each came from.
 
 use std::collections::BTreeMap;
 
@@ -73,25 +73,26 @@ impl Config {
     }
 }
 
-/// The settings, and what is wrong with the model, whose values are left out then.
+/// Returns the settings, and the error of a model that cannot be read; its values are left out then.
 fn shown(context: &Context, given: &Settable) -> Result<(Vec<Shown>, Option<Error>)> {
     let settled = context.settings.settle(given)?;
     let values = entries(&settled)?;
     let (defaults, problem) = defaults(&settled)?;
-    let show = |key: String| {
-        let value = values.get(&key).filter(|value| !value.is_null()).cloned();
-        let given = value.map(|value| (value, context.settings.origin(&key)));
-        let default = || defaults.get(&key).cloned().unwrap_or((Value::Null, Origin::Default));
-        let (value, origin) = given.unwrap_or_else(default);
-        Shown { key, value, origin }
-    };
-    Ok((keys::<Settable>().into_iter().map(show).collect(), problem))
+    let mut shown = Vec::new();
+    for key in keys::<Settable>() {
+        let (value, origin) = match values.get(&key).filter(|value| !value.is_null()) {
+            Some(given) => (given.clone(), context.settings.origin(&key)),
+            None => defaults.get(&key).cloned().unwrap_or((Value::Null, Origin::Default)),
+        };
+        shown.push(Shown { key, value, origin });
+    }
+    Ok((shown, problem))
 }
 
-/// The values of settings that nobody gave, by their keys.
+/// The default values of settings, by their keys.
 type Defaults = BTreeMap<String, (Value, Origin)>;
 
-/// What holds where nothing was given: what the model's makers recommend, and this program's own choices.
+/// Returns the values of settings that are not given: what the model's authors recommend, and this program's defaults.
 fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     let mut defaults = BTreeMap::new();
     let folder = data_folder()?;
@@ -119,19 +120,21 @@ fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
         if policy != ContextPolicy::Error {
             overflow = (policy, Origin::Model);
         }
-        defaults.extend(said_by(description)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
+        for (key, value) in described_values(description)? {
+            defaults.insert(key, (value, Origin::Model));
+        }
     }
     defaults.insert("context-policy".to_owned(), (json!(overflow.0), overflow.1));
     Ok((defaults, problem))
 }
 
-/// What a model's description files say.
-fn said_by(description: ModelDescription) -> Result<Map<String, Value>> {
-    let mut said = entries(&SamplingArguments::from(description.info.sampling))?;
-    said.retain(|_, value| !value.is_null());
-    said.insert("family".to_owned(), description.family.into());
-    said.insert("template".to_owned(), description.template.into());
-    Ok(said)
+/// Returns the settings in a model's description files.
+fn described_values(description: ModelDescription) -> Result<Map<String, Value>> {
+    let mut values = entries(&SamplingArguments::from(description.info.sampling))?;
+    values.retain(|_, value| !value.is_null());
+    values.insert("family".to_owned(), description.family.into());
+    values.insert("template".to_owned(), description.template.into());
+    Ok(values)
 }
 
 fn line(shown: &Shown) -> String {

@@ -1,4 +1,4 @@
-//! `alloquy conversations`: what is kept.
+//! `alloquy conversations`: lists the stored conversations.
 
 use std::time::SystemTime;
 
@@ -59,11 +59,14 @@ impl Conversations {
         if let Some(text) = &self.containing {
             query = query.text(text)?;
         }
-        Ok(self.sort.map(Order::sort).into_iter().fold(query, Query::sort))
+        if let Some(order) = self.sort {
+            query = query.sort(order.sort());
+        }
+        Ok(query)
     }
 }
 
-/// What stands first.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Order {
     Updated,
@@ -92,7 +95,7 @@ fn line(summary: &ConversationSummary, now: SystemTime) -> String {
     format!("{}  {:>8}  {nodes:>4} messages  {}\n", record.id, age(*updated, now), on_one_line(title))
 }
 
-/// How long ago something was, in the largest unit that fits.
+/// Formats how long ago something was, in the largest unit that fits.
 fn age(then: SystemTime, now: SystemTime) -> String {
     let seconds = now.duration_since(then).map_or(0, |since| since.as_secs());
     match seconds {

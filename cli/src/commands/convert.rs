@@ -53,7 +53,7 @@ impl Convert {
     }
 }
 
-/// A text as it is, JSON over several lines.
+/// Formats a document: a text as it is, JSON over several lines.
 fn text(written: &Value) -> String {
     match written {
         Value::String(text) => text.clone(),

@@ -1,9 +1,9 @@
-//! `alloquy cost`: what the replies of a conversation took, and what that cost.
+//! `alloquy cost`: the tokens of a conversation's replies, and their cost.
 
 use std::path::{Path, PathBuf};
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::cost::{PriceTable, Spending};
+use alloquy::cost::{self, PriceTable};
 use clap::Args;
 use serde_json::json;
 
@@ -14,10 +14,10 @@ use crate::stored::Stored;
 const EXAMPLES: &str = "\
 Examples:
   alloquy cost --prices prices.toml
-  alloquy cost --prices prices.toml --at 0.1     what leads to this message, and nothing else
+  alloquy cost --prices prices.toml --at 0.1     only this message and those before it
 
-A table of prices, for a million tokens each, in TOML or JSON; the longest name that fits counts, and of several prices \
-the last that held on the day of the reply:
+A table of prices is TOML or JSON, with prices for a million tokens each. The longest name that matches counts, and of \
+several prices the last that was valid on the date of the reply:
 
   currency = \"USD\"
   [[prices]]
@@ -28,16 +28,16 @@ the last that held on the day of the reply:
   output = \"10\"
   reasoning = \"10\"
 
-A reply whose price or whose tokens nobody knows makes the sum unknown, not smaller.";
+A reply whose price or whose tokens are unknown makes the sum unknown, not smaller.";
 
-/// Say what the replies of a conversation took and cost
+/// Print the tokens and the cost of a conversation's replies
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cost {
     /// The table of prices; an example with a few list prices unless set
     #[arg(long, value_name = "FILE", env = "ALLOQUY_PRICES")]
     prices: Option<PathBuf>,
-    /// Count what leads to this message alone: an address, a node's id or a bookmark
+    /// Count only this message and those before it: an address, a node's id or a bookmark
     #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
     at: Option<String>,
     #[command(flatten)]
@@ -50,20 +50,19 @@ impl Cost {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
             let spent = match &self.at {
-                Some(at) => Spending::of(&chat.path(chat.resolve(at).await?).await?, &prices),
-                None => Spending::of(chat.tree().await?.nodes(), &prices),
+                Some(at) => cost::Cost::of(&chat.path(chat.resolve(at).await?).await?, &prices),
+                None => cost::Cost::of(chat.tree().await?.nodes(), &prices),
             };
-            let value = json!({"conversation": chat.id(), "spending": spent, "total": spent.total()});
+            let value = json!({"conversation": chat.id(), "cost": spent, "total": spent.total()});
             context.print(&text(&spent), &value)
         })
     }
 }
 
 fn read(path: &Path) -> Result<PriceTable> {
-    let failed = |source| {
+    let text = crate::file::text(path).map_err(|source| {
         Error::new(ErrorKind::Invalid, format!("table of prices {path:?} cannot be read")).with_source(source)
-    };
-    let text = crate::file::text(path).map_err(failed)?;
+    })?;
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     let table = if is_json {
         PriceTable::from_json(&text)
@@ -73,18 +72,18 @@ fn read(path: &Path) -> Result<PriceTable> {
     table.map_err(|error| error.context(format_args!("table of prices {path:?}")))
 }
 
-fn text(spent: &Spending) -> String {
-    let Spending { currency, replies, tokens, known, uncounted, unpriced, .. } = spent;
+fn text(spent: &cost::Cost) -> String {
+    let cost::Cost { currency, replies, tokens, known, uncounted, unpriced, .. } = spent;
     let total = spent.total().map_or("unknown".to_owned(), |total| format!("{total} {currency}"));
     let mut text = format!(
-        "{replies} replies: {} tokens of prompts, {} cached, {} of replies, {} of thoughts\ntotal {total}\n",
+        "{replies} replies: {} tokens of prompts, {} cached, {} of replies, {} of thinking\ntotal {total}\n",
         tokens.input, tokens.cached, tokens.output, tokens.reasoning
     );
     if spent.total().is_none() {
         text += &format!("known {known} {currency}\n");
     }
     if *uncounted > 0 {
-        text += &format!("{uncounted} replies do not say what they took\n");
+        text += &format!("{uncounted} replies have no count of tokens\n");
     }
     for model in unpriced {
         text += &format!("no price for {model:?}\n");

@@ -1,4 +1,4 @@
-//! `alloquy diff`: what two branches do not share.
+//! `alloquy diff`: the messages that two branches do not share.
 
 use alloquy::core::conversation::BranchDiff;
 use alloquy::core::{Node, Result};
@@ -15,9 +15,9 @@ Examples:
   alloquy diff draft final                  two bookmarks
   alloquy diff --json 0.0 0.1 | jq '.right[].message'
 
-A line that begins with - is on the first branch alone, one with + on the second.";
+A line that begins with - is only on the first branch, one with + only on the second.";
 
-/// Show what two branches do not share
+/// Show the messages that two branches do not share
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Diff {
@@ -35,7 +35,8 @@ impl Diff {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
-            let (left, right) = (chat.resolve(&self.left).await?, chat.resolve(&self.right).await?);
+            let left = chat.resolve(&self.left).await?;
+            let right = chat.resolve(&self.right).await?;
             let BranchDiff { common, left, right, .. } = chat.diff(left, right).await?;
             let text =
                 format!("{} messages in common\n{}{}", common.len(), lines('-', &left), lines('+', &right));
@@ -46,9 +47,14 @@ impl Diff {
     }
 }
 
-/// The whole text of each message, each of its lines marked.
+/// Returns the whole text of each message, with a mark before each line.
 fn lines(mark: char, nodes: &[Node]) -> String {
-    let said = |node: &Node| format!("{}: {}", node.message.role, node.message.text());
-    let texts: Vec<_> = nodes.iter().map(said).collect();
-    texts.iter().flat_map(|text| text.lines()).map(|line| format!("{mark} {line}\n")).collect()
+    let mut marked = String::new();
+    for node in nodes {
+        let text = format!("{}: {}", node.message.role, node.message.text());
+        for line in text.lines() {
+            marked += &format!("{mark} {line}\n");
+        }
+    }
+    marked
 }

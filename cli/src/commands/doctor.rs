@@ -1,4 +1,4 @@
-//! `alloquy doctor`: whether everything is in place, and what to do where it is not.
+//! `alloquy doctor`: checks whether everything is in place, and says what to do where it is not.
 
 use std::fmt::Display;
 
@@ -31,7 +31,7 @@ pub(crate) struct Doctor {
     store: StoreArguments,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Check {
     name: &'static str,
     found: Result<String, Problem>,
@@ -58,10 +58,7 @@ impl Doctor {
         let text: String = checks.iter().map(line).collect();
         let values: Vec<_> = checks.iter().map(value).collect();
         context.print(&text, &json!({"checks": values}))?;
-        match checks.iter().all(|check| check.found.is_ok()) {
-            true => Ok(()),
-            false => Err(Failure::Problems),
-        }
+        if checks.iter().all(|check| check.found.is_ok()) { Ok(()) } else { Err(Failure::Problems) }
     }
 }
 
@@ -93,7 +90,7 @@ fn present(runtime: &Runtime) -> String {
     }
 }
 
-/// Loads the model; where that would fetch the runtime first, reads what describes it.
+/// Loads the model; where that would fetch the runtime first, only reads its description.
 fn inspect_model(arguments: &ModelArguments, is_fetchable: bool, context: &Context) -> Result<String> {
     if arguments.model.is_none() && open::describe_pocket().is_none() {
         return Ok("none is named; --model DIR loads one".to_owned());

@@ -19,9 +19,9 @@ Examples:
   alloquy export tea --to dataknobs > state.json
   alloquy export tea --store file:old | alloquy import /dev/stdin --store sqlite:new.db
 
-Formats: alloquy (all of it, and `alloquy import` reads it back), dataknobs (a state of schema 1.1.0, with notes of what \
-that has no place for), openai, chatml, markdown. The last three hold the messages up to where the conversation \
-stands. What a format leaves out is said.";
+Formats: alloquy (everything, and `alloquy import` reads it back), dataknobs (a state of schema 1.1.0, with notes of what \
+that has no place for), openai, chatml, markdown. The last three hold the messages up to the head of the conversation. \
+What a format leaves out is reported.";
 
 /// Print a conversation as a document
 #[derive(Args, Debug)]

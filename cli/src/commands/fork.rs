@@ -1,4 +1,4 @@
-//! `alloquy fork`: a copy of a conversation that goes its own way.
+//! `alloquy fork`: copies a conversation.
 
 use alloquy::core::{ConversationId, Result};
 use clap::Args;
@@ -10,17 +10,17 @@ use crate::stored::Stored;
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy fork                              copy the last conversation, up to where it stands
+  alloquy fork                              copy the last conversation, up to its head
   alloquy fork --at 0.1 --name work/plan-b
   alloquy chat --conversation \"$(alloquy fork)\"
 
-The name of the copy is printed. `alloquy merge` brings back what is said in it.";
+The name of the copy is printed. `alloquy merge` adds the new messages of the copy to the original.";
 
 /// Copy a conversation, up to a message, into a new one
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Fork {
-    /// Copy what leads to this message: an address, a node's id or a bookmark; where the conversation stands unless set
+    /// Copy up to this message: an address, a node's id or a bookmark; the head of the conversation unless set
     #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
     at: Option<String>,
     /// Call the copy this; a new name unless set

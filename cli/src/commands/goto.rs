@@ -1,4 +1,4 @@
-//! `alloquy goto`: where a conversation stands.
+//! `alloquy goto`: moves the head of a conversation.
 
 use alloquy::core::{Conversation, NodeId, Result};
 use clap::Args;
@@ -10,11 +10,11 @@ use crate::stored::Stored;
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy goto 0.1.0                        what is said next follows this message
+  alloquy goto 0.1.0                        the next message follows this one
   alloquy goto draft                        a bookmark
   alloquy goto \"\"                           before the first message";
 
-/// Go to a message of a conversation: what is said next follows it
+/// Go to a message of a conversation: the next message follows it
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Goto {
@@ -40,12 +40,13 @@ impl Goto {
 /// How many characters of a message are shown.
 const WIDTH: usize = 60;
 
-/// Says where a conversation stands.
+/// Describes the head of a conversation.
 pub(crate) async fn place(chat: &Conversation, node: Option<NodeId>) -> Result<String> {
     let Some(node) = node else {
         return Ok("now before the first message".to_owned());
     };
     let tree = chat.tree().await?;
-    let (message, address) = (&tree.node(node)?.message, tree.position(Some(node))?);
+    let message = &tree.node(node)?.message;
+    let address = tree.position(Some(node))?;
     Ok(format!("now at [{address}] {}: {}", message.role, message.preview(WIDTH)))
 }

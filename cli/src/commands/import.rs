@@ -1,4 +1,4 @@
-//! `alloquy import`: conversations from elsewhere.
+//! `alloquy import`: stores conversations of a file or a database.
 
 use std::fs;
 use std::io::Read as _;
@@ -23,21 +23,21 @@ Examples:
   alloquy import conversation.json
   alloquy import chats.db                       a SQLite database of dataknobs
   alloquy import talks.jsonl --from openai
-  alloquy import talks.jsonl --media-root .      pictures that it names by a path are read from here
+  alloquy import talks.jsonl --media-root .      images that it names by a path are read from here
   alloquy import talk.md --json | jq .imported
 
 Formats: alloquy (what `alloquy export` writes), dataknobs (states of any release, its files and databases), openai \
-(a conversation per line), chatml, markdown. A conversation comes in whole or not at all, and never over one that is \
-there: its name is taken then, which is an error. What had to be mended is said. The same command \
-continues an import that was stopped.";
+(a conversation per line), chatml, markdown. A conversation is imported whole or not at all, and never replaces an \
+existing one: a name that is taken is an error. Repairs are reported. The same command continues an import that was \
+stopped.";
 
-/// Bring conversations in from a file or a database
+/// Import conversations from a file or a database
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Import {
     /// The file
     file: PathBuf,
-    /// The format of the file; seen from how it looks when absent
+    /// The format of the file; recognized from its content when absent
     #[arg(long, env = "ALLOQUY_FROM", value_name = "FORMAT", value_parser = format)]
     from: Option<ArchiveFormat>,
     #[command(flatten)]
@@ -56,7 +56,8 @@ const START: u64 = 64;
 
 impl Import {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let (limits, rules) = (ArchiveLimits::default(), self.media.open()?);
+        let limits = ArchiveLimits::default();
+        let rules = self.media.open()?;
         if self.is_database() {
             let archives = DataknobsDatabase::open(&self.file, &limits)?;
             return pollster::block_on(self.import(context, archives));
@@ -88,7 +89,8 @@ impl Import {
         Error::new(ErrorKind::Invalid, format!("file {:?}: {reason}", self.file))
     }
 
-    /// Looks at how the file begins, unless it is a pipe, which is read once. One that cannot be read is reported where it is read.
+    /// Checks the first bytes of the file, unless it is a pipe, which can be read only once. A file that cannot be read is
+    /// no database; the error follows when it is read.
     fn is_database(&self) -> bool {
         if !self.file.is_file() {
             return false;
@@ -99,15 +101,17 @@ impl Import {
     }
 
     fn bytes(&self, limits: &ArchiveLimits) -> Result<Vec<u8>> {
-        let unreadable = |kind| Error::new(kind, format!("file {:?} cannot be read", self.file));
-        let size =
-            fs::metadata(&self.file).map_err(|source| unreadable(ErrorKind::NotFound).with_source(source))?;
+        let size = fs::metadata(&self.file).map_err(|source| self.unreadable(ErrorKind::NotFound, source))?;
         if size.len() > limits.bytes as u64 {
             let message =
                 format!("{:?} has {} bytes, and the limit is {}", self.file, size.len(), limits.bytes);
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        fs::read(&self.file).map_err(|source| unreadable(ErrorKind::Invalid).with_source(source))
+        fs::read(&self.file).map_err(|source| self.unreadable(ErrorKind::Invalid, source))
+    }
+
+    fn unreadable(&self, kind: ErrorKind, source: std::io::Error) -> Error {
+        Error::new(kind, format!("file {:?} cannot be read", self.file)).with_source(source)
     }
 
     async fn import(&self, context: &Context, mut source: impl ArchiveSource) -> Result<(), Failure> {
@@ -126,12 +130,12 @@ impl Import {
     }
 }
 
-/// What became of the conversations so far.
+/// The outcomes of the conversations so far.
 #[derive(Default)]
 struct Done {
     imported: Vec<Value>,
     refused: Vec<Error>,
-    /// How many of those that were refused are there already.
+    /// How many of the refused ones exist already.
     taken: usize,
 }
 
@@ -144,7 +148,7 @@ impl Done {
                     for repair in &repairs {
                         notes.say(format_args!("{id}: {repair}"));
                     }
-                    self.imported.push(json!({"id": id, "nodes": nodes, "mended": repairs}));
+                    self.imported.push(json!({"id": id, "nodes": nodes, "repaired": repairs}));
                 }
                 Err(error) => {
                     self.taken += usize::from(error.is_conflict());
@@ -154,13 +158,14 @@ impl Done {
         }
     }
 
-    /// Says what came in; the first that was refused is the error that the command ends with.
+    /// Prints the imported conversations. The first refused one is the error of the command.
     fn print(self, context: &Context) -> Result<(), Failure> {
         let Self { imported, refused, taken } = self;
-        // Who goes on with an import that was stopped wants to know how many, and not each.
-        let is_told = |error: &&Error| taken <= MANY || !error.is_conflict();
-        for error in refused.iter().skip(1).filter(is_told) {
-            context.notes.say(format_args!("not imported: {error:#}"));
+        for error in refused.iter().skip(1) {
+            // An import that was stopped is continued: its conversations exist, and are counted instead.
+            if taken <= MANY || !error.is_conflict() {
+                context.notes.say(format_args!("not imported: {error:#}"));
+            }
         }
         if taken > MANY {
             context.notes.say(format_args!("{taken} conversations exist already and stay as they are"));
@@ -176,5 +181,5 @@ impl Done {
     }
 }
 
-/// So many conversations that exist already are named one by one.
+/// Up to this many conversations that exist already are named one by one.
 const MANY: usize = 20;

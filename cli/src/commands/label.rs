@@ -1,4 +1,4 @@
-//! `alloquy label`: what a branch is called.
+//! `alloquy label`: names a branch.
 
 use alloquy::core::Result;
 use clap::Args;
@@ -12,7 +12,7 @@ use crate::visible::on_one_line;
 const EXAMPLES: &str = "\
 Examples:
   alloquy label 0.1 \"the formal one\"        `tree` and `branches` show it
-  alloquy label 0.1                         take the label off";
+  alloquy label 0.1                         remove the label";
 
 /// Label a message, and with it the branch below it
 #[derive(Args, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Label {
     /// An address such as 0.1.0, a node's id, or a bookmark
     #[arg(value_name = "ADDRESS")]
     at: String,
-    /// The label; without it, the one that is there goes
+    /// The label; without it, the existing one is removed
     label: Option<String>,
     #[command(flatten)]
     stored: Stored,

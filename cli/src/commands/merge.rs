@@ -1,4 +1,4 @@
-//! `alloquy merge`: what another copy of a conversation has.
+//! `alloquy merge`: adds the messages of another copy of a conversation.
 
 use alloquy::core::{ConversationId, Result};
 use clap::Args;
@@ -12,10 +12,10 @@ const EXAMPLES: &str = "\
 Examples:
   alloquy merge plan-b --conversation plan
 
-What the other one has is added as branches; what was pruned there goes here, unless the conversation stands there. The \
-other one stays as it is. Two conversations that are no copies of each other are refused.";
+The messages of the other copy are added as branches. What was pruned there is pruned here, except for the branch of \
+the head. The other copy stays as it is. Two conversations that are no copies of each other are refused.";
 
-/// Add what another copy of a conversation has, such as one that `fork` made
+/// Add the messages of another copy of a conversation, such as one that `fork` made
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Merge {
@@ -36,7 +36,7 @@ impl Merge {
             }
             for node in &merged.held {
                 context.notes.say(format_args!(
-                    "node {node} was pruned there and stays: the conversation stands there"
+                    "node {node} was pruned there and stays: it leads to the head of this conversation"
                 ));
             }
             let text = format!("{} added, {} pruned\n", merged.added.len(), merged.pruned.len());

@@ -1,4 +1,4 @@
-//! `alloquy models`: which models there are. Reads what describes them, not their weights.
+//! `alloquy models`: lists models. Reads their descriptions, not their weights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::open;
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy models                        the one within, and those of the Hugging Face cache
+  alloquy models                        the built-in one, and those of the Hugging Face cache
   alloquy models ~/models /mnt/models   those below these folders
   ALLOQUY_MODELS=~/models alloquy models
   alloquy models --json | jq '.models[].path'
@@ -39,7 +39,7 @@ pub(crate) struct Models {
 
 /// A model that was found.
 struct Found {
-    /// The folder, or the name of the one within the program.
+    /// The folder, or the name of the built-in model.
     path: PathBuf,
     description: Result<ModelDescription>,
 }
@@ -69,16 +69,14 @@ fn nothing_below(folders: &[PathBuf]) -> String {
 }
 
 fn look_into(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
-    match folder.is_dir() {
-        true => {
-            walk(folder, DEPTH, paths);
-            Ok(())
-        }
-        false => Err(Error::new(ErrorKind::NotFound, format!("folder {folder:?} does not exist"))),
+    if !folder.is_dir() {
+        return Err(Error::new(ErrorKind::NotFound, format!("folder {folder:?} does not exist")));
     }
+    walk(folder, DEPTH, paths);
+    Ok(())
 }
 
-/// Collects the model folders at and below `folder`. A folder that cannot be read holds none for us.
+/// Collects the model folders at and below `folder`. A folder that cannot be read is skipped.
 fn walk(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
     if is_model(folder) {
         paths.push(folder.to_owned());
@@ -94,28 +92,42 @@ fn walk(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// A folder with a graph, in itself or in `onnx`, and a tokenizer.
+/// Says whether a folder has a tokenizer and a graph, the latter in the folder itself or in `onnx`.
 fn is_model(folder: &Path) -> bool {
-    let is_graph = |path: PathBuf| path.extension().is_some_and(|end| end == "onnx");
-    let has_graph = || entries(folder).chain(entries(&folder.join("onnx"))).any(is_graph);
-    folder.join("tokenizer.json").is_file() && has_graph()
+    folder.join("tokenizer.json").is_file() && (has_graph(folder) || has_graph(&folder.join("onnx")))
+}
+
+fn has_graph(folder: &Path) -> bool {
+    entries(folder).any(|path| path.extension().is_some_and(|end| end == "onnx"))
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
 }
 
-/// The Hugging Face cache of this user, if there is one.
+/// Returns the Hugging Face cache of this user, if there is one.
 ///
 /// Reference: the variables of huggingface_hub.
 fn cache() -> Vec<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || Some(etcetera::home_dir().ok()?.join(".cache").join("huggingface"));
-    let hub = || variable("HF_HOME").or_else(home).map(|home| home.join("hub"));
-    variable("HF_HUB_CACHE").or_else(hub).filter(|hub| hub.is_dir()).into_iter().collect()
+    let Some(hub) = hub() else { return Vec::new() };
+    if hub.is_dir() { vec![hub] } else { Vec::new() }
 }
 
-/// The model within the program, which stands first.
+fn hub() -> Option<PathBuf> {
+    if let Some(hub) = variable("HF_HUB_CACHE") {
+        return Some(hub);
+    }
+    if let Some(home) = variable("HF_HOME") {
+        return Some(home.join("hub"));
+    }
+    Some(etcetera::home_dir().ok()?.join(".cache").join("huggingface").join("hub"))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the built-in model, which is listed first.
 fn pocket() -> Option<Found> {
     let description = open::describe_pocket()?;
     Some(Found { path: PathBuf::from(open::POCKET), description })
@@ -135,11 +147,13 @@ fn table(found: &[Found]) -> String {
     }
     let rows: Vec<_> = std::iter::once(HEADER.map(str::to_owned)).chain(found.iter().map(row)).collect();
     let widths = widths(&rows);
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+    let mut table = String::new();
+    for row in &rows {
+        let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        table += cells.join("  ").trim_end();
+        table.push('\n');
+    }
+    table
 }
 
 fn widths(rows: &[[String; 6]]) -> [usize; 6] {
@@ -158,8 +172,8 @@ fn row(found: &Found) -> [String; 6] {
         }
         Err(error) => {
             let name = found.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let dashes = || "-".to_owned();
-            [name, dashes(), dashes(), dashes(), format!("problem: {error:#}"), path]
+            let unknown = "-".to_owned();
+            [name, unknown.clone(), unknown.clone(), unknown, format!("problem: {error:#}"), path]
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `alloquy prune`: a branch that goes.
+//! `alloquy prune`: removes a branch.
 
 use alloquy::core::Result;
 use clap::Args;
@@ -14,8 +14,8 @@ Examples:
   alloquy prune 0.1                         this message and everything below it
   alloquy prune draft --compact             and reclaim what pruned messages occupy
 
-There is no way back. Where the conversation stands, nothing is pruned: `alloquy goto` another place first. The messages \
-beside it behind move up: 0.2 is 0.1 then.";
+There is no way back. The branch of the head is never pruned: `alloquy goto` another place first. The addresses of later \
+siblings move up: 0.2 becomes 0.1.";
 
 /// Remove a message with everything below it
 #[derive(Args, Debug)]

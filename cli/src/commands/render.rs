@@ -1,12 +1,10 @@
-//! `alloquy render`: what a turn would send to the model, at each of its stages.
-
-use std::fmt::Write as _;
+//! `alloquy render`: the prompt that a turn would send to the model, at each of its stages.
 
 use alloquy::Model;
 use alloquy::core::arguments::InjectionPolicy;
 use alloquy::core::processor::PromptPart;
-use alloquy::core::prompt::{PlacedMedia, PreparedPrompt, Unit};
-use alloquy::core::template::Ending;
+use alloquy::core::prompt::{PlacedMedia, PreparedPrompt, PromptUnit};
+use alloquy::core::template::PromptEnd;
 use alloquy::core::{ConversationManager as _, Error, ErrorKind, Request, Role};
 use alloquy::formats::messages::Dialect;
 use clap::{Args, ValueEnum};
@@ -21,7 +19,7 @@ use crate::failure::Failure;
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::notes::Notes;
 use crate::piped::piped;
-use crate::printer::degradation;
+use crate::printer;
 use crate::settings::{Origin, Settings};
 use crate::{kept, messages, open, screen, tools};
 
@@ -30,8 +28,8 @@ Examples:
   alloquy render \"Hello\"                    the text of the prompt, byte for byte
   alloquy render --show ids \"Hello\"         the tokens
   alloquy render --show parts \"Hello\"       what is control and what is text
-  alloquy render --image cat.jpg \"What?\"    where a picture goes, and how many positions it takes
-  alloquy render -c                         what was said so far in the last conversation
+  alloquy render --image cat.jpg \"What?\"    where an image goes, and how many positions it takes
+  alloquy render -c                         the messages of the last conversation
   echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | alloquy render --json
   alloquy render --from gemini < request.json  messages, instructions and tools of another dialect
 
@@ -41,10 +39,10 @@ The prompt ends with the header of an answer, unless the last message is an answ
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Render {
-    /// What is said; messages are read from standard input when nothing else is named
+    /// The message; messages are read from standard input when nothing else is named
     message: Vec<String>,
-    /// The dialect of the messages on standard input: openai, litert, gemini, aki or chatml; unless it is named, those
-    /// are openai's, or messages as conversations are stored
+    /// The dialect of the messages on standard input: openai, litert, gemini, aki or chatml; unless set, openai's, or
+    /// messages as conversations are stored
     #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = messages::dialect)]
     from: Option<Dialect>,
     /// What to print: text, parts or ids
@@ -70,7 +68,7 @@ pub(crate) struct Render {
     tools: ToolArguments,
 }
 
-/// A stage of a prompt: what the template prints, what that is cut into, and the tokens.
+/// A stage of a prompt: the text of the template, its parts, and the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
     Text,
@@ -88,19 +86,21 @@ impl Render {
         let builder = open::builder(&context.settings.settle(&self.model)?, context.notes)?;
         let overflow = context.settings.settle(&self.overflow)?;
         let model = open::opened(overflow.added_to(builder), context.notes)?;
-        let (request, told) = model.fitted(self.request(context, &model).await?).await?;
+        let (request, warnings) = model.fitted(self.request(context, &model).await?).await?;
         let prepared = model.language_model().prepare(&request)?;
         let text = match self.show {
             Stage::Text => with_line_end(text(&prepared)),
             Stage::Parts => parts(&prepared),
             Stage::Ids => ids(&prepared),
         };
-        told.iter().for_each(|told| context.notes.say(degradation(told)));
+        for warning in &warnings {
+            context.notes.say(printer::warning(warning));
+        }
         remark(&request, &prepared, context.notes);
         context.print_document(&text, &value(&request, &prepared, &model))
     }
 
-    /// Refuses what says how a document is read where none is.
+    /// Refuses flags about a document where none is read.
     fn check(&self, settings: &Settings) -> Result<(), Failure> {
         let is_document = self.message.is_empty()
             && self.media.is_empty()
@@ -126,13 +126,13 @@ impl Render {
         if !(self.message.is_empty() && attached.is_empty()) {
             request.path.push(media::said(attached, self.message.join(" ")));
         }
-        let answered = request.path.last().is_some_and(|message| message.role == Role::Assistant);
-        request.ending = if answered { Ending::Closed } else { Ending::Answer };
-        request.arguments = context.settings.settle(&self.prompt)?.told(model.info(), context.notes);
+        let has_answer = request.path.last().is_some_and(|message| message.role == Role::Assistant);
+        request.ending = if has_answer { PromptEnd::Closed } else { PromptEnd::Generation };
+        request.arguments = context.settings.settle(&self.prompt)?.for_model(model.info(), context.notes);
         Ok(request)
     }
 
-    /// What stands before the message.
+    /// Returns the request without the message of the command line.
     async fn before(&self, context: &Context, model: &Model) -> Result<Request, Failure> {
         let preface = context.settings.settle(&self.system)?.preface();
         if self.which.last || self.which.conversation.is_some() {
@@ -141,14 +141,12 @@ impl Render {
             let manager = model.manager().store(kept.store).owner(kept.owner).build()?;
             return Ok(manager.open(&id).await?.request().await?);
         }
-        match self.message.is_empty() && self.media.is_empty() {
-            true => {
-                let document = piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?;
-                let media = self.media_root.open()?;
-                Ok(messages::request(self.from, &document, preface, &media.rules())?)
-            }
-            false => Ok(Request::new(preface, Vec::new())),
+        if !(self.message.is_empty() && self.media.is_empty()) {
+            return Ok(Request::new(preface, Vec::new()));
         }
+        let document = piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?;
+        let media = self.media_root.open()?;
+        Ok(messages::request(self.from, &document, preface, &media.rules())?)
     }
 }
 
@@ -158,16 +156,19 @@ fn nothing() -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// The text of the prompt as the model sees it; media stand as what they take and their digests.
+/// Returns the text of the prompt; media are printed as their positions and their digests.
 fn text(prepared: &PreparedPrompt) -> String {
-    let printed = |(part, media): (&PromptPart, Option<&PlacedMedia>)| match part {
-        PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
-        other => format!("<{}>", described(other, media)),
-    };
-    with_media(prepared).map(printed).collect()
+    let mut text = String::new();
+    for (part, media) in with_media(prepared) {
+        match part {
+            PromptPart::Text(piece) | PromptPart::Literal(piece) => text += piece,
+            other => text += &format!("<{}>", described(other, media)),
+        }
+    }
+    text
 }
 
-/// The parts, each of media with its place.
+/// Returns the parts, each of media with its place.
 fn with_media(prepared: &PreparedPrompt) -> impl Iterator<Item = (&PromptPart, Option<&PlacedMedia>)> {
     let mut media = prepared.media.iter();
     prepared.parts.iter().map(move |part| match part {
@@ -176,7 +177,7 @@ fn with_media(prepared: &PreparedPrompt) -> impl Iterator<Item = (&PromptPart, O
     })
 }
 
-/// A file gets the prompt byte for byte; a person gets a new line to type on.
+/// Adds a line end for a terminal; a file gets the prompt byte for byte.
 fn with_line_end(text: String) -> String {
     let is_open = screen::is_out_a_terminal() && !text.ends_with('\n');
     if is_open { text + "\n" } else { text }
@@ -196,7 +197,7 @@ fn described(part: &PromptPart, media: Option<&PlacedMedia>) -> String {
     }
 }
 
-/// What media are, how many positions they take, and their digest.
+/// Describes media: their kind, how many positions they take, and their digest.
 fn placed(media: &PlacedMedia) -> String {
     let PlacedMedia { kind, positions, media, .. } = media;
     format!("{kind} of {positions} positions {}", media.digest())
@@ -207,17 +208,16 @@ fn ids(prepared: &PreparedPrompt) -> String {
     for (index, unit) in prepared.prompt.units.iter().enumerate() {
         let space = if line.is_empty() { "" } else { " " };
         let media = prepared.media.iter().find(|media| media.unit == index);
-        // Writing to a string cannot fail.
-        let _ = match (unit, media) {
-            (Unit::Token(token), _) => write!(line, "{space}{token}"),
-            (Unit::Media(_), Some(media)) => write!(line, "{space}<{}>", placed(media)),
-            (Unit::Media(media), None) => write!(line, "{space}<{media:?}>"),
+        line += &match (unit, media) {
+            (PromptUnit::Token(token), _) => format!("{space}{token}"),
+            (PromptUnit::Media(_), Some(media)) => format!("{space}<{}>", placed(media)),
+            (PromptUnit::Media(media), None) => format!("{space}<{media:?}>"),
         };
     }
     line + "\n"
 }
 
-/// Says what a person should know of how the prompt came about.
+/// Notes what is unusual about the prompt: its template, its control tokens, its warnings.
 fn remark(request: &Request, prepared: &PreparedPrompt, notes: Notes) {
     if let Some(name) = &prepared.template_name {
         notes.say(format_args!("(rendered by the template {name:?} of several)"));
@@ -226,31 +226,24 @@ fn remark(request: &Request, prepared: &PreparedPrompt, notes: Notes) {
     if let Some(loosened) = loosened(arguments.policy()) {
         notes.say(loosened);
     }
-    prepared.degradations.iter().for_each(|told| notes.say(degradation(told)));
+    for warning in &prepared.warnings {
+        notes.say(printer::warning(warning));
+    }
 }
 
-/// Which text may become control tokens; `None` where none may.
+/// Describes which text may become control tokens; `None` where none may.
 fn loosened(policy: &InjectionPolicy) -> Option<String> {
     if policy.is_strict() {
         return None;
     }
-    let tokens: Vec<_> = policy.tokens().map(|token| format!("{token:?} from anybody")).collect();
+    let tokens = policy.tokens().map(|token| format!("{token:?} from any source"));
     let sources = policy.sources().map(|source| format!("any from {}", source.as_str()));
-    let let_through: Vec<_> = tokens.into_iter().chain(sources).collect();
-    Some(format!("(control tokens that are let through: {})", let_through.join(", ")))
+    let allowed: Vec<_> = tokens.chain(sources).collect();
+    Some(format!("(allowed control tokens: {})", allowed.join(", ")))
 }
 
 fn value(request: &Request, prepared: &PreparedPrompt, model: &Model) -> Value {
-    let part = |(part, placed): (&PromptPart, Option<&PlacedMedia>)| match (part, placed) {
-        (PromptPart::Text(text), _) => json!({"text": text}),
-        (PromptPart::Literal(text), _) => json!({"literal": text}),
-        (PromptPart::Tokens(tokens), _) => json!({"tokens": tokens}),
-        (PromptPart::Media(media), Some(PlacedMedia { kind, positions, unit, .. })) => {
-            json!({"media": media.digest(), "kind": kind.as_str(), "positions": positions, "unit": unit})
-        }
-        (other, _) => json!({"other": format!("{other:?}")}),
-    };
-    let parts: Vec<_> = with_media(prepared).map(part).collect();
+    let parts: Vec<_> = with_media(prepared).map(|(part, media)| part_value(part, media)).collect();
     let ids: Vec<_> = prepared.prompt.tokens().collect();
     json!({
         "text": text(prepared),
@@ -259,8 +252,20 @@ fn value(request: &Request, prepared: &PreparedPrompt, model: &Model) -> Value {
         "positions": prepared.positions(),
         "template": {"digest": prepared.template, "name": prepared.template_name},
         "arguments": request.joined_arguments(),
-        "warnings": prepared.degradations,
+        "warnings": prepared.warnings,
         "family": model.family(),
         "sampling": request.sampling.clone().or(&model.sampling()),
     })
+}
+
+fn part_value(part: &PromptPart, placed: Option<&PlacedMedia>) -> Value {
+    match (part, placed) {
+        (PromptPart::Text(text), _) => json!({"text": text}),
+        (PromptPart::Literal(text), _) => json!({"literal": text}),
+        (PromptPart::Tokens(tokens), _) => json!({"tokens": tokens}),
+        (PromptPart::Media(media), Some(PlacedMedia { kind, positions, unit, .. })) => {
+            json!({"media": media.digest(), "kind": kind.as_str(), "positions": positions, "unit": unit})
+        }
+        (other, _) => json!({"other": format!("{other:?}")}),
+    }
 }

@@ -1,7 +1,7 @@
-//! `alloquy search`: where something was said.
+//! `alloquy search`: finds messages.
 
 use alloquy::core::query::{Sort, SortKey};
-use alloquy::core::search::{Ranked, SearchHit, SearchPage};
+use alloquy::core::search::{Ranking, SearchHit, SearchPage};
 use alloquy::core::{Owner, Query, Result};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
@@ -16,21 +16,21 @@ use crate::kept;
 const EXAMPLES: &str = "\
 Examples:
   alloquy search green tea                    both words, anywhere in one message
-  alloquy search '\"green tea\"' 'cup*'         a phrase, and a word that begins so
+  alloquy search '\"green tea\"' 'cup*'         a phrase, and a word with this prefix
   alloquy search --where user=ann --newest tea
   alloquy search --json tea | jq '.hits[].snippet'
 
-Case and accents do not count, and every branch is searched. A line is a message: its conversation, its node, who \
-says it, and the piece around what was found.";
+Case and accents do not count, and every branch is searched. A line is a message: its conversation, its node, its role, \
+and the text around the match.";
 
-/// Find what was said, in every conversation and on every branch
+/// Find messages in every conversation and on every branch
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Search {
-    /// Words, "phrases in quotes" and beginnings*; all of them must stand in one message
+    /// Words, "phrases in quotes" and prefixes*; one message must contain all of them
     #[arg(required = true)]
     words: Vec<String>,
-    /// List the newest messages first, not those that fit best
+    /// List the newest messages first, not those that match best
     #[arg(long, env = "ALLOQUY_NEWEST", value_parser = Switch::new())]
     newest: bool,
     #[command(flatten)]
@@ -48,10 +48,10 @@ impl Search {
         let query = self.query()?;
         let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let page = kept.store.search(&kept.owner, &query).await?;
-        if let Ranked::Newest(count) = page.ranked {
-            context
-                .notes
-                .say(format_args!("more was found: these are of the newest {count}; --newest finds all"));
+        if let Ranking::Newest(count) = page.ranked {
+            context.notes.say(format_args!(
+                "there are more matches: these are of the newest {count}; --newest finds all"
+            ));
         }
         context.notes.damaged(&page.damaged);
         context.notes.more(page.next.as_ref());
@@ -60,10 +60,10 @@ impl Search {
 
     fn query(&self) -> Result<Query> {
         let query = self.query.query()?.text(&self.words.join(" "))?;
-        Ok(match self.newest {
-            true => query.sort(Sort::descending(SortKey::Created)),
-            false => query,
-        })
+        if self.newest {
+            return Ok(query.sort(Sort::descending(SortKey::Created)));
+        }
+        Ok(query)
     }
 }
 
@@ -92,7 +92,9 @@ mod tests {
 
     #[test]
     fn a_search_needs_a_word() {
-        let (newest, query, store) = (false, QueryArguments::default(), StoreArguments::default());
+        let newest = false;
+        let query = QueryArguments::default();
+        let store = StoreArguments::default();
         let search = Search { words: vec!["?".to_owned()], newest, query, store };
         assert_eq!(search.query().map_err(|error: Error| error.kind()), Err(ErrorKind::Invalid));
     }

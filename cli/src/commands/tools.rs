@@ -1,6 +1,4 @@
-//! `alloquy tools`: what the servers of tools offer.
-
-use std::fmt::Write as _;
+//! `alloquy tools`: lists the tools of servers.
 
 use clap::Args;
 use serde_json::json;
@@ -34,13 +32,8 @@ impl Tools {
         let tools = toolbox.now()?;
         let mut text = String::new();
         for spec in tools.specs() {
-            // A string takes whatever is written to it.
-            let _ = writeln!(
-                text,
-                "{}: {}",
-                on_one_line(&spec.name),
-                spec.description.lines().next().unwrap_or_default()
-            );
+            let description = spec.description.lines().next().unwrap_or_default();
+            text += &format!("{}: {description}\n", on_one_line(&spec.name));
         }
         if text.is_empty() && refused.is_empty() {
             context.notes.say("there are no tools: name a server with --mcp COMMAND or --mcp-url URL");

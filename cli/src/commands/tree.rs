@@ -1,7 +1,7 @@
-//! `alloquy tree`: everything that was said in a conversation.
+//! `alloquy tree`: draws every message of a conversation.
 
 use alloquy::core::annotations::Annotations;
-use alloquy::core::conversation::Drawing;
+use alloquy::core::conversation::TreeDrawing;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ Examples:
   alloquy tree --conversation work/plan
   alloquy tree --json | jq '.nodes[].message.role'
 
-A line is a message: who says it, how it begins, and its address in brackets. A * marks where the conversation \
-stands. Only branches indent. `/switch ADDRESS` in `alloquy chat` goes to an address.";
+A line is a message: its role, how it begins, and its address in brackets. A * marks the head of the conversation. \
+Only branches indent. `/switch ADDRESS` in `alloquy chat` goes to an address.";
 
-/// Draw everything that was said in a conversation, branches included
+/// Draw every message of a conversation, branches included
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tree {
@@ -42,7 +42,7 @@ impl Tree {
         let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         let annotations = Annotations::of(&record)?;
-        let drawing = Drawing::new(&tree).head(record.head).annotations(&annotations);
+        let drawing = TreeDrawing::new(&tree).head(record.head).annotations(&annotations);
         let text = format!("conversation {id}: {}\n{drawing}", on_one_line(title));
         context.print(&text, &json!({"conversation": record, "nodes": nodes}))
     }

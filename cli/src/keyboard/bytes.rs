@@ -1,29 +1,28 @@
-//! Bytes that are typed, made whole characters: an editor ends at a byte that is no UTF-8.
+//! Joins typed bytes to whole characters: a line editor ends at a byte that is no UTF-8.
 
 /// Cleans a stream of bytes piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
-    /// The beginning of a character whose rest has not arrived.
-    begun: Vec<u8>,
+    /// The first bytes of a character whose rest has not arrived.
+    incomplete: Vec<u8>,
 }
 
 impl Cleaner {
-    /// Returns the characters that are whole by now. What is no UTF-8 is U+FFFD, and so is a control character beyond ASCII,
-    /// which no key writes and a terminal would obey when it is shown.
+    /// Returns the characters that are complete. Bytes that are no UTF-8 become U+FFFD, and so does a control character beyond
+    /// ASCII, which no key types and which a terminal would obey when it is echoed.
     pub(super) fn clean(&mut self, bytes: &[u8]) -> String {
-        let mut rest = std::mem::take(&mut self.begun);
+        let mut rest = std::mem::take(&mut self.incomplete);
         rest.extend_from_slice(bytes);
         let mut cleaned = String::new();
         let mut chunks = rest.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
-            let shown = |character| match character {
-                '\u{80}'..='\u{9F}' => char::REPLACEMENT_CHARACTER,
-                character => character,
-            };
-            cleaned.extend(chunk.valid().chars().map(shown));
+            for character in chunk.valid().chars() {
+                let is_control = ('\u{80}'..='\u{9F}').contains(&character);
+                cleaned.push(if is_control { char::REPLACEMENT_CHARACTER } else { character });
+            }
             let is_last = chunks.peek().is_none();
-            if is_last && is_beginning(chunk.invalid()) {
-                self.begun = chunk.invalid().to_vec();
+            if is_last && is_incomplete(chunk.invalid()) {
+                self.incomplete = chunk.invalid().to_vec();
             } else if !chunk.invalid().is_empty() {
                 cleaned.push(char::REPLACEMENT_CHARACTER);
             }
@@ -32,8 +31,8 @@ impl Cleaner {
     }
 }
 
-/// Says whether more bytes could make this a character.
-fn is_beginning(bytes: &[u8]) -> bool {
+/// Says whether more bytes could complete this to a character.
+fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 

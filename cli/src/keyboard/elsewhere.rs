@@ -1,13 +1,13 @@
-//! Where terminals are read another way: the editor reads the keyboard itself, and nothing has to be put back.
+//! Other systems than Unix: the editor reads the keyboard itself, and there is nothing to restore.
 
 use std::io;
 
 use crate::interrupts::Interrupts;
 
-/// No key draws a line again.
+/// The key by which the editor redraws its line; it is never typed.
 pub(crate) const REDRAW: char = '\u{1e}';
 
-/// What becomes of typed keys that nobody has read when the program ends: the editor has read them.
+/// What happens to typed keys that are unread when the program ends: the editor has read them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     Dropped,

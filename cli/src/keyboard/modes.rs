@@ -1,4 +1,4 @@
-//! The modes of a terminal: how it was, and how a keyboard reads it.
+//! The modes of a terminal: the original one, and the one in which a keyboard reads it.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,20 +12,20 @@ use nix::sys::termios::{
 
 use crate::screen;
 
-/// What becomes of typed keys that nobody has read when the program ends.
+/// What happens to typed keys that are unread when the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// Whoever reads the terminal next has them.
+    /// The next reader of the terminal gets them.
     Left,
-    /// They are forgotten: lines that were meant for a chat are no commands for a shell.
+    /// They are discarded: lines that were meant for a chat are no commands for a shell.
     Dropped,
 }
 
-/// How a terminal was before it was taken.
+/// The original mode of a terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Modes(Termios);
 
-/// The keys that act at once while nobody edits.
+/// The keys that act at once while no editor reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub(super) interrupt: Option<char>,
@@ -46,24 +46,30 @@ impl Modes {
         Ok(Self(tcgetattr(terminal)?))
     }
 
-    /// The keys of this terminal.
+    /// Returns the keys of this terminal.
     pub(super) fn keys(&self) -> Keys {
-        use SpecialCharacterIndices::{VEOF, VINTR, VQUIT, VSUSP};
-        let key = |index: SpecialCharacterIndices| {
-            // Zero is no key: it is turned off.
-            self.0.control_chars.get(index as usize).filter(|key| **key != 0).map(|key| char::from(*key))
-        };
-        Keys { interrupt: key(VINTR), suspend: key(VSUSP), quit: key(VQUIT), end: key(VEOF) }
+        Keys {
+            interrupt: self.key(SpecialCharacterIndices::VINTR),
+            suspend: self.key(SpecialCharacterIndices::VSUSP),
+            quit: self.key(SpecialCharacterIndices::VQUIT),
+            end: self.key(SpecialCharacterIndices::VEOF),
+        }
     }
 
-    /// The mode of the pseudo-terminal: bytes pass as they are.
+    /// Returns a key; `None` where it is turned off, which is a zero.
+    fn key(&self, index: SpecialCharacterIndices) -> Option<char> {
+        let key = *self.0.control_chars.get(index as usize)?;
+        if key == 0 { None } else { Some(char::from(key)) }
+    }
+
+    /// Returns the mode of the pseudo-terminal: bytes pass as they are.
     pub(super) fn raw(&self) -> Termios {
         let mut raw = self.0.clone();
         cfmakeraw(&mut raw);
         raw
     }
 
-    /// Every key is a byte, none is shown or acts by itself; output is as it was.
+    /// Returns the mode for reading keys: each is a byte, none is echoed or acts by itself. Output is unchanged.
     fn typing(&self) -> Termios {
         let mut typing = self.0.clone();
         typing.input_flags &= !(InputFlags::BRKINT
@@ -81,10 +87,10 @@ impl Modes {
         typing
     }
 
-    /// Takes a terminal over and returns the lines that were typed into it before, as they are typed from now on: in its usual
-    /// mode Enter has become a line feed.
+    /// Sets the mode and returns the lines that were typed before, with carriage returns at their ends.
     ///
-    /// From the first step on Enter is no line feed any more, so that every one there is ends a line of before.
+    /// In its usual mode the terminal turns Enter into a line feed. The first step ends that, so that every line feed in the
+    /// buffer is the end of an earlier line.
     pub(super) fn enter(&self, terminal: &File) -> io::Result<Vec<u8>> {
         let mut first = self.0.clone();
         first.input_flags &= !InputFlags::ICRNL;
@@ -96,7 +102,7 @@ impl Modes {
                 let read = (&*terminal).read(&mut line)?;
                 let line = line.get(..read).unwrap_or_default();
                 if line.is_empty() {
-                    // The end of the file, which a person has typed.
+                    // The person has typed the end of the file.
                     typed.extend(self.keys().end.map(|key| key as u8));
                 }
                 typed.extend(line.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }));
@@ -106,14 +112,14 @@ impl Modes {
         Ok(typed)
     }
 
-    /// Takes a terminal over again, after the program was stopped.
+    /// Sets the mode again, after the program was suspended.
     pub(super) fn resume(&self, terminal: &File) -> io::Result<()> {
         tcsetattr(terminal, SetArg::TCSANOW, &self.typing())?;
         screen::bracket_pastes(true);
         Ok(())
     }
 
-    /// Puts a terminal back. Nothing can be done where it is gone.
+    /// Restores the original mode. Nothing can be done where the terminal is gone.
     pub(super) fn leave(&self, terminal: &File, unread: Unread) {
         screen::bracket_pastes(false);
         if unread == Unread::Dropped {

@@ -1,4 +1,4 @@
-//! The thread that reads a terminal all the time and gives what is typed to whoever takes it.
+//! The thread that reads a terminal all the time and passes what is typed to its current taker.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::screen;
 /// How many bytes are kept; what is typed beyond waits in the terminal.
 const KEPT: usize = 1 << 20;
 
-/// How often the terminal is read before a question is put: more than it holds, and not for ever.
+/// How often the terminal is read before a question is shown: more than it holds, but not for ever.
 const SETTLED: usize = 64;
 
 /// How many bytes are written to the editor at once.
@@ -38,11 +38,11 @@ pub(super) struct Pump {
     keys: Keys,
     cleaner: Cleaner,
     kept: VecDeque<u8>,
-    /// What was typed so far of the answer to a question.
+    /// The answer to a question, as far as it is typed.
     answer: String,
 }
 
-/// What there is to do.
+/// Which of the sources are ready.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     typed: bool,
@@ -50,7 +50,7 @@ struct Ready {
     editor: bool,
 }
 
-/// Whether the thread goes on.
+/// Whether the thread continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Wait,
@@ -68,11 +68,11 @@ impl Pump {
         let keys = shared.modes().keys();
         let mut cleaner = Cleaner::default();
         let kept = cleaner.clean(typed).into_bytes().into();
-        let (editor, answer) = (File::from(editor), String::new());
-        Self { shared, editor, woken, interrupts, keys, cleaner, kept, answer }
+        let editor = File::from(editor);
+        Self { shared, editor, woken, interrupts, keys, cleaner, kept, answer: String::new() }
     }
 
-    /// Ends when the keyboard is dropped or the terminal is gone; the editor reads the end of its input then.
+    /// Runs until the keyboard is dropped or the terminal is gone; the editor reads the end of its input then.
     pub(super) fn run(mut self) {
         while matches!(self.step(), Ok(Next::Wait)) {}
         *self.shared.taker() = Taker::Gone;
@@ -108,7 +108,8 @@ impl Pump {
         Ok(Next::Wait)
     }
 
-    /// Keeps what lies in the terminal, and says so to whoever is about to put a question: none of it is an answer.
+    /// Keeps what is in the terminal's buffer, and reports that to the thread that is about to show a question: none of it is
+    /// an answer.
     fn settle(&mut self) -> io::Result<Next> {
         for _ in 0..SETTLED {
             let mut waiting = [PollFd::new(self.shared.terminal.as_fd(), PollFlags::POLLIN)];
@@ -121,9 +122,9 @@ impl Pump {
         }
         let mut taker = self.shared.taker();
         if let Taker::Settling(sender) = &*taker {
-            // Whoever asked may have been stopped meanwhile.
+            // The thread that asked may have ended meanwhile.
             let _ = sender.send(());
-            *taker = Taker::Nobody;
+            *taker = Taker::None;
         }
         Ok(Next::Wait)
     }
@@ -131,7 +132,7 @@ impl Pump {
     fn wait(&self) -> io::Result<Ready> {
         let taker = self.shared.taker();
         let is_wanted = matches!(*taker, Taker::Editor) && !self.kept.is_empty();
-        // An answer is read however much is kept.
+        // An answer is read even when the buffer is full.
         let is_read = self.kept.len() < KEPT || matches!(*taker, Taker::Question(_));
         drop(taker);
         let typed = if is_read { PollFlags::POLLIN } else { PollFlags::empty() };
@@ -150,15 +151,15 @@ impl Pump {
         Ok(Ready { typed, woken, editor: editor && is_wanted })
     }
 
-    /// Makes the editor draw its line again where somebody asked for that.
+    /// Makes the editor redraw its line, where that was requested.
     fn redraw(&mut self) {
-        let is_asked = self.shared.redraw.swap(false, Ordering::Relaxed);
-        if is_asked && matches!(*self.shared.taker(), Taker::Editor) {
+        let is_requested = self.shared.redraw.swap(false, Ordering::Relaxed);
+        if is_requested && matches!(*self.shared.taker(), Taker::Editor) {
             self.kept.extend(REDRAW.to_string().bytes());
         }
     }
 
-    /// Takes the bytes of a waking, and says whether the other end is closed.
+    /// Reads the bytes that woke the thread, and says whether the other end is closed.
     fn is_dropped(&self) -> io::Result<bool> {
         let mut bytes = [0; 64];
         match (&self.woken).read(&mut bytes) {
@@ -172,7 +173,7 @@ impl Pump {
         for character in self.cleaner.clean(bytes).chars() {
             let taker = self.shared.taker();
             match &*taker {
-                Taker::Nobody | Taker::Settling(_) if self.keys.act(character) => {
+                Taker::None | Taker::Settling(_) if self.keys.act(character) => {
                     drop(taker);
                     self.act(character);
                 }
@@ -184,7 +185,7 @@ impl Pump {
                     drop(taker);
                     self.answer(character);
                 }
-                Taker::Editor | Taker::Nobody | Taker::Settling(_) | Taker::Gone => {
+                Taker::Editor | Taker::None | Taker::Settling(_) | Taker::Gone => {
                     drop(taker);
                     self.kept.extend(character.to_string().bytes());
                 }
@@ -192,7 +193,7 @@ impl Pump {
         }
     }
 
-    /// Does what a key does at once.
+    /// Executes a key that acts at once.
     fn act(&mut self, key: char) {
         if self.keys.interrupt == Some(key) {
             self.interrupts.interrupt();
@@ -203,7 +204,7 @@ impl Pump {
         let _ = kill(Pid::from_raw(0), signal);
     }
 
-    /// Adds a character to the answer of a question, and shows it.
+    /// Adds a character to the answer of a question, and echoes it.
     fn answer(&mut self, character: char) {
         let is_interrupt = self.keys.interrupt == Some(character);
         match character {
@@ -221,7 +222,7 @@ impl Pump {
             character if character.is_control() => {}
             character => {
                 self.answer.push(character);
-                // Nobody may be listening there, here and below.
+                // Standard error may be closed, here and below.
                 let _ = write!(screen::err(), "{character}");
             }
         }
@@ -232,13 +233,13 @@ impl Pump {
         let answer = std::mem::take(&mut self.answer);
         let mut taker = self.shared.taker();
         if let Taker::Question(sender) = &*taker {
-            // Whoever asked may have been stopped meanwhile.
+            // The thread that asked may have ended meanwhile.
             let _ = sender.send(answer);
-            *taker = Taker::Nobody;
+            *taker = Taker::None;
         }
     }
 
-    /// Writes as much to the editor as it takes without waiting.
+    /// Writes as much to the editor as it accepts without waiting.
     fn forward(&mut self) -> io::Result<()> {
         let (first, _) = self.kept.as_slices();
         let piece = first.get(..PIECE).unwrap_or(first);

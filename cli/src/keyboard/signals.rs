@@ -1,4 +1,4 @@
-//! Signals that end or stop the program: the terminal is put back first.
+//! Signals that end or suspend the program: the terminal is restored first.
 
 use std::io;
 use std::sync::Arc;
@@ -22,12 +22,11 @@ impl Watch {
     pub(super) fn start(shared: Arc<Shared>) -> io::Result<Self> {
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
         let handle = signals.handle();
-        let watch = move || {
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                took(signal, &shared);
+                handle_signal(signal, &shared);
             }
-        };
-        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(watch)?;
+        })?;
         Ok(Self { handle, thread: Some(thread) })
     }
 }
@@ -35,15 +34,17 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.handle.close();
-        let _ = self.thread.take().map(JoinHandle::join);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
-fn took(signal: i32, shared: &Shared) {
+fn handle_signal(signal: i32, shared: &Shared) {
     match signal {
         SIGTSTP => {
             shared.modes().leave(&shared.terminal, Unread::Left);
-            // Goes on here when the program does; that is a signal of its own.
+            // Returns when the program is resumed, for which SIGCONT arrives as well.
             let _ = emulate_default_handler(SIGTSTP);
         }
         SIGCONT => {

@@ -1,4 +1,4 @@
-//! The terminal that a keyboard has taken: what its threads share, and how it is put back.
+//! The terminal that a keyboard has taken: what its threads share, and how it is restored.
 
 use std::fs::File;
 use std::io;
@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::modes::{Modes, Unread};
 
-/// The key by which the editor draws its line again; no keyboard has it.
+/// The key by which the editor redraws its line; no keyboard has it.
 pub(crate) const REDRAW: char = '\u{1e}';
 
-/// Who takes what is typed.
+/// The taker of what is typed.
 #[derive(Debug)]
 pub(super) enum Taker {
     /// The line editor.
     Editor,
-    /// Nobody yet: it is kept.
-    Nobody,
-    /// Nobody yet, and whoever is about to put a question is told when all is kept that was typed before.
+    /// None: what is typed is kept.
+    None,
+    /// None, and the sender reports when everything is kept that was typed before a question.
     Settling(Sender<()>),
-    /// A question, which gets one line of what is typed from now on.
+    /// A question, which gets the next line that is typed.
     Question(Sender<String>),
     /// The terminal is gone, or the keyboard is.
     Gone,
@@ -30,20 +30,20 @@ pub(super) enum Taker {
 /// What the threads of a keyboard share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The terminal itself; standard input is the pseudo-terminal meanwhile.
+    /// The terminal itself; standard input is the pseudo-terminal while a keyboard exists.
     pub(super) terminal: File,
     pub(super) modes: Mutex<Modes>,
     pub(super) taker: Mutex<Taker>,
-    /// A byte written here makes the thread look at what has changed.
+    /// A byte written here makes the thread check what has changed.
     pub(super) wake: UnixStream,
-    /// What the editor shows is to be drawn again.
+    /// The editor must redraw its line.
     pub(super) redraw: AtomicBool,
 }
 
-/// The keyboard in use: whatever ends the program puts the terminal back through it.
+/// The keyboard in use: every end of the program restores the terminal through it.
 static IN_USE: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
 
-/// Puts the terminal back as it was, where a keyboard has taken it.
+/// Restores the terminal, where a keyboard has taken it.
 pub(crate) fn restore(unread: Unread) {
     if let Some(shared) = in_use().take() {
         shared.modes().leave(&shared.terminal, unread);
@@ -65,14 +65,14 @@ impl Shared {
         self.wake();
     }
 
-    /// Draws what the editor shows again.
+    /// Makes the editor redraw its line.
     pub(super) fn redraw(&self) {
         self.redraw.store(true, Ordering::Relaxed);
         self.wake();
     }
 
     pub(super) fn wake(&self) {
-        // The thread is gone only when the keyboard is.
+        // The thread ends only with the keyboard.
         let _ = io::Write::write(&mut &self.wake, b".");
     }
 
@@ -86,6 +86,6 @@ impl Shared {
 }
 
 pub(super) fn in_use() -> MutexGuard<'static, Option<Arc<Shared>>> {
-    // An option is whole whatever happened to the thread that held the lock.
+    // An option is valid even when the thread that held the lock panicked.
     IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
 }

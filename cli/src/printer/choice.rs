@@ -1,4 +1,4 @@
-//! The printer that the arguments ask for.
+//! Chooses a printer by the arguments.
 
 use super::Printer;
 use super::events::Events;
@@ -7,7 +7,7 @@ use crate::notes::{Notes, Output};
 use crate::screen;
 use crate::visible::Rule;
 
-/// Returns the printer that the arguments ask for.
+/// Returns the printer that the arguments choose.
 pub(crate) fn printer(output: &Output, end: LineEnd) -> Box<dyn Printer> {
     let notes = Notes::new(output);
     if output.json {

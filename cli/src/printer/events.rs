@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use alloquy::core::report::ReplyTiming;
 use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Printer;
 use crate::failure::{advice, one_line};
@@ -18,7 +18,7 @@ pub(crate) struct Events<O> {
 }
 
 impl<O: Write> Events<O> {
-    /// Events say how long an answer took where they are to be verbose: everything else comes out alike twice.
+    /// Creates a printer of events. Only verbose events have the time that an answer took: everything else is reproducible.
     pub(crate) fn new(out: O, loudness: Loudness) -> Self {
         Self { out, loudness }
     }
@@ -30,12 +30,12 @@ impl<O: Write> Events<O> {
 }
 
 impl<O> Events<O> {
-    /// How long each call of the model took.
-    fn took(&self, timings: &[ReplyTiming]) -> Value {
-        match self.loudness >= Loudness::Verbose && !timings.is_empty() {
-            true => json!({"timings": timings.iter().map(timing).collect::<Vec<_>>()}),
-            false => json!({}),
+    /// Returns the time that each model call took, where events are verbose.
+    fn timings(&self, timings: &[ReplyTiming]) -> Value {
+        if self.loudness < Loudness::Verbose || timings.is_empty() {
+            return json!({});
         }
+        json!({"timings": timings.iter().map(timing).collect::<Vec<_>>()})
     }
 }
 
@@ -49,13 +49,13 @@ impl<O: Write> Printer for Events<O> {
     }
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        let took = self.took(reply.timing.as_slice());
-        self.write(&named("done", joined(json!(reply), took)))
+        let timings = self.timings(reply.timing.as_slice());
+        self.write(&named("done", joined(json!(reply), timings)))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
-        let took = self.took(&turn.timings);
-        self.write(&named("done", joined(json!(turn), took)))
+        let timings = self.timings(&turn.timings);
+        self.write(&named("done", joined(json!(turn), timings)))
     }
 
     fn broken(&mut self) -> io::Result<()> {
@@ -63,8 +63,11 @@ impl<O: Write> Printer for Events<O> {
     }
 
     fn error(&mut self, error: &Error) -> io::Result<()> {
-        let (kind, message, help) = (error.kind(), one_line(error), advice(error.kind()));
-        self.write(&json!({"event": "error", "kind": kind.as_str(), "message": message, "help": help}))
+        let kind = error.kind();
+        let message = one_line(error);
+        self.write(
+            &json!({"event": "error", "kind": kind.as_str(), "message": message, "help": advice(kind)}),
+        )
     }
 
     fn show(&mut self, name: &str, _text: &str, value: Value) -> io::Result<()> {
@@ -92,9 +95,11 @@ fn named(name: &str, fields: Value) -> Value {
 
 /// Joins the fields of two objects, in order.
 fn joined(first: Value, second: Value) -> Value {
-    let fields = [first, second].into_iter().filter_map(|value| match value {
-        Value::Object(fields) => Some(fields),
-        _ => None,
-    });
-    Value::Object(fields.flatten().collect())
+    let mut joined = Map::new();
+    for value in [first, second] {
+        if let Value::Object(fields) = value {
+            joined.extend(fields);
+        }
+    }
+    Value::Object(joined)
 }

@@ -1,10 +1,10 @@
-//! Answers on standard output as they are written; thoughts, other channels, tools and everything else on standard error.
+//! Prints answers on standard output as they are generated; thinking, other channels, tools and notes on standard error.
 
 use std::io::{self, Write};
 
 use alloquy::core::media::Digest;
 use alloquy::core::processor::Channel;
-use alloquy::core::report::{CacheReport, Degradation, FinishReason, ReplyTiming};
+use alloquy::core::report::{CacheReport, FinishReason, ReplyTiming, Warning};
 use alloquy::core::store::HeadMove;
 use alloquy::core::turn::TurnEnd;
 use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
@@ -22,7 +22,7 @@ const WIDTH: usize = 100;
 /// How many characters of a digest are shown.
 const DIGEST: usize = 13;
 
-/// What stands behind the last character of an answer.
+/// What follows the last character of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineEnd {
     /// A line break, unless the answer ends with one.
@@ -39,7 +39,7 @@ pub(crate) struct Text<O, E> {
     notes: Notes,
     end: LineEnd,
     column: Column,
-    /// The channel that the last line beside the answer is of.
+    /// The channel of the last line beside the answer.
     channel: String,
 }
 
@@ -50,7 +50,7 @@ enum Column {
     Start,
     /// In a line of the answer.
     Answer,
-    /// In a line beside the answer: a thought, or what is said in another channel.
+    /// In a line beside the answer: a thinking block, or a text of another channel.
     Aside,
 }
 
@@ -66,7 +66,7 @@ impl<O: Write, E: Write> Text<O, E> {
         self.out.flush()
     }
 
-    /// Shows a thought, or what is said in another channel, behind the channel's name.
+    /// Prints a thinking block, or a text of another channel, after the channel's name.
     fn say_aside(&mut self, channel: &str, text: &str) {
         if self.notes.loudness() == Loudness::Quiet {
             return;
@@ -75,9 +75,9 @@ impl<O: Write, E: Write> Text<O, E> {
             self.end_aside();
         }
         let style = self.notes.style();
-        let goes_on = self.column == Column::Aside;
-        let opening = if goes_on { String::new() } else { format!("({}) ", on_one_line(channel)) };
-        // Nobody may be listening there, which is not worth an error, here and below.
+        let continues = self.column == Column::Aside;
+        let opening = if continues { String::new() } else { format!("({}) ", on_one_line(channel)) };
+        // Standard error may be closed, which is not worth an error, here and below.
         let _ = self.err.styled(style, &format!("{opening}{text}"));
         let _ = self.err.flush();
         self.column = Column::Aside;
@@ -130,8 +130,8 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
                 self.say_aside(Channel::THINKING, text);
                 Ok(())
             }
-            Delta::Channel(said) => {
-                self.say_aside(&said.name, &said.text);
+            Delta::Channel(piece) => {
+                self.say_aside(&piece.name, &piece.text);
                 Ok(())
             }
             // The whole call follows.
@@ -164,7 +164,9 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         }
         if self.notes.loudness() >= Loudness::Verbose {
             self.note(&cost(reply));
-            reply.timing.iter().for_each(|timing| self.note(&speed(timing)));
+            if let Some(timing) = &reply.timing {
+                self.note(&speed(timing));
+            }
         }
         Ok(())
     }
@@ -173,7 +175,7 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         self.reply(&turn.reply)?;
         if let HeadMove::Branched { .. } = turn.head {
             self.note(
-                "another writer moved this conversation on; this answer is kept as a branch: see /tree",
+                "another writer continued this conversation; this answer is kept as a branch: see /tree",
             );
         }
         for call in &turn.pending {
@@ -197,151 +199,160 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
     }
 }
 
-/// Why a call has no answer.
+/// Explains why a call has no answer.
 fn pending(end: TurnEnd, name: &str) -> String {
     let name = on_one_line(name);
     match end {
-        TurnEnd::ToolRounds => format!("{name} did not run: the turn has reached its --tool-rounds"),
-        _ => format!("nobody here answers the call of {name:?}"),
+        TurnEnd::ToolLimit => format!("{name} did not run: the turn has reached its --tool-rounds"),
+        _ => format!("nothing here answers the call of {name:?}"),
     }
 }
 
-/// What was not as asked.
+/// Describes what differs from the request: how the answer ended, and its warnings.
 fn remarks(reply: &Reply) -> Vec<String> {
     let finish = match reply.finish {
         FinishReason::Length => Some("(the answer ends at --max-tokens)".to_owned()),
         FinishReason::ContextFull => Some("(the answer ends because the model's context is full)".to_owned()),
-        FinishReason::Cancelled => Some("(stopped; what was said is kept)".to_owned()),
-        FinishReason::Error => Some("(the model failed midway; what was said is kept)".to_owned()),
+        FinishReason::Cancelled => Some("(interrupted; the answer so far is kept)".to_owned()),
+        FinishReason::Error => Some("(the model failed midway; the answer so far is kept)".to_owned()),
         _ => None,
     };
-    finish.into_iter().chain(reply.degradations.iter().map(degradation)).collect()
+    finish.into_iter().chain(reply.warnings.iter().map(warning)).collect()
 }
 
-/// What was not done as asked, in words.
-#[allow(clippy::too_many_lines)] // an arm a degradation
-pub(crate) fn degradation(degradation: &Degradation) -> String {
-    match degradation {
-        Degradation::MaxTokensCapped { asked, room } => {
+/// Describes a difference between a request and its prompt or reply.
+#[allow(clippy::too_many_lines)] // an arm a warning
+pub(crate) fn warning(warning: &Warning) -> String {
+    match warning {
+        Warning::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
-        Degradation::HistoryShifted { dropped, tokens } => {
+        Warning::HistoryShifted { dropped, tokens } => {
             format!("(the model no longer sees {dropped} early messages of {tokens} tokens: they do not fit)")
         }
-        Degradation::HistorySummarised { dropped, tokens, summary: 0, .. } => {
+        Warning::HistorySummarized { dropped, tokens, summary: 0, .. } => {
             format!(
                 "(the model no longer sees {dropped} early messages of {tokens} tokens, nor a summary of them)"
             )
         }
-        Degradation::HistorySummarised { dropped, tokens, summary, left_out, .. } => {
+        Warning::HistorySummarized { dropped, tokens, summary, left_out, .. } => {
             let rest = match left_out {
                 0 => String::new(),
                 left_out => format!(", which leaves out {left_out} of them"),
             };
             format!(
-                "(a summary of {summary} tokens stands for {dropped} early messages of {tokens}{rest}: they do not fit)"
+                "(a summary of {summary} tokens replaces {dropped} early messages of {tokens}{rest}: they do not fit)"
             )
         }
-        Degradation::SummaryCut => "(the summary of early messages ends before it is complete)".to_owned(),
-        Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
-        Degradation::ThinkingCut { tokens } => {
+        Warning::SummaryCut => "(the summary of early messages ends before it is complete)".to_owned(),
+        Warning::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
+        Warning::ThinkingCut { tokens } => {
             format!("(the model was made to answer after {tokens} tokens of thinking)")
         }
-        Degradation::ToolsShutOut { tools } => {
-            format!("(none of the {tools} tools can be called in this form: --tool-choice auto allows both)")
+        Warning::ToolsExcluded { tools } => {
+            format!(
+                "(none of the {tools} tools can be called with this response format: --tool-choice auto allows both)"
+            )
         }
-        Degradation::GrammarViolated { tokens } => format!(
-            "(the answer does not match its grammar from its token {} on: the server did not hold it to that)",
+        Warning::GrammarViolated { tokens } => format!(
+            "(the answer does not match its grammar from its token {} on: the server did not enforce it)",
             tokens + 1
         ),
-        Degradation::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
-        Degradation::ConstraintCut => "(the answer ends before its form is complete)".to_owned(),
-        Degradation::ControlTokenLetThrough { token, source, times } => {
+        Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
+        Warning::GrammarCut => "(the answer ends before its grammar is complete)".to_owned(),
+        Warning::ControlTokenLetThrough { token, source, times } => {
             let source = source.as_str();
-            format!("(a control token was let through: {token:?} from {source}, times {times})")
+            format!("(a control token was allowed: {token:?} from {source}, times {times})")
         }
-        Degradation::RoleMarkerInText { marker, source, times, .. } => {
+        Warning::RoleMarkerInText { marker, source, times, .. } => {
             let source = source.as_str();
             format!(
                 "(a text from {source} has the template's own role marker {marker:?}, times {times}: the model may take what follows for another message)"
             )
         }
-        Degradation::InstructionsMerged { messages } => {
+        Warning::InstructionsMerged { messages } => {
             format!(
                 "(the template has no place for {messages} system messages: the first question begins with them)"
             )
         }
-        Degradation::LeftOut { what } => format!("(the template leaves out {what})"),
-        Degradation::ThinkingSwitchIgnored => {
+        Warning::LeftOut { what } => format!("(the template leaves out {what})"),
+        Warning::ThinkingSwitchIgnored => {
             "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
         }
-        Degradation::ThinkingLeftOut { messages } => {
-            format!("(the template leaves out thoughts that were to be kept, of {messages} earlier answers)")
+        Warning::ThinkingLeftOut { messages } => {
+            format!("(the template leaves out thinking that was to be kept, of {messages} earlier answers)")
         }
-        Degradation::TemplateChanged { before, now } => {
+        Warning::TemplateChanged { before, now } => {
             let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
             format!("(another template than for the answer before: {now}, it was {before})")
         }
-        Degradation::ProviderReplaced { asked, used, reason } => {
+        Warning::ProviderReplaced { asked, used, reason } => {
             format!("({used} computes instead of {asked}: {reason})")
         }
         other => of_media(other).unwrap_or_else(|| format!("({other:?})")),
     }
 }
 
-/// What was not done as media would have it.
-fn of_media(degradation: &Degradation) -> Option<String> {
-    let called = |media: &Digest| shortened(&media.to_string(), DIGEST);
-    Some(match degradation {
-        Degradation::PixelsCapped { media, wanted, taken } => {
-            let media = called(media);
+/// Describes a difference between media and what the model gets of them.
+fn of_media(warning: &Warning) -> Option<String> {
+    Some(match warning {
+        Warning::PixelsCapped { media, wanted, taken } => {
+            let media = short_digest(media);
             format!(
-                "(the picture {media} is made smaller, to {taken} pixels and not {wanted}: --pixel-cap decides)"
+                "(the image {media} is made smaller, to {taken} pixels and not {wanted}: --pixel-cap decides)"
             )
         }
-        Degradation::FramesSampled { media, frames, taken } => {
-            format!("(the model sees {taken} of the {frames} frames of the film {})", called(media))
+        Warning::FramesSampled { media, frames, taken } => {
+            format!("(the model sees {taken} of the {frames} frames of the video {})", short_digest(media))
         }
-        Degradation::SoundPadded { media, milliseconds, padded } => {
-            let media = called(media);
-            format!("(the sound {media} of {milliseconds} ms has silence behind it, up to {padded} ms)")
+        Warning::AudioPadded { media, milliseconds, padded } => {
+            let media = short_digest(media);
+            format!("(the audio {media} of {milliseconds} ms is followed by silence, up to {padded} ms)")
         }
-        Degradation::SoundCut { media, missing, partial } => {
-            let media = called(media);
+        Warning::AudioCut { media, missing, partial } => {
+            let media = short_digest(media);
             format!(
                 "(the audio {media} is shorter than its header says: {missing} bytes are missing, {partial} of a last frame \
                  are left out)"
             )
         }
-        Degradation::SoundChunked { media, chunks } => {
-            format!("(the model hears the sound {} in {chunks} pieces)", called(media))
+        Warning::AudioChunked { media, chunks } => {
+            format!("(the model gets the audio {} in {chunks} pieces)", short_digest(media))
         }
         _ => return None,
     })
 }
 
-/// What the answer took.
+fn short_digest(media: &Digest) -> String {
+    shortened(&media.to_string(), DIGEST)
+}
+
+/// Describes the tokens of an answer.
 fn cost(reply: &Reply) -> String {
     let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
     let seed = reply.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
     format!("({cache}reply {} tokens{seed})", reply.usage.generated)
 }
 
-/// How long the answer took.
+/// Describes the time that an answer took.
 fn speed(timing: &ReplyTiming) -> String {
-    let first = timing.first_token.map(|first| format!("first token after {:.2} s", first.as_secs_f64()));
-    let rate = |what: &str, tokens: usize, rate: Option<f64>| {
-        rate.map(|rate| format!("{what} {tokens} tokens at {rate:.1}/s"))
-    };
-    let prefill = rate("prefill", timing.prefill_tokens, timing.prefill_rate());
-    let decode = rate("decode", timing.decode_tokens, timing.decode_rate());
-    format!("({})", first.into_iter().chain(prefill).chain(decode).collect::<Vec<_>>().join(", "))
+    let mut parts = Vec::new();
+    if let Some(first) = timing.first_token {
+        parts.push(format!("first token after {:.2} s", first.as_secs_f64()));
+    }
+    if let Some(rate) = timing.prefill_rate() {
+        parts.push(format!("prefill {} tokens at {rate:.1}/s", timing.prefill_tokens));
+    }
+    if let Some(rate) = timing.decode_rate() {
+        parts.push(format!("decode {} tokens at {rate:.1}/s", timing.decode_tokens));
+    }
+    format!("({})", parts.join(", "))
 }
 
 fn cached(report: CacheReport) -> String {
-    let CacheReport { prompt, reused, forwarded, .. } = report;
+    let CacheReport { prompt, cached, computed, .. } = report;
     let reason = report.miss.map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!("prompt {prompt}: {reused} reused + {forwarded} forwarded{reason}")
+    format!("prompt {prompt}: {cached} reused + {computed} computed{reason}")
 }
 
 #[cfg(test)]
@@ -354,8 +365,10 @@ mod tests {
     use crate::visible::Rule;
 
     fn printed(output: &Output, end: LineEnd, deltas: &[Delta], reply: &Reply) -> (String, String) {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let (answers, rest) = (Screen::new(&mut out, Rule::Prose), Screen::new(&mut err, Rule::Line));
+        let mut out = Vec::new();
+        let mut err = Vec::new();
+        let answers = Screen::new(&mut out, Rule::Prose);
+        let rest = Screen::new(&mut err, Rule::Line);
         let mut text = Text::new(answers, rest, Notes::new(output), end);
         deltas.iter().for_each(|delta| text.delta(delta).unwrap());
         text.reply(reply).unwrap();
@@ -377,10 +390,11 @@ mod tests {
 
     #[test]
     fn an_answer_that_breaks_off_ends_its_line() {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
+        let mut err = Vec::new();
         let notes = Notes::new(&Output::default());
-        let (out_screen, err_screen) =
-            (Screen::new(&mut out, Rule::Prose), Screen::new(&mut err, Rule::Line));
+        let out_screen = Screen::new(&mut out, Rule::Prose);
+        let err_screen = Screen::new(&mut err, Rule::Line);
         let mut text = Text::new(out_screen, err_screen, notes, LineEnd::Always);
         text.delta(&Delta::Text("Half an ans".into())).unwrap();
         // What is said of the error begins a line of its own.
@@ -417,7 +431,7 @@ mod tests {
     fn a_capped_reply_says_so_and_a_verbose_one_what_it_took() {
         let mut reply = Reply::new(Message::assistant("Yes"));
         reply.finish = FinishReason::ContextFull;
-        reply.degradations = vec![Degradation::MaxTokensCapped { asked: 900, room: 12 }];
+        reply.warnings = vec![Warning::MaxTokensCapped { asked: 900, room: 12 }];
         reply.cache = Some(CacheReport::new(30, 20));
         reply.seed = Some(7);
         let verbose = Output { verbose: 1, ..Output::default() };

@@ -1,4 +1,4 @@
-//! Turns that are printed to their end.
+//! Prints turns to their end.
 
 use alloquy::core::{Turn, TurnEvent, TurnReply};
 use futures::StreamExt as _;
@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use super::Printer;
 use crate::failure::Failure;
 
-/// Takes a turn to its end, printing it. When nobody reads any more, the answer ends and what was said is kept.
+/// Runs a turn to its end and prints it. When the output is closed, the answer is interrupted and what was generated is kept.
 pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<TurnReply, Failure> {
     while let Some(event) = turn.next().await {
         let event = match event {
@@ -14,7 +14,7 @@ pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<Tu
             Ok(event) => event,
         };
         if let Err(error) = printer.event(&event) {
-            turn.stop();
+            turn.cancel();
             turn.finish().await?;
             return Err(error.into());
         }

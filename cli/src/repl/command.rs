@@ -5,31 +5,31 @@ use serde_json::{Value, json};
 
 /// Name, argument and purpose of every command, in the order in which help lists them.
 const COMMANDS: [(&str, &str, &str); 11] = [
-    ("/undo", "", "take back the last question and its answer"),
-    ("/retry", "", "get another answer to the last question; the old one stays as a branch"),
-    ("/edit", "TEXT", "ask something else in place of the last question; the old one stays as a branch"),
-    ("/image", "FILE", "show this picture with what you say next; may be repeated"),
-    ("/audio", "FILE", "let this sound be heard with what you say next; may be repeated"),
-    ("/branch", "", "go on in a copy of this conversation; the original stays as it is"),
-    ("/tree", "", "draw everything that was said, with addresses; * is where the conversation stands"),
-    ("/switch", "ADDRESS", "go to an address such as 0.1.0; what is said next follows it"),
-    ("/history", "", "show what was said up to here"),
+    ("/undo", "", "go back to before the last question"),
+    ("/retry", "", "regenerate the last answer; the old one stays as a branch"),
+    ("/edit", "TEXT", "replace the last question; the old one stays as a branch"),
+    ("/image", "FILE", "attach this image to your next message; may be repeated"),
+    ("/audio", "FILE", "attach this audio clip to your next message; may be repeated"),
+    ("/branch", "", "continue in a copy of this conversation; the original stays as it is"),
+    ("/tree", "", "draw every message with its address; * marks the head of the conversation"),
+    ("/switch", "ADDRESS", "go to an address such as 0.1.0; the next message follows it"),
+    ("/history", "", "show the messages up to here"),
     ("/help", "", "list these commands"),
     ("/exit", "", "leave; Ctrl-D does, too"),
 ];
 
-/// A line as it was meant.
+/// A line of a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// There is nothing in it.
+    /// An empty line.
     Nothing,
-    /// Something to say.
+    /// A message.
     Say(String),
-    /// Something to do.
+    /// A command.
     Command(Command),
 }
 
-/// Something to do.
+/// A command of a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Undo,
@@ -46,7 +46,7 @@ pub(super) enum Command {
 }
 
 impl Line {
-    /// Reads a line. Two slashes say one: `//help` says `/help`.
+    /// Reads a line. Two slashes are one in a message: `//help` sends `/help`.
     pub(super) fn read(line: &str) -> Result<Self> {
         let line = line.trim();
         match line.strip_prefix('/') {
@@ -60,7 +60,7 @@ impl Line {
 
 fn command(line: &str) -> Result<Command> {
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let (name, argument) = (name, argument.trim().to_owned());
+    let argument = argument.trim().to_owned();
     let command = match name {
         "/undo" => Command::Undo,
         "/retry" => Command::Retry,
@@ -75,21 +75,18 @@ fn command(line: &str) -> Result<Command> {
         "/exit" => Command::Exit,
         _ => return Err(invalid(format!("unknown command {name:?}, one of: {}", listed()))),
     };
-    match argument.is_empty() {
-        true => Ok(command),
-        false => Err(invalid(format!("{name} takes nothing behind it, but there is {argument:?}"))),
+    if !argument.is_empty() {
+        return Err(invalid(format!("{name} takes no argument, but there is {argument:?}")));
     }
+    Ok(command)
 }
 
 fn with(name: &str, argument: String, command: impl FnOnce(String) -> Command) -> Result<Command> {
-    match argument.is_empty() {
-        true => {
-            let wanted =
-                COMMANDS.iter().find(|(known, ..)| *known == name).map_or("", |(_, wanted, _)| wanted);
-            Err(invalid(format!("{name} needs something behind it: {name} {wanted}")))
-        }
-        false => Ok(command(argument)),
+    if argument.is_empty() {
+        let wanted = COMMANDS.iter().find(|(known, ..)| *known == name).map_or("", |(_, wanted, _)| wanted);
+        return Err(invalid(format!("{name} needs an argument: {name} {wanted}")));
     }
+    Ok(command(argument))
 }
 
 fn invalid(message: String) -> Error {
@@ -107,14 +104,14 @@ pub(super) fn names() -> Value {
 
 /// Returns a line on every command, for people.
 pub(super) fn help() -> String {
-    let line = |(name, argument, purpose): (&str, &str, &str)| {
+    let mut help = String::new();
+    for (name, argument, purpose) in COMMANDS {
         let usage = format!("{name} {argument}");
-        format!("{usage:16} {purpose}\n")
-    };
-    let commands: String = COMMANDS.map(line).concat();
-    format!(
-        "{commands}//…              say something that begins with a slash\nCtrl-C           end an answer and keep what was said\n"
-    )
+        help += &format!("{usage:16} {purpose}\n");
+    }
+    help += "//…              send a message that begins with a slash\n";
+    help += "Ctrl-C           interrupt an answer and keep what was generated\n";
+    help
 }
 
 #[cfg(test)]

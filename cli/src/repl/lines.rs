@@ -1,4 +1,4 @@
-//! Where lines come from: a person at a terminal, or a pipe.
+//! The sources of lines: a person at a terminal, or a pipe.
 
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl Typed {
         notes: Notes,
     ) -> Result<Self, Failure> {
         let config = Config::builder().max_history_size(REMEMBERED).map_err(unusable)?;
-        // The keyboard asks the terminal to mark what is pasted, also while nobody edits.
+        // The keyboard asks the terminal to mark what is pasted, also while no editor reads.
         let config = config.auto_add_history(true).bracketed_paste(keyboard.is_none()).build();
         let mut editor = Editor::with_config(config).map_err(unusable)?;
         editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(ClearOrLeave)));
@@ -91,7 +91,7 @@ impl Typed {
         self.forgive(&file, kept);
     }
 
-    /// A history that cannot be kept is said once and does not stop a conversation.
+    /// Notes once that the history cannot be saved; the conversation continues.
     fn forgive(&mut self, file: &Path, kept: Result<(), ReadlineError>) {
         if let Err(error) = kept {
             self.notes.say(format_args!("lines are not remembered: {}: {error}", file.display()));
@@ -128,9 +128,6 @@ struct ClearOrLeave;
 
 impl ConditionalEventHandler for ClearOrLeave {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        match context.line().is_empty() {
-            true => Some(Cmd::Interrupt),
-            false => Some(Cmd::Kill(Movement::WholeBuffer)),
-        }
+        if context.line().is_empty() { Some(Cmd::Interrupt) } else { Some(Cmd::Kill(Movement::WholeBuffer)) }
     }
 }

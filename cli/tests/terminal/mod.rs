@@ -42,7 +42,8 @@ impl Terminal {
         drop(command);
         let keys = File::from(ends.master);
         let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut from, into) = (keys.try_clone().unwrap(), Arc::clone(&shown));
+        let mut from = keys.try_clone().unwrap();
+        let into = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = from.read(&mut bytes) {

@@ -1,4 +1,4 @@
-//! Where a conversation can be taken up, and where its model was asked. Knows roles; counts nothing.
+//! The places of a conversation where a prompt may begin, and those where the model was called.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use alloquy_core::message::MessagePath;
 
 use crate::fitting::Cut;
 
-/// The places of a path that matter when it is to become shorter.
+/// The places of a path that matter for a shorter prompt.
 pub(super) struct Exchanges {
     /// How many messages at the beginning always stay.
     pub(super) lead: usize,
-    /// The lengths that the path had when the model was asked, its own last.
+    /// The lengths of the path at each call of the model, the current one last.
     pub(super) ends: Vec<usize>,
-    /// The messages of the user behind what stays.
+    /// The messages of the user after those that always stay.
     pub(super) questions: Vec<usize>,
 }
 
 impl Exchanges {
-    /// Looks at a path of which system messages at the beginning and `keep` others stay.
+    /// Finds the places of a path of which system messages at the beginning and `keep` others stay.
     pub(super) fn new(path: &mut MessagePath, keep: usize) -> Self {
         let outline = path.outline();
         let lead = outline.system().saturating_add(keep).min(path.len());
@@ -30,25 +30,24 @@ impl Exchanges {
         Self { lead, ends, questions: questions.unwrap_or_default().to_vec() }
     }
 
-    /// What was decided when the model gave the reply at a place, by how often it was asked before; `None` where it says that the
-    /// path went on where it cannot.
+    /// Returns a cut with the number of calls before the reply at `place`; `None` where the path cannot continue at the cut.
     pub(super) fn known(&self, place: usize, cut: Cut) -> Option<(usize, Cut)> {
         let index = self.ends.binary_search(&place).ok()?;
-        let can_go_on = cut.start <= place && self.questions.binary_search(&cut.start).is_ok();
-        can_go_on.then_some((index, cut))
+        let is_possible = cut.start <= place && self.questions.binary_search(&cut.start).is_ok();
+        is_possible.then_some((index, cut))
     }
 
-    /// How often the model was asked, this time counted.
+    /// Returns how often the model was called, including this call.
     pub(super) fn asked(&self) -> usize {
         self.ends.len()
     }
 
-    /// The length of the path when the model was asked; the whole one's for what lies behind the last time.
+    /// Returns the length of the path at a call of the model; the whole length for an index after the last call.
     pub(super) fn end(&self, index: usize) -> usize {
         self.ends.get(index).or(self.ends.last()).copied().unwrap_or_default()
     }
 
-    /// The messages of the user within a range.
+    /// Returns the messages of the user within a range.
     pub(super) fn questions(&self, within: Range<usize>) -> &[usize] {
         let from = self.questions.partition_point(|question| *question < within.start);
         let to = self.questions.partition_point(|question| *question < within.end);

@@ -1,14 +1,14 @@
-//! When turns are summarised, how long a summary may be, and how it is shown. Knows no conversation.
+//! When turns are summarised, how long a summary may be, and how it is shown.
 
 use alloquy_core::{Error, ErrorKind, Result, Role};
 
 use crate::fitting::{Room, usual_reply};
 
-/// What the model that summarises is told unless it is told something else.
+/// The default instruction for the model that summarises. It is part of the policy's identity, which replies remember.
 const INSTRUCTION: &str = "Summarise the conversation below for somebody who has to go on with it, in the language that it is \
     held in. Keep names, numbers, decisions, what was promised and what is still open. Write the summary alone.";
 
-/// When a prompt has a summary of its oldest turns, how long that may be, and as whose words it is shown.
+/// When a prompt has a summary of its oldest turns, how long the summary may be, and with which role it is shown.
 ///
 /// ```
 /// use alloquy_core::Role;
@@ -24,23 +24,24 @@ pub struct SummaryPolicy {
     pub window: usize,
     /// How many units are kept free for a reply.
     pub reply: usize,
-    /// How many turns at the beginning always stay. The preface and system messages at the beginning of the path stay
-    /// besides.
+    /// How many turns at the beginning always stay. The preface and system messages at the beginning of the path stay too.
     pub pinned: usize,
-    /// The most tokens that the model may spend on a summary.
+    /// The most tokens of a summary.
     pub summary: usize,
     /// The share of the window that a prompt with a new summary fills; above 0 and at most 1.
     pub fill: f64,
-    /// Whose words the summary is shown as. As an answer it follows a question for it, so that questions and answers
-    /// alternate, which many templates insist on; others are one message.
+    /// The role of the summary. With [`Role::Assistant`] it is the answer to a question that asks for it, because many templates
+    /// require that questions and answers alternate. With any other role it is a single message.
     pub role: Role,
-    /// What the model that summarises is told, in front of the conversation.
+    /// The instruction for the model that summarises, before the conversation.
     pub instruction: String,
 }
 
 impl SummaryPolicy {
-    /// Returns the policy for a window: 128 units for a reply, a quarter of a window below 512; an eighth of the window for
-    /// the summary, half of it filled again, nothing pinned, the summary as an answer.
+    /// Returns the policy for a window with the usual values.
+    ///
+    /// A reply has 128 units, or a quarter of a window below 512, and a summary an eighth of the window. A summarised prompt fills
+    /// half of the window, nothing is pinned, and the summary is shown as an answer.
     pub fn new(window: usize) -> Self {
         Self {
             window,
@@ -81,14 +82,14 @@ impl SummaryPolicy {
         self
     }
 
-    /// Sets whose words the summary is shown as.
+    /// Sets the role of the summary.
     #[must_use]
     pub fn role(mut self, role: Role) -> Self {
         self.role = role;
         self
     }
 
-    /// Sets what the model that summarises is told.
+    /// Sets the instruction for the model that summarises.
     #[must_use]
     pub fn instruction(mut self, text: impl Into<String>) -> Self {
         self.instruction = text.into();
@@ -109,13 +110,13 @@ impl SummaryPolicy {
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if self.role == Role::Tool {
-            let message = "a summary is nobody's \"tool\" result, one of: system, user, assistant";
+            let message = "a summary cannot have the role \"tool\"; one of: system, user, assistant";
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         Ok(self)
     }
 
-    /// The most units of a prompt that was just shortened.
+    /// Returns the most units of a prompt that was just shortened.
     pub(super) fn filled(&self) -> usize {
         self.room().share(self.fill).min(self.room().most())
     }

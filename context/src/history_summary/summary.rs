@@ -1,4 +1,4 @@
-//! Asking a model for a summary, or for a longer one. Knows no window but by a model's refusal.
+//! Requests a summary from a model, or one that covers more messages.
 
 use std::ops::Range;
 
@@ -9,32 +9,33 @@ use alloquy_core::{ChatModel, Error, ErrorKind, Message, Preface, Reply, Request
 use super::policy::SummaryPolicy;
 use super::transcript::transcript;
 
-/// How many words a token is, about, in the languages that take more tokens: what a model is told is what it counts in.
+/// About how many words so many tokens are, in languages that take more tokens: 3 for 5. The instruction counts in words, as models
+/// do.
 const WORDS: (usize, usize) = (3, 5);
 
-/// What stands for the oldest turns.
+/// The summary of the oldest turns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) text: String,
-    /// How many messages it does not cover, because the model had no room for them or nothing to say of them.
+    /// How many messages it does not cover, because they did not fit into the model's context or the model returned nothing.
     pub(super) left_out: usize,
-    /// It ended at its limit of tokens.
+    /// Whether it ended at its limit of tokens.
     pub(super) cut: bool,
 }
 
-/// What making a summary took.
+/// The tokens that a summary took to make.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent(Usage);
 
 impl Spent {
     fn add(&mut self, usage: Usage) {
         self.0.prompt += usage.prompt;
-        self.0.reused += usage.reused;
+        self.0.cached += usage.cached;
         self.0.generated += usage.generated;
         self.0.thinking += usage.thinking;
     }
 
-    /// Returns both together.
+    /// Returns the sum of both.
     pub(super) fn joined_to(mut self, before: Option<Usage>) -> Usage {
         self.add(before.unwrap_or_default());
         self.0
@@ -46,7 +47,7 @@ pub(super) struct Summarising<'a> {
     pub(super) model: &'a dyn ChatModel,
     pub(super) policy: &'a SummaryPolicy,
     pub(super) request: &'a Request,
-    /// Where groups begin: what is too long at once is cut there.
+    /// Where groups begin. A range that is too long for the model is split at one of them.
     pub(super) starts: &'a [usize],
 }
 
@@ -57,7 +58,10 @@ impl Summarising<'_> {
         before: Option<&Summary>,
         messages: Range<usize>,
     ) -> Result<(Summary, Spent)> {
-        let (mut summary, mut spent) = (before.cloned().unwrap_or_default(), Spent::default());
+        let mut summary = before.cloned().unwrap_or_default();
+        let mut spent = Spent::default();
+        // The ranges that are still to be covered, the first one last. When the model refuses 0..40 as too long, 20..40 and then
+        // 0..20 are pushed, so that 0..20 is next.
         let mut waiting = vec![messages];
         while let Some(range) = waiting.pop() {
             let said = self.request.path.get(range.clone()).unwrap_or_default();
@@ -76,7 +80,7 @@ impl Summarising<'_> {
         Ok((summary, spent))
     }
 
-    /// A beginning of a group about in the middle of a range.
+    /// Returns the beginning of a group near the middle of a range.
     fn middle(&self, range: &Range<usize>) -> Option<usize> {
         let within = self.starts.iter().filter(|start| range.start < **start && **start < range.end);
         let within: Vec<_> = within.copied().collect();
@@ -103,18 +107,19 @@ impl Summarising<'_> {
             "" => String::new(),
             before => format!("What was said before, in short:\n{before}\n\n"),
         };
-        let (instruction, said) = (&self.policy.instruction, transcript(said));
+        let instruction = &self.policy.instruction;
+        let said = transcript(said);
         format!("{instruction} At most {limit} words.\n\n{before}The conversation:\n{said}")
     }
 }
 
 impl Summary {
-    /// One that a reply remembers.
+    /// The summary that a reply remembers.
     pub(super) fn of(remembered: CutSummary) -> Self {
         Self { text: remembered.text, left_out: remembered.left_out, cut: remembered.cut }
     }
 
-    /// Returns what a reply remembers, with this summary.
+    /// Adds the summary to what a reply remembers.
     pub(super) fn noted_in(&self, mut history: CutHistory) -> CutHistory {
         let mut summary = CutSummary::new(self.text.as_str());
         summary.left_out = self.left_out;
@@ -123,7 +128,7 @@ impl Summary {
         history
     }
 
-    /// Takes what a model made of it and of so many messages more.
+    /// Takes the model's reply, which covers this summary and so many messages more.
     fn take(&mut self, reply: &Reply, messages: usize) {
         match reply.text().trim() {
             "" => self.left_out += messages,

@@ -1,8 +1,8 @@
-//! A conversation as text for a model that reads about it. Thoughts are left out: they are nobody's words.
+//! Writes a conversation as text for the model that summarises it. Thinking blocks are left out.
 
 use alloquy_core::Message;
 
-/// Writes messages line by line, each behind whose it is.
+/// Writes messages line by line, each with its role: `user: Good morning`.
 pub(super) fn transcript(messages: &[Message]) -> String {
     messages.iter().flat_map(lines).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! Replies whose text is changed while it is written.
+//! Changes the text of a reply while it is generated.
 
 use futures::StreamExt;
 
@@ -6,11 +6,12 @@ use super::{Reply, ReplyStream};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Content, Message};
 use crate::processor::Delta;
-use crate::stream::{Emit, Run};
+use crate::stream::{Emitter, EventStream};
 
-/// Changes a text that comes in pieces.
+/// Changes a text that arrives in pieces.
 pub trait TextMap: Send {
-    /// Receives more of the text and returns what can be shown now. The rest is held back, as where a word may go on.
+    /// Receives more of the text and returns what can be shown now. The rest is held back, for example an unfinished
+    /// word.
     fn push(&mut self, text: &str) -> String;
 
     /// Ends the text and returns what was held back. The next piece begins another text.
@@ -20,11 +21,11 @@ pub trait TextMap: Send {
 }
 
 impl ReplyStream {
-    /// Changes the text of a reply, in its deltas and in its message alike.
+    /// Changes the text of a reply, both in its deltas and in its message.
     ///
-    /// Thinking, other channels and tool calls stay as they are. The reply has no tokens and no log-probabilities
-    /// afterwards: they would say what the text was, and the next prompt would contain it. So the changed text is tokenized
-    /// when it is part of a prompt, and nothing after it comes from the cache of this reply.
+    /// Thinking, other channels and tool calls stay as they are. The changed reply has no tokens and no
+    /// log-probabilities, because they would reveal the original text, and the next prompt would contain it. The next
+    /// prompt tokenizes the changed text, so what was cached for this reply is not used from there on.
     ///
     /// ```
     /// use alloquy_core::{ReplyStream, Request, Result};
@@ -48,32 +49,32 @@ impl ReplyStream {
     /// }
     /// ```
     pub fn map_text(self, map: impl TextMap + 'static) -> Self {
-        Run::new(move |emit| Mapping { map, texts: Vec::new(), open: None, emit }.run(self))
+        EventStream::new(move |emit| Mapping { map, texts: Vec::new(), open: None, emit }.run(self))
     }
 }
 
-/// A reply on its way through a map.
+/// A reply whose text is being changed.
 struct Mapping<M> {
     map: M,
     /// The changed texts that have ended.
     texts: Vec<String>,
-    /// The changed text that is being written, where there is one.
+    /// The changed text that is being written, if there is one.
     open: Option<String>,
-    emit: Emit<Delta>,
+    emit: Emitter<Delta>,
 }
 
 impl<M: TextMap> Mapping<M> {
     async fn run(mut self, mut stream: ReplyStream) -> Result<Reply> {
         while let Some(delta) = stream.next().await {
             match delta {
-                // An empty piece begins no text: the message has no part for it.
+                // An empty piece begins no text, because the message has no part for it.
                 Delta::Text(text) if text.is_empty() => {}
                 Delta::Text(text) => {
                     let shown = self.map.push(&text);
                     self.show(shown).await;
                 }
                 other => {
-                    // Pieces of arguments are no part of the message, so the text before them may go on after them.
+                    // Pieces of arguments are not part of the message, so the text before them may continue after them.
                     let mut parts = Vec::new();
                     other.join_to(&mut parts);
                     if !parts.is_empty() {
@@ -106,14 +107,14 @@ impl<M: TextMap> Mapping<M> {
         self.texts.extend(self.open.take());
     }
 
-    /// Replaces the texts of the message by what was shown of each; a part of which nothing was shown is removed.
+    /// Replaces the texts of the message by what was shown of each, and removes parts that became empty.
     fn rewrite(self, message: &mut Message) -> Result<()> {
         let count = message.parts.iter().filter(|part| matches!(part.content, Content::Text(_))).count();
         if count != self.texts.len() {
-            // What is in the message and was never shown would stay as it was.
+            // A text that was never streamed would stay unchanged in the message.
             let streamed = self.texts.len();
             let words = format!(
-                "the model streamed {streamed} texts, and its reply has {count}: they must be the same to be changed"
+                "the model streamed {streamed} texts, and its reply has {count}: a change of text needs the same texts"
             );
             return Err(Error::new(ErrorKind::Backend, words));
         }

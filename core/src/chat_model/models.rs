@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{ChatModel, ReplyStream, Request};
 use crate::prompt::PreparedPrompt;
-use crate::report::{CacheReport, Score};
+use crate::report::{CacheReport, TextScore};
 use crate::{Error, ErrorKind, Result};
 
 /// Several chat models, of which each request names one: [`Request::model`], which
@@ -36,7 +36,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Names the model that answers where a request names none.
+    /// Names the model that answers requests without a model name.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an empty name.
@@ -47,7 +47,7 @@ impl Models {
     /// Adds a model under a name.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for an empty name, [`ErrorKind::Conflict`] for one that another model has.
+    /// [`ErrorKind::Invalid`] for an empty name, [`ErrorKind::Conflict`] for the name of another model.
     pub fn with(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Result<Self> {
         let name = must_be_a_name(name.into())?;
         if self.names().contains(&name.as_str()) {
@@ -58,7 +58,7 @@ impl Models {
         Ok(self)
     }
 
-    /// Returns the model that a request names, and the request as that model takes it.
+    /// Returns the model that a request names, and the request without the name.
     fn chosen(&self, mut request: Request) -> Result<(&dyn ChatModel, Request)> {
         let model = self.find(&request)?;
         request.model = None;
@@ -85,7 +85,7 @@ fn must_be_a_name(name: String) -> Result<String> {
 
 #[async_trait]
 impl ChatModel for Models {
-    /// Returns the name of the model that answers where a request names none.
+    /// Returns the name of the model that answers requests without a model name.
     fn name(&self) -> &str {
         &self.first.0
     }
@@ -110,7 +110,7 @@ impl ChatModel for Models {
         model.warm(request).await
     }
 
-    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         let (model, request) = self.chosen(request)?;
         model.score(request, targets).await
     }

@@ -1,4 +1,4 @@
-//! A reply made from its pieces, for models that only pass them on.
+//! Builds a reply from its deltas, for models that receive deltas from elsewhere.
 
 use futures::{Stream, StreamExt};
 
@@ -6,17 +6,17 @@ use super::{Reply, ReplyStream, Request};
 use crate::error::Result;
 use crate::message::{Message, Role};
 use crate::processor::Delta;
-use crate::report::{Degradation, FinishReason};
-use crate::stream::Run;
+use crate::report::{FinishReason, Warning};
+use crate::stream::EventStream;
 
 impl ReplyStream {
-    /// Makes a reply to a request of pieces that come from elsewhere, such as a server: they join to its message, and the
-    /// request's signal ends it early.
+    /// Builds the reply to a request from deltas that come from elsewhere, such as a server. They join to its message,
+    /// and the request's stop signal ends it early.
     ///
-    /// `honoured` names the sampling options that have an effect there, as [`SamplingOptions::names`] has them; each
-    /// other one that the request sets is reported as ignored. An error among the pieces ends the reply too: what came before is
-    /// the message, and [`Reply::error`] says what went wrong. What the request's [guidance](Request::guidance) demands is the
-    /// model's to honour, or to refuse before.
+    /// `honoured` names the sampling options that have an effect there, by their [`SamplingOptions::names`]. Every
+    /// other option of the request is reported as ignored. An error among the deltas ends the reply: what came before
+    /// is the message, and [`Reply::error`] says what failed. The request's [output constraints](Request::output) is not
+    /// checked here: the model enforces it, or refuses the request before.
     ///
     /// [`SamplingOptions::names`]: crate::SamplingOptions::names
     ///
@@ -41,11 +41,11 @@ impl ReplyStream {
         let mut ignored = Vec::new();
         for name in request.sampling.names() {
             if !honoured.contains(&name) {
-                ignored.push(Degradation::OptionIgnored { name: name.to_owned() });
+                ignored.push(Warning::OptionIgnored { name: name.to_owned() });
             }
         }
         let stop = request.stop.clone();
-        Run::new(move |mut emit| async move {
+        EventStream::new(move |mut emit| async move {
             let mut deltas = stop.cut(Box::pin(deltas));
             let mut parts = Vec::new();
             let mut error = None;
@@ -73,7 +73,7 @@ impl ReplyStream {
                 FinishReason::Stop
             };
             reply.error = error;
-            reply.degradations = ignored;
+            reply.warnings = ignored;
             Ok(reply)
         })
     }

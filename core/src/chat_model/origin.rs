@@ -1,10 +1,10 @@
-//! Whose request it is.
+//! Which conversation a request comes from.
 
 use crate::store::{ConversationId, Owner};
 use crate::tree::NodeId;
 
-/// Whose request it is, as a turn sets it: middleware and tools read it, and a decoder on a server may derive a session's
-/// name from it.
+/// The conversation that a request comes from. A turn sets it, middleware and tools read it, and a decoder on a server
+/// may derive a session's name from it.
 ///
 /// ```
 /// use alloquy_core::{Owner, Request};
@@ -22,17 +22,17 @@ pub struct Origin {
     pub owner: Owner,
     /// The conversation.
     pub conversation: ConversationId,
-    /// The node below which the reply will be; `None` for a reply to the preface alone.
+    /// The node that the reply follows; `None` for a reply to the preface alone.
     pub parent: Option<NodeId>,
 }
 
 impl Origin {
-    /// A request of a conversation before its first message.
+    /// Creates the origin of a request before the first message of a conversation.
     pub fn new(owner: Owner, conversation: ConversationId) -> Self {
         Self { owner, conversation, parent: None }
     }
 
-    /// Sets the node below which the reply will be.
+    /// Sets the node that the reply follows.
     #[must_use]
     pub fn parent(mut self, parent: Option<NodeId>) -> Self {
         self.parent = parent;

@@ -1,9 +1,10 @@
-//! What is noted on a conversation and on its nodes, by compare-and-set: of two writers, neither undoes the other.
+//! Metadata of a conversation and notes on its nodes. Each change is a compare-and-set, so concurrent writers keep each
+//! other's changes.
 
 use serde_json::{Map, Value};
 
 use super::Conversation;
-use crate::annotations::{ANNOTATIONS, Annotations};
+use crate::annotations::{ANNOTATIONS_KEY, Annotations};
 use crate::store::must_be_a_name;
 use crate::tree::{Address, NodeId};
 use crate::{Error, ErrorKind, Result};
@@ -15,14 +16,14 @@ impl Conversation {
     /// Those of the store.
     pub async fn metadata(&self) -> Result<Map<String, Value>> {
         let mut metadata = self.record().await?.metadata;
-        metadata.shift_remove(ANNOTATIONS);
+        metadata.shift_remove(ANNOTATIONS_KEY);
         Ok(metadata)
     }
 
-    /// Remembers something with the conversation, such as a title; `null` is a value like others.
+    /// Stores a value with the conversation, such as a title. `null` is a value like any other.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for the name [`ANNOTATIONS`], and those of the store.
+    /// [`ErrorKind::Invalid`] for the name [`ANNOTATIONS_KEY`], and those of the store.
     pub async fn set_metadata(&self, name: &str, value: impl Into<Value>) -> Result<()> {
         must_be_free(name)?;
         let value = value.into();
@@ -33,10 +34,10 @@ impl Conversation {
         .await
     }
 
-    /// Forgets something of the conversation; it need not be there.
+    /// Removes a value of the conversation, if there is one.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for the name [`ANNOTATIONS`], and those of the store.
+    /// [`ErrorKind::Invalid`] for the name [`ANNOTATIONS_KEY`], and those of the store.
     pub async fn remove_metadata(&self, name: &str) -> Result<()> {
         must_be_free(name)?;
         self.change(|metadata| {
@@ -46,7 +47,7 @@ impl Conversation {
         .await
     }
 
-    /// Reads what is noted on nodes.
+    /// Reads the notes on nodes.
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Corrupt`] for notes that cannot be read.
@@ -54,27 +55,27 @@ impl Conversation {
         Annotations::of(&self.record().await?)
     }
 
-    /// Labels a node, and with it the branch below it, or with `None` takes the label off; labelling again renames it.
-    /// Labels may repeat.
+    /// Labels a node, and with it the branch below it. `None` removes the label, and another label replaces it. Two
+    /// nodes may have the same label.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a node that is not here, [`ErrorKind::Invalid`] for an empty label.
     pub async fn label(&self, node: impl Into<Address>, label: Option<&str>) -> Result<()> {
         if label == Some("") {
-            return Err(Error::new(ErrorKind::Invalid, "a label is not empty: `None` takes one off"));
+            return Err(Error::new(ErrorKind::Invalid, "a label must not be empty: `None` removes it"));
         }
         let node = self.node(node.into()).await?;
         self.note(|notes| notes.set_label(node, label)).await
     }
 
-    /// Puts a bookmark at a node; one of the same name moves there. [`Conversation::resolve`] finds it.
+    /// Sets a bookmark at a node; a bookmark of the same name moves there. [`Conversation::resolve`] finds it.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here, [`ErrorKind::Invalid`] for a name that is an address,
-    /// or that a new conversation could not have.
+    /// [`ErrorKind::NotFound`] for a node that does not exist; [`ErrorKind::Invalid`] for a name that is an address, or
+    /// that is not valid for a conversation either.
     pub async fn bookmark(&self, name: &str, node: impl Into<Address>) -> Result<()> {
         if name.parse::<Address>().is_ok() {
-            let message = format!("bookmark {name:?} would be an address: take another name");
+            let message = format!("bookmark {name:?} would be an address: choose another name");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         must_be_a_name("bookmark", name)?;
@@ -82,7 +83,7 @@ impl Conversation {
         self.note(|notes| notes.set_bookmark(name, Some(node))).await
     }
 
-    /// Removes a bookmark; it need not be there.
+    /// Removes a bookmark, if there is one.
     ///
     /// # Errors
     /// Those of the store.
@@ -90,8 +91,8 @@ impl Conversation {
         self.note(|notes| notes.set_bookmark(name, None)).await
     }
 
-    /// Remembers something with a node, over what it was made with; `null` takes it away.
-    /// [`Annotations::metadata`] reads it.
+    /// Stores a value with a node. It replaces a value that the node was created with, and `null` removes it.
+    /// [`Annotations::metadata`] reads the values.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a node that is not here.
@@ -101,14 +102,17 @@ impl Conversation {
         name: &str,
         value: impl Into<Value>,
     ) -> Result<()> {
-        let (node, value) = (self.node(node.into()).await?, value.into());
+        let node = self.node(node.into()).await?;
+        let value = value.into();
         self.note(|notes| notes.set_metadata(node, name, value.clone())).await
     }
 
-    /// Finds a node that is there.
+    /// Finds an existing node.
     pub(super) async fn node(&self, address: Address) -> Result<NodeId> {
-        let missing = || Error::new(ErrorKind::NotFound, "there is no node before the first message");
-        Ok(self.path(address).await?.last().ok_or_else(missing)?.id)
+        match self.path(address).await?.last() {
+            Some(node) => Ok(node.id),
+            None => Err(Error::new(ErrorKind::NotFound, "there is no node before the first message")),
+        }
     }
 
     pub(super) async fn note(&self, change: impl Fn(&mut Annotations)) -> Result<()> {
@@ -120,7 +124,7 @@ impl Conversation {
         .await
     }
 
-    /// Changes the metadata, again each time that another writer was faster.
+    /// Changes the metadata by compare-and-set, and tries again after another writer's change.
     async fn change(&self, change: impl Fn(&mut Map<String, Value>) -> Result<()>) -> Result<()> {
         loop {
             let mut record = self.record().await?;
@@ -129,7 +133,8 @@ impl Conversation {
             if record.metadata == before {
                 return Ok(());
             }
-            let (store, owner) = (&self.parts.store, &self.parts.owner);
+            let store = &self.parts.store;
+            let owner = &self.parts.owner;
             match store.update_metadata(owner, &self.id, record.revision, &record.metadata).await {
                 Err(error) if error.is_conflict() => {}
                 outcome => return outcome.map(drop),
@@ -139,12 +144,9 @@ impl Conversation {
 }
 
 pub(crate) fn must_be_free(name: &str) -> Result<()> {
-    match name == ANNOTATIONS {
-        false => Ok(()),
-        true => {
-            let message =
-                format!("metadata {ANNOTATIONS:?} is where notes on nodes stand: take another name");
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
+    if name == ANNOTATIONS_KEY {
+        let message = format!("metadata {ANNOTATIONS_KEY:?} holds the notes on nodes: choose another name");
+        return Err(Error::new(ErrorKind::Invalid, message));
     }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Begins conversations in memory, and asks them while the thread waits.
+//! Starts conversations in memory, and waits for replies without an async runtime.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::turn::{Parts, TurnReply};
 use crate::{Error, ErrorKind, Result};
 
 impl Conversation {
-    /// Begins a conversation in memory, without instructions and without tools. It ends with its last handle.
+    /// Starts a conversation in memory, without instructions and tools. It is dropped with its last handle.
     ///
-    /// [`Manager`](crate::Manager) keeps conversations in a store, offers tools and puts middleware before the model.
+    /// [`Manager`](crate::Manager) stores conversations, offers tools and adds middleware.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -27,20 +27,20 @@ impl Conversation {
         Self::with_preface(model, Preface::default())
     }
 
-    /// Begins a conversation in memory with instructions, earlier messages, or tools that the host runs.
+    /// Starts a conversation in memory with instructions, earlier messages, or tools that the host runs.
     pub fn with_preface(model: impl ChatModel + 'static, preface: Preface) -> Self {
         let record = ConversationRecord::new(ConversationId::new(), preface);
         let id = record.id.clone();
         Self::of(Arc::new(Parts::in_memory(Arc::new(model), record)), id)
     }
 
-    /// Sends messages, as [`Conversation::send`], and waits for the whole reply.
+    /// Sends messages like [`Conversation::send`], and waits for the whole reply.
     ///
-    /// It blocks the thread, inside of an async runtime too; in asynchronous code await [`Conversation::send`].
+    /// It blocks the thread, also inside an async runtime: in async code, await [`Conversation::send`].
     ///
     /// # Errors
-    /// Those of [`Turn::finish`](crate::Turn::finish), and [`ErrorKind::Backend`] for an answer that failed midway: what was
-    /// said until then is kept in the conversation.
+    /// Those of [`Turn::finish`](crate::Turn::finish), and [`ErrorKind::Backend`] for a reply that failed midway. The
+    /// conversation keeps the text so far.
     pub fn ask(&self, ask: impl Into<TurnRequest>) -> Result<TurnReply> {
         let answered = pollster::block_on(self.send(ask).finish())?;
         match &answered.reply.error {

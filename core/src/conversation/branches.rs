@@ -1,4 +1,4 @@
-//! Branches: the line from the first message to each leaf, and what two of them do not share.
+//! Branches: the path from the first message to each leaf, and the difference between two paths.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::annotations::Annotations;
 use crate::tree::{Node, NodeId, Tree};
 
-/// The line from the first message to a leaf.
+/// The path from the first message to a leaf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Branch {
@@ -17,13 +17,13 @@ pub struct Branch {
     pub begins: NodeId,
     /// How many nodes it has, from the first message on.
     pub nodes: usize,
-    /// The label that stands nearest to the leaf.
+    /// The label that is nearest to the leaf.
     pub label: Option<String>,
-    /// Whether the head stands on it; on what several branches share, it stands on all of them.
+    /// Whether the head is on it. A head on nodes that several branches share is on all of them.
     pub has_head: bool,
 }
 
-/// What is known of the line down to a node.
+/// What is known of the path down to a node.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     begins: NodeId,
@@ -47,15 +47,17 @@ impl Branch {
             };
             lines.insert(node.id, line);
         }
-        let branch = |leaf: NodeId| {
-            let Line { begins, nodes, label, has_head } = *lines.get(&leaf)?;
-            Some(Self { leaf, begins, nodes, label: label.map(str::to_owned), has_head })
-        };
-        tree.leaves().into_iter().filter_map(branch).collect()
+        let mut branches = Vec::new();
+        for leaf in tree.leaves() {
+            if let Some(&Line { begins, nodes, label, has_head }) = lines.get(&leaf) {
+                branches.push(Self { leaf, begins, nodes, label: label.map(str::to_owned), has_head });
+            }
+        }
+        branches
     }
 }
 
-/// What two paths have in common, and what each has alone.
+/// The nodes that two paths share, and those that only one of them has.
 ///
 /// ```
 /// use alloquy_core::{Message, Node};
@@ -69,19 +71,20 @@ impl Branch {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BranchDiff {
-    /// The nodes that both have; the last of them is where they part.
+    /// The nodes on both paths. The paths part after the last of them.
     pub common: Vec<Node>,
-    /// The nodes that the left path has alone.
+    /// The nodes that only the left path has.
     pub left: Vec<Node>,
-    /// The nodes that the right path has alone.
+    /// The nodes that only the right path has.
     pub right: Vec<Node>,
 }
 
 impl BranchDiff {
-    /// Compares two paths of one tree, each from the first message on.
+    /// Compares two paths of one tree. Each begins at the first message.
     pub fn new(mut left: Vec<Node>, mut right: Vec<Node>) -> Self {
         let shared = left.iter().zip(&right).take_while(|(left, right)| left.id == right.id).count();
-        let (left_alone, right_alone) = (left.split_off(shared), right.split_off(shared));
+        let left_alone = left.split_off(shared);
+        let right_alone = right.split_off(shared);
         Self { common: left, left: left_alone, right: right_alone }
     }
 }

@@ -1,14 +1,15 @@
-//! Checkpoints: bookmarks at the head, to go back to.
+//! Checkpoints: bookmarks at the head that a conversation can return to.
 
 use super::Conversation;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
 impl Conversation {
-    /// Marks the last message, to come back with [`Conversation::rewind`]; a label that is taken moves here.
+    /// Marks the last message, so that [`Conversation::rewind`] can return to it. A label that exists already moves
+    /// here.
     ///
-    /// A checkpoint is a [bookmark](Conversation::bookmark), and is stored like one. Before the first message there is nothing to mark:
-    /// [`goto`](Conversation::goto)`(None)` goes back there.
+    /// A checkpoint is a [bookmark](Conversation::bookmark), and is stored like one. Before the first message there is
+    /// nothing to mark: [`goto`](Conversation::goto)`(None)` returns to that place.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -33,17 +34,17 @@ impl Conversation {
     /// [`ErrorKind::Invalid`] before the first message, and as [`Conversation::bookmark`].
     pub async fn checkpoint(&self, label: &str) -> Result<()> {
         let Some(head) = self.head().await? else {
-            let message = "there is no message to mark yet: `goto(None)` goes back to before the first one";
+            let message = "there is no message to mark yet: `goto(None)` returns to before the first one";
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         self.bookmark(label, head).await
     }
 
-    /// Goes back to a checkpoint, and returns its node. What was said after it stays as a branch with its own checkpoints; what
-    /// the model computed up to there is reused.
+    /// Moves the head to a checkpoint and returns its node. Later messages stay as a branch with their own checkpoints.
+    /// What the model has cached up to there is used again.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a label that no checkpoint has; the head stays then.
+    /// [`ErrorKind::NotFound`] for a label that no checkpoint has; the head does not move.
     pub async fn rewind(&self, label: &str) -> Result<NodeId> {
         let notes = self.annotations().await?;
         let Some(node) = notes.bookmark(label) else {

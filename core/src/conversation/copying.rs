@@ -1,4 +1,4 @@
-//! Copies of a conversation, and their union; branches that go, and what they occupied.
+//! Forking and merging of conversations, and the removal of branches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::store::{ConversationId, ConversationRecord, fill_with};
 use crate::tree::{Address, Node, NodeId, Tree, same_node};
 use crate::{Error, ErrorKind, Result};
 
-/// What [`Conversation::merge`] came to.
+/// The result of [`Conversation::merge`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MergeReport {
-    /// The nodes that came from the other copy, parents before children.
+    /// The nodes that were added from the other copy, parents before children.
     pub added: Vec<NodeId>,
-    /// The nodes of the other copy that stay away, because they were pruned here or stand below one that was.
+    /// The nodes of the other copy that were not added, because they or a node above them were pruned here.
     pub pruned_here: Vec<NodeId>,
-    /// The nodes that went here with all below them, because they were pruned there.
+    /// The nodes that were pruned here, with all below them, because they were pruned in the other copy.
     pub pruned: Vec<NodeId>,
-    /// The nodes that were pruned there and stay here, because the head stands at them or below.
+    /// The nodes that were pruned in the other copy but are kept here, because the head is at or below them.
     pub held: Vec<NodeId>,
 }
 
@@ -34,11 +34,11 @@ impl Conversation {
         self.fork_at(self.head().await?, ConversationId::new()).await
     }
 
-    /// Copies the path to a node into a new conversation of this name, with the preface, the metadata and what is noted
-    /// on those nodes. The nodes keep their ids, so that the copy can be [merged](Conversation::merge) into the original.
+    /// Copies the path to a node into a new conversation of this name, with the preface, the metadata and the notes on
+    /// those nodes. The nodes keep their ids, so that the copy can be [merged](Conversation::merge) into the original.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] for a name that is taken, [`ErrorKind::NotFound`] for a node that is not here.
+    /// [`ErrorKind::Conflict`] for a name that exists, [`ErrorKind::NotFound`] for a node that does not.
     pub async fn fork_at(&self, node: impl Into<Address>, id: ConversationId) -> Result<Conversation> {
         let path = match self.parts.node_at(&self.id, &node.into()).await? {
             Some(node) => self.parts.path(&self.id, node).await?,
@@ -51,33 +51,37 @@ impl Conversation {
         let copy = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
         self.parts.store.create(&self.parts.owner, &copy).await?;
         if let Err(error) = self.fill(&copy.id, &path).await {
-            // Half a copy is no copy. Should deleting fail too, the first error is the one to tell.
+            // An incomplete copy is deleted. If that fails too, the first error is the one to return.
             let _ = self.parts.store.delete(&self.parts.owner, &copy.id).await;
             return Err(error);
         }
         Ok(Conversation::of(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
     }
 
-    /// Puts the blobs again before the nodes, so that a deletion meanwhile does not take them away.
+    /// Stores the blobs again and then the nodes, so that a concurrent deletion does not remove the blobs.
     async fn fill(&self, copy: &ConversationId, path: &[Node]) -> Result<()> {
         self.parts.store_media(path).await?;
         let head = path.last().map(|node| node.id);
         fill_with(&*self.parts.store, &self.parts.owner, copy, path, head).await
     }
 
-    /// Adds what another copy of this conversation has, from whichever store and of whichever name: nodes, tombstones,
-    /// and notes where there are none here. What stands here stays, and so does the head. Merging each into the other
-    /// makes them equal, but for the head, the metadata of the host, and notes on which they differ.
+    /// Adds the nodes, the tombstones and the missing notes of another copy of this conversation. The copy may have
+    /// another name and be in another store. Existing nodes and notes stay, and the head does not move. Merging each
+    /// copy into the other makes them equal, except for the head, the metadata of the host, and notes on which they
+    /// differ.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where one id has different content in the two, or their prefaces differ: nothing was
+    /// [`ErrorKind::Conflict`] if one id has different content in the two, or if their prefaces differ. Nothing is
     /// changed then.
     pub async fn merge(&self, other: &Conversation) -> Result<MergeReport> {
         let (ours, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
         let (theirs, others) = other.parts.settled().await.load(&other.parts.owner, &other.id).await?;
         if ours.preface != theirs.preface {
-            let (ours, theirs) = (ours.id.as_str(), theirs.id.as_str());
-            let message = format!("the prefaces of {ours:?} and {theirs:?} differ: they are no copies");
+            let ours = ours.id.as_str();
+            let theirs = theirs.id.as_str();
+            let message = format!(
+                "the prefaces of {ours:?} and {theirs:?} differ: they are not copies of one conversation"
+            );
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let (wanted, pruned_here) = missing(&tree, &others)?;
@@ -95,7 +99,7 @@ impl Conversation {
         for node in others.tombstones().filter(|&id| tree.node(id).is_ok()) {
             match self.parts.store.prune(&self.parts.owner, &self.id, node).await {
                 Ok(()) => merged.pruned.push(node),
-                // It went with one above it.
+                // It was pruned with a node above it.
                 Err(error) if error.is_not_found() => merged.pruned.push(node),
                 Err(error) if error.is_conflict() => merged.held.push(node),
                 Err(error) => return Err(error),
@@ -104,21 +108,22 @@ impl Conversation {
         Ok(())
     }
 
-    /// Hides a node and everything below it for good, and returns how many nodes that are. [`Conversation::compact`] reclaims
-    /// what they occupy.
+    /// Hides a node and everything below it for good, and returns the number of hidden nodes. [`Conversation::compact`]
+    /// reclaims their space.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the head stands there: go elsewhere first. [`ErrorKind::NotFound`] for a node that
-    /// is not here.
+    /// [`ErrorKind::Conflict`] if the head is there: move it first. [`ErrorKind::NotFound`] for a node that does not
+    /// exist.
     pub async fn prune(&self, node: impl Into<Address>) -> Result<usize> {
         let tree = self.tree().await?;
-        let nothing = || Error::new(ErrorKind::Invalid, "only `reset` prunes everything");
-        let node = tree.at(&node.into())?.ok_or_else(nothing)?;
+        let Some(node) = tree.at(&node.into())? else {
+            return Err(Error::new(ErrorKind::Invalid, "only `reset` prunes everything"));
+        };
         self.parts.store.prune(&self.parts.owner, &self.id, node).await?;
         Ok(tree.below(node).len())
     }
 
-    /// Reclaims what pruned nodes occupy, and drops what is noted on them.
+    /// Reclaims the space of pruned nodes, and removes the notes on them.
     ///
     /// # Errors
     /// Those of the store.
@@ -128,8 +133,8 @@ impl Conversation {
         self.parts.store.compact(&self.parts.owner, &self.id).await
     }
 
-    /// Prunes everything that was said: the conversation is as it began, with its preface and its metadata.
-    /// [`Conversation::goto`] with `None` begins anew too, and keeps what was said as branches.
+    /// Prunes all messages; the preface and the metadata stay. [`Conversation::goto`] with `None` starts again too, but
+    /// keeps the messages as branches.
     ///
     /// # Errors
     /// Those of the store.
@@ -137,7 +142,7 @@ impl Conversation {
         self.goto(None).await?;
         while let Some(first) = self.tree().await?.children(None).first().copied() {
             match self.parts.store.prune(&self.parts.owner, &self.id, first).await {
-                // Another writer went there meanwhile.
+                // Another writer has moved the head there.
                 Err(error) if error.is_conflict() => self.goto(None).await?,
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
@@ -147,10 +152,11 @@ impl Conversation {
     }
 }
 
-/// Returns the nodes that `others` has and `tree` has not, parents before children, and those that were pruned here.
+/// Returns the nodes of `others` that `tree` lacks, parents before children, and those that were pruned here.
 fn missing(tree: &Tree, others: &Tree) -> Result<(Vec<Node>, Vec<NodeId>)> {
     let mut gone: BTreeSet<_> = tree.tombstones().collect();
-    let (mut wanted, mut pruned) = (Vec::new(), Vec::new());
+    let mut wanted = Vec::new();
+    let mut pruned = Vec::new();
     for (_, node) in others.walk() {
         match tree.node(node.id) {
             Ok(known) => same_node(known, node)?,

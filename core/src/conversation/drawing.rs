@@ -1,4 +1,4 @@
-//! A tree as text: a message on each line, with its address, its labels and the place of the head. Knows no store.
+//! Draws a tree as text: a message on each line, with its address, its labels and a mark at the head.
 
 use std::fmt;
 
@@ -10,36 +10,37 @@ use crate::tree::{Address, Node, NodeId, NodeStatus, Tree};
 /// How many characters of a message are shown.
 const WIDTH: usize = 60;
 
-/// How deep a node may stand to be shown by its position; below, its id is shorter.
+/// The depth to which nodes are shown by their position; below it, the id is shorter.
 const DEEP: usize = 32;
 
-/// Draws a tree: who says it, how it begins, its label, its bookmarks, and its address in brackets. `*` marks the head.
+/// Draws a tree, a line per message: its role, its first words, its label, its bookmarks, and its address in brackets.
+/// `*` marks the head.
 ///
-/// A conversation without branches is drawn flat, whatever its length: a line is indented by the branches above it
-/// alone. Nodes deeper than 32 levels show their id in the place of their position.
+/// A conversation without branches is drawn flat, however long it is: only branches indent the lines below them. Nodes
+/// deeper than 32 levels show their id instead of their position.
 ///
 /// ```
 /// use alloquy_core::{Message, Node};
-/// use alloquy_core::conversation::Drawing;
+/// use alloquy_core::conversation::TreeDrawing;
 /// use alloquy_core::tree::Tree;
 ///
 /// let question = Node::new(None, Message::user("Tea?"));
 /// let answers = ["Yes", "No"].map(|text| Node::new(Some(question.id), Message::assistant(text)));
 /// let head = Some(answers[1].id);
 /// let tree = Tree::from_nodes([question].into_iter().chain(answers))?;
-/// let drawn = Drawing::new(&tree).head(head).to_string();
+/// let drawn = TreeDrawing::new(&tree).head(head).to_string();
 /// assert_eq!(drawn, "  user: Tea?  [0]\n  ├─ assistant: Yes  [0.0]\n* └─ assistant: No  [0.1]\n");
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use]
-pub struct Drawing<'a> {
+pub struct TreeDrawing<'a> {
     tree: &'a Tree,
     head: Option<NodeId>,
     annotations: Option<&'a Annotations>,
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> TreeDrawing<'a> {
     /// Draws a tree.
     pub fn new(tree: &'a Tree) -> Self {
         Self { tree, head: None, annotations: None }
@@ -57,20 +58,25 @@ impl<'a> Drawing<'a> {
         self
     }
 
-    /// The lines of what follows a node, the last one first.
+    /// Returns the lines of the children of a node, the last one first.
     fn below(&self, parent: Option<NodeId>, above: &Above) -> Vec<Line> {
         let children = self.tree.children(parent);
-        let line = |(number, &id): (usize, &NodeId)| {
-            let branch = match number + 1 {
-                _ if children.len() == 1 => Branch::Only,
-                count if count == children.len() => Branch::Last,
-                _ => Branch::Middle,
+        let mut lines = Vec::with_capacity(children.len());
+        for (number, &id) in children.iter().enumerate().rev() {
+            let branch = if children.len() == 1 {
+                Branch::Only
+            } else if number + 1 == children.len() {
+                Branch::Last
+            } else {
+                Branch::Middle
             };
-            let places = above.places.as_ref().filter(|places| places.len() < DEEP);
-            let places = places.map(|places| places.iter().copied().chain([number]).collect());
-            Line { id, before: above.before.clone(), branch, template: above.template, places }
-        };
-        children.iter().enumerate().rev().map(line).collect()
+            let mut places = above.places.clone().filter(|places| places.len() < DEEP);
+            if let Some(places) = &mut places {
+                places.push(number);
+            }
+            lines.push(Line { id, before: above.before.clone(), branch, template: above.template, places });
+        }
+        lines
     }
 
     fn describe(&self, node: &Node, line: &Line) -> String {
@@ -82,28 +88,35 @@ impl<'a> Drawing<'a> {
             (Some(before), Some(now)) if before != now => " (another template)",
             _ => "",
         };
-        let (role, said) = (&node.message.role, node.message.preview(WIDTH));
+        let role = &node.message.role;
+        let said = node.message.preview(WIDTH);
         format!("{role}: {said}{status}{template}{}  [{}]", self.notes(node), line.address())
     }
 
     fn notes(&self, node: &Node) -> String {
         let Some(annotations) = self.annotations else { return String::new() };
-        let bookmarks = annotations.bookmarks().filter(|(_, id)| *id == node.id);
-        let bookmarks = bookmarks.map(|(name, _)| format!(" @{}", shown(name)));
-        let label = annotations.label(node).map(|label| format!(" “{}”", shown(label)));
-        label.into_iter().chain(bookmarks).collect()
+        let mut notes = String::new();
+        if let Some(label) = annotations.label(node) {
+            notes.push_str(&format!(" “{}”", shown(label)));
+        }
+        for (name, id) in annotations.bookmarks() {
+            if id == node.id {
+                notes.push_str(&format!(" @{}", shown(name)));
+            }
+        }
+        notes
     }
 }
 
-/// A name as a line shows it.
+/// Shortens a name to fit into a line.
 fn shown(name: &str) -> String {
     Message::user(name).preview(WIDTH)
 }
 
-impl fmt::Display for Drawing<'_> {
+impl fmt::Display for TreeDrawing<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let above = Above { before: String::new(), template: None, places: Some(Vec::new()) };
-        // Lines still to be drawn, the next one last.
+        // The lines that are still to be drawn, the next one last.
         let mut pending = self.below(None, &above);
         while let Some(line) = pending.pop() {
             let Ok(node) = self.tree.node(line.id) else { continue };
@@ -118,12 +131,12 @@ impl fmt::Display for Drawing<'_> {
     }
 }
 
-/// What stands above some lines.
+/// What is above some lines.
 struct Above {
     before: String,
-    /// What the last reply was rendered with.
+    /// The template of the last reply.
     template: Option<Digest>,
-    /// The places down to here; `None` where it is too deep for a line.
+    /// The position of the parent; `None` if it is too deep to be shown.
     places: Option<Vec<usize>>,
 }
 
@@ -139,20 +152,20 @@ struct Line {
 impl Line {
     fn address(&self) -> Address {
         match &self.places {
-            Some(places) => Address::Position(places.iter().copied().collect()),
+            Some(places) => Address::Path(places.iter().copied().collect()),
             None => Address::Node(self.id),
         }
     }
 }
 
-/// How a node hangs on the one above it.
+/// How a node is connected to the one above it.
 #[derive(Clone, Copy)]
 enum Branch {
-    /// It is the only one.
+    /// It is the only child.
     Only,
     /// Others follow.
     Middle,
-    /// It is the last of several.
+    /// It is the last child of several.
     Last,
 }
 

@@ -1,19 +1,19 @@
-//! The prompt of the next question: computed ahead, scored, measured. Nothing of it is stored.
+//! Computes, scores and measures the prompt of the next message, and stores nothing.
 
 use super::Conversation;
 use crate::Result;
 use crate::chat_model::Request;
 use crate::prompt::PreparedPrompt;
-use crate::report::{CacheReport, Score};
-use crate::template::Ending;
+use crate::report::{CacheReport, TextScore};
+use crate::template::PromptEnd;
 use crate::turn::{self, TurnRequest};
 
 impl Conversation {
-    /// Computes the prompt up to the head with the messages of `draft` after it, ahead of the next question, as middleware
-    /// passes it on.
+    /// Computes the prompt of the messages up to the head and of `draft` ahead of the next turn. The middleware sees it
+    /// first.
     ///
-    /// Nothing of the draft is stored: send it, or what it has become, with [`Conversation::send`], which computes only what differs.
-    /// [`TurnRequest::default`] is no draft.
+    /// The draft is not stored. [`Conversation::send`] with the same or a changed draft computes only what differs.
+    /// [`TurnRequest::default`] is an empty draft.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -31,40 +31,40 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store, the middleware
-    /// and the model.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a tool result without its call, and those of the store,
+    /// the middleware and the model.
     pub async fn warm(&self, draft: impl Into<TurnRequest>) -> Result<Option<CacheReport>> {
         let draft = self.draft(draft.into());
         let middleware = self.parts.middleware(&draft);
         let request = turn::drafted(&self.parts, &self.id, &draft).await?;
-        self.parts.next(&middleware).warm(request.ending(Ending::Closed)).await
+        self.parts.next(&middleware).warm(request.ending(PromptEnd::Closed)).await
     }
 
-    /// Returns what the model would be asked at the head, before middleware.
+    /// Returns the request that a turn at the head would begin with, before middleware.
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Tool`](crate::ErrorKind::Tool) for tools whose names clash.
     pub async fn request(&self) -> Result<Request> {
         let draft = self.draft(TurnRequest::default());
-        Ok(turn::drafted(&self.parts, &self.id, &draft).await?.ending(Ending::Closed))
+        Ok(turn::drafted(&self.parts, &self.id, &draft).await?.ending(PromptEnd::Closed))
     }
 
-    /// Returns how likely each of `targets` is as the answer to `draft`, as middleware passes it on. With
-    /// [`TurnRequest::default`] it is the answer to the message at the head.
+    /// Returns how likely each of `targets` is as the reply to `draft`. With [`TurnRequest::default`] it is the reply
+    /// to the message at the head. The middleware sees the draft first.
     ///
-    /// The conversation stays as it is, stored and computed: the next turn reuses as much as it would have without.
+    /// Neither the stored conversation nor the cache changes.
     ///
     /// # Errors
     /// As [`Conversation::warm`], and as [`ChatModel::score`](crate::ChatModel::score).
-    pub async fn score(&self, draft: impl Into<TurnRequest>, targets: &[String]) -> Result<Vec<Score>> {
+    pub async fn score(&self, draft: impl Into<TurnRequest>, targets: &[String]) -> Result<Vec<TextScore>> {
         let draft = self.draft(draft.into());
         let middleware = self.parts.middleware(&draft);
         let request = turn::drafted(&self.parts, &self.id, &draft).await?;
-        self.parts.next(&middleware).score(request.ending(Ending::Answer), targets).await
+        self.parts.next(&middleware).score(request.ending(PromptEnd::Generation), targets).await
     }
 
-    /// Returns the prompt that the model would be given for `draft`, as middleware passes it on, without asking the model;
-    /// `None` for models that keep their prompts to themselves.
+    /// Returns the prompt of `draft` without running the model; `None` for models that do not report their prompts. The
+    /// middleware sees the draft first.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -84,16 +84,16 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// As [`Conversation::warm`]; the template, the processor and the tokenizer of the model may refuse.
+    /// As [`Conversation::warm`], and those of the model's template, processor and tokenizer.
     pub async fn prompt(&self, draft: impl Into<TurnRequest>) -> Result<Option<PreparedPrompt>> {
         let draft = self.draft(draft.into());
         let middleware = self.parts.middleware(&draft);
         let request = turn::drafted(&self.parts, &self.id, &draft).await?;
-        self.parts.next(&middleware).prompt(request.ending(Ending::Answer)).await
+        self.parts.next(&middleware).prompt(request.ending(PromptEnd::Generation)).await
     }
 
-    /// Returns the prompt of the messages up to the head, in which no reply begins; `None` for models that keep their prompts
-    /// to themselves, and where there is no message that the template could print.
+    /// Returns the prompt of the messages up to the head, without the start of a reply. It is `None` for models that do
+    /// not report their prompts, and for a conversation without any message.
     ///
     /// # Errors
     /// As [`Conversation::prompt`].
@@ -106,7 +106,8 @@ impl Conversation {
         self.parts.next(&middleware).prompt(request).await
     }
 
-    /// Returns how many positions of the context the messages up to the head take; `None` where [`Conversation::history_prompt`] is.
+    /// Returns how many positions of the context the messages up to the head take; `None` if
+    /// [`Conversation::history_prompt`] is `None`.
     ///
     /// # Errors
     /// As [`Conversation::prompt`].
@@ -114,9 +115,9 @@ impl Conversation {
         Ok(self.history_prompt().await?.map(|prompt| prompt.positions()))
     }
 
-    /// Returns how many positions of the context are left after the messages up to the head; `None` where
-    /// [`Conversation::history_prompt`] is. A question takes some of them, and so does what the template writes around it:
-    /// [`PreparedPrompt::remaining`] is what a question leaves for its answer.
+    /// Returns how many positions of the context are free after the messages up to the head; `None` if
+    /// [`Conversation::history_prompt`] is `None`. The next message and the markup that the template adds take some of
+    /// them. [`PreparedPrompt::remaining`] of [`Conversation::prompt`] is what a message leaves for its reply.
     ///
     /// # Errors
     /// As [`Conversation::prompt`].

@@ -1,4 +1,4 @@
-//! Answers that are values of a Rust type.
+//! Replies that are read as values of a Rust type.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -9,8 +9,8 @@ use crate::grammar::Grammar;
 use crate::turn::{TurnReply, TurnRequest};
 
 impl Conversation {
-    /// Sends messages, as [`Conversation::send`], and reads the answer as a value of a type. The reply is constrained to the
-    /// type's schema ([`Grammar::of`]), in place of another form that the request asks for.
+    /// Sends messages like [`Conversation::send`], and reads the reply as a value of a type. The reply is constrained
+    /// to the type's schema ([`Grammar::of`]), which replaces another response format of the request.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -27,8 +27,8 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Turn::finish`](crate::Turn::finish), and of [`TurnReply::parse`] for an answer that does not fit, because it
-    /// was cut or because the model takes no grammars. The answer is in the conversation then too.
+    /// Those of [`Turn::finish`](crate::Turn::finish), and of [`TurnReply::parse`] for a reply that does not fit,
+    /// because it was interrupted or because the model accepts no grammars. The conversation contains that reply too.
     pub async fn send_as<T: JsonSchema + DeserializeOwned>(
         &self,
         ask: impl Into<TurnRequest>,
@@ -37,9 +37,9 @@ impl Conversation {
         Ok((reply.parse()?, reply))
     }
 
-    /// Sends messages, waits for the answer, and reads it as a value of a type.
+    /// Sends messages, waits for the reply, and reads it as a value of a type.
     ///
-    /// It blocks the thread, as [`Conversation::ask`] does; in asynchronous code await [`Conversation::send_as`].
+    /// It blocks the thread like [`Conversation::ask`]; in async code, await [`Conversation::send_as`].
     ///
     /// # Errors
     /// Those of [`Conversation::ask`] and [`Conversation::send_as`].

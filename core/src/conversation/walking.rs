@@ -1,54 +1,54 @@
-//! Where a conversation stands, where else it could, and what lies between two of its branches.
+//! Moves the head of a conversation, and reads its nodes, paths and branches.
 
 use super::Conversation;
 use crate::annotations::Annotations;
-use crate::conversation::{Branch, BranchDiff, Drawing};
+use crate::conversation::{Branch, BranchDiff, TreeDrawing};
 use crate::message::Role;
 use crate::tree::{Address, Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
 impl Conversation {
-    /// Goes to a node, or with `None` before the first message: what is said next follows it. Others call this to
-    /// switch to a node.
+    /// Moves the head to a node, or with `None` before the first message. The next message follows it.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here.
+    /// [`ErrorKind::NotFound`] for a node that does not exist.
     pub async fn goto(&self, node: impl Into<Address>) -> Result<()> {
         let to = self.parts.node_at(&self.id, &node.into()).await?;
         loop {
             let from = self.head().await?;
             match self.parts.store.set_head(&self.parts.owner, &self.id, from, to).await {
-                // Somebody else moved it between the two calls, which is progress of theirs: try again.
+                // Another writer moved the head between the two calls: try again.
                 Err(error) if error.is_conflict() => {}
                 moved => return moved,
             }
         }
     }
 
-    /// Goes to the node above, so that what is said next stands beside this one; returns where the head is then.
+    /// Moves the head to the parent of a node, so that the next message becomes its sibling. Returns the new head.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for the place before the first message, [`ErrorKind::NotFound`] for a node that is not
-    /// here.
+    /// [`ErrorKind::Invalid`] for the place before the first message, [`ErrorKind::NotFound`] for a node that does not
+    /// exist.
     pub async fn branch_from(&self, node: impl Into<Address>) -> Result<Option<NodeId>> {
-        let nothing =
-            || Error::new(ErrorKind::Invalid, "nothing stands beside the place before the first message");
-        let parent = self.path(node).await?.pop().ok_or_else(nothing)?.parent;
-        self.goto(parent).await?;
-        Ok(parent)
+        let Some(node) = self.path(node).await?.pop() else {
+            let message = "the place before the first message has no siblings";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        self.goto(node.parent).await?;
+        Ok(node.parent)
     }
 
-    /// Takes back the last question with its answer: the head goes before it, and nothing is deleted.
+    /// Undoes the last user message and its reply: the head moves before it, and nothing is deleted.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when nothing was asked yet.
+    /// [`ErrorKind::Invalid`] if there is no user message.
     pub async fn undo(&self) -> Result<Option<NodeId>> {
         let history = self.history().await?;
-        let asked = history.iter().rfind(|node| node.message.role == Role::User);
-        let nothing = || Error::new(ErrorKind::Invalid, "there is no question to take back");
-        let before = asked.ok_or_else(nothing)?.parent;
-        self.goto(before).await?;
-        Ok(before)
+        let Some(asked) = history.iter().rfind(|node| node.message.role == Role::User) else {
+            return Err(Error::new(ErrorKind::Invalid, "there is no user message to undo"));
+        };
+        self.goto(asked.parent).await?;
+        Ok(asked.parent)
     }
 
     /// Reads the nodes from the first message to the head.
@@ -62,7 +62,7 @@ impl Conversation {
     /// Reads the nodes from the first message to a node.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here.
+    /// [`ErrorKind::NotFound`] for a node that does not exist.
     pub async fn path(&self, to: impl Into<Address>) -> Result<Vec<Node>> {
         match self.parts.node_at(&self.id, &to.into()).await? {
             Some(node) => self.parts.settled().await.load_path(&self.parts.owner, &self.id, node).await,
@@ -70,7 +70,7 @@ impl Conversation {
         }
     }
 
-    /// Reads the whole tree, which knows who follows whom.
+    /// Reads the whole tree.
     ///
     /// # Errors
     /// Those of the store.
@@ -78,7 +78,7 @@ impl Conversation {
         Ok(self.parts.settled().await.load(&self.parts.owner, &self.id).await?.1)
     }
 
-    /// Reads all nodes, on every branch, in the order they were made: with their number a flat document of the conversation.
+    /// Reads the nodes of all branches in the order in which they were created.
     ///
     /// ```
     /// use alloquy_core::Conversation;
@@ -103,27 +103,27 @@ impl Conversation {
         Ok(nodes)
     }
 
-    /// Reads what was said after a node, in the order it was said; with `None`, the first messages.
+    /// Reads the children of a node in the order in which they were created; with `None`, the first messages.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here.
+    /// [`ErrorKind::NotFound`] for a node that does not exist.
     pub async fn children(&self, node: impl Into<Address>) -> Result<Vec<Node>> {
         let tree = self.tree().await?;
         let node = tree.at(&node.into())?;
         tree.children(node).iter().map(|&child| tree.node(child).cloned()).collect()
     }
 
-    /// Reads the node above a node; `None` above a first message, and above the place before it.
+    /// Reads the parent of a node; `None` for a first message and for the place before it.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here.
+    /// [`ErrorKind::NotFound`] for a node that does not exist.
     pub async fn parent(&self, node: impl Into<Address>) -> Result<Option<Node>> {
         let mut path = self.path(node).await?;
         path.pop();
         Ok(path.pop())
     }
 
-    /// Reads the nodes that nothing follows, the oldest first.
+    /// Reads the nodes without children, the oldest first.
     ///
     /// # Errors
     /// Those of the store.
@@ -132,7 +132,7 @@ impl Conversation {
         tree.leaves().into_iter().map(|leaf| tree.node(leaf).cloned()).collect()
     }
 
-    /// Lists the branches: a line from the first message to each leaf, the oldest leaf first.
+    /// Lists the branches: a path from the first message to each leaf, the oldest leaf first.
     ///
     /// # Errors
     /// Those of the store.
@@ -144,25 +144,25 @@ impl Conversation {
     /// Compares the paths to two nodes.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here.
+    /// [`ErrorKind::NotFound`] for a node that does not exist.
     pub async fn diff(&self, left: impl Into<Address>, right: impl Into<Address>) -> Result<BranchDiff> {
         Ok(BranchDiff::new(self.path(left).await?, self.path(right).await?))
     }
 
-    /// Draws the tree with labels and bookmarks and the place of the head.
+    /// Draws the tree with labels, bookmarks and a mark at the head.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn draw(&self) -> Result<String> {
         let (record, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
         let annotations = Annotations::of(&record)?;
-        Ok(Drawing::new(&tree).head(record.head).annotations(&annotations).to_string())
+        Ok(TreeDrawing::new(&tree).head(record.head).annotations(&annotations).to_string())
     }
 
     /// Finds a node by its id, by its position such as `0.1`, or by its bookmark; the empty position is `None`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], or [`ErrorKind::Invalid`] for what is none of them.
+    /// [`ErrorKind::NotFound`] if there is no such node, [`ErrorKind::Invalid`] for a text that is none of these.
     pub async fn resolve(&self, name: &str) -> Result<Option<NodeId>> {
         let (record, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
         match Annotations::of(&record)?.bookmark(name) {

@@ -1,13 +1,14 @@
-//! The start and the end of a text that is too long to be shown. Knows no place where it is shown.
+//! Shortens long texts for messages and logs.
 
 use std::borrow::Cow;
 
 /// How many bytes of the start and of the end of a long text are shown.
 const SHOWN: (usize, usize) = (1200, 400);
 
-/// Returns a text of up to 1,600 bytes as it is, and a longer one without its middle, with the number of characters that it lacks.
+/// Returns a text of up to 1,600 bytes as it is. In a longer text, the number of left-out characters replaces the
+/// middle.
 ///
-/// What quotes a value may be as long as the value: a sentence about it is to be read, and kept in logs.
+/// Error messages quote values of any length, and must stay readable in logs.
 ///
 /// ```
 /// use alloquy_core::error::excerpt;

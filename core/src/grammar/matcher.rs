@@ -1,4 +1,4 @@
-//! What keeps a reply in a form: the traits of what enforces grammars. Knows no grammar's rules.
+//! The traits that enforce a grammar while a reply is generated.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,62 +7,63 @@ use crate::Result;
 use crate::grammar::Grammar;
 use crate::tokenizer::{TokenId, Vocabulary};
 
-/// Whether a reply may end where a [`Constraint`] stands.
+/// Whether a reply may end in the present state of a [`GrammarMatcher`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// It must go on.
+pub enum MatcherState {
+    /// It must continue.
     Open,
-    /// It may end, and may go on.
+    /// It may end or continue.
     MayEnd,
-    /// It must end: nothing can follow.
+    /// It must end: no token can follow.
     Complete,
 }
 
-/// Keeps one reply in the form of a grammar, token by token.
+/// Matches one reply against a grammar, token by token.
 ///
 /// # Contract
-/// For each token: `mask`, then a draw among what is left, then `accept` of what was drawn. A mask allows the tokens
-/// that end a reply where the grammar is complete, and nowhere else; those are not given to `accept`. It never allows
-/// another control token unless the grammar names it. It depends on the accepted tokens alone.
-pub trait Constraint: Send + Debug {
-    /// Sets to minus infinity the logit of every token that must not come next.
+/// For each token, the sampler calls `mask`, draws one of the allowed tokens, and calls `accept` with it. A mask allows
+/// the end tokens where the grammar is complete, and only there; they are not given to `accept`. It never allows
+/// another control token unless the grammar names it. It depends only on the accepted tokens.
+pub trait GrammarMatcher: Send + Debug {
+    /// Sets the logit of every token that must not come next to minus infinity.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when a limit is reached, or no token of the
-    /// vocabulary can go on.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if a limit is reached, or if no token of the
+    /// vocabulary can follow.
     fn mask(&mut self, logits: &mut [f32]) -> Result<()>;
 
-    /// Takes the token that was drawn.
+    /// Advances by the token that was drawn.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a token that the mask forbids.
     fn accept(&mut self, token: TokenId) -> Result<()>;
 
-    /// Says whether the reply may end here.
+    /// Returns whether the reply may end here.
     ///
     /// # Errors
-    /// As [`Constraint::mask`].
-    fn progress(&mut self) -> Result<Progress>;
+    /// As [`GrammarMatcher::mask`].
+    fn progress(&mut self) -> Result<MatcherState>;
 
-    /// Returns a constraint that stands where this one does, and goes on by itself.
-    fn fork(&self) -> Box<dyn Constraint>;
+    /// Returns an independent copy in the same state.
+    fn fork(&self) -> Box<dyn GrammarMatcher>;
 }
 
-/// Makes constraints for one vocabulary.
-pub trait ConstraintCompiler: Send + Sync + Debug {
-    /// Compiles a grammar; the constraint is for one reply.
+/// Compiles grammars for one vocabulary.
+pub trait GrammarCompiler: Send + Sync + Debug {
+    /// Compiles a grammar into the constraint of one reply.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for what cannot be enforced, by name, and for what
-    /// is too large; [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for what is no grammar.
-    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>>;
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a feature that cannot be enforced, which is named,
+    /// and for a grammar that is too large; [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a text that is not a
+    /// grammar.
+    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn GrammarMatcher>>;
 }
 
 /// A way to enforce grammars.
-pub trait Constraints: Send + Sync + Debug {
-    /// Gets ready for a vocabulary: once for each model, however many replies follow.
+pub trait GrammarEngine: Send + Sync + Debug {
+    /// Prepares for a vocabulary: once per model, for any number of replies.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a vocabulary that it cannot work with.
-    fn prepare(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn ConstraintCompiler>>;
+    fn prepare(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn GrammarCompiler>>;
 }

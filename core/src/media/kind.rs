@@ -1,4 +1,4 @@
-//! What a piece of media is, and the MIME type that its first bytes give away. Decodes nothing.
+//! The kinds of media, and the detection of MIME types by their first bytes.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::Media;
 use crate::{Error, ErrorKind, Result};
 
-/// What a piece of media is.
+/// The kind of a piece of media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaKind {
-    /// A picture.
+    /// An image.
     Image,
-    /// A sound.
+    /// An audio clip.
     Audio,
-    /// A film.
+    /// A video.
     Video,
 }
 
@@ -23,7 +23,7 @@ impl MediaKind {
     /// Every kind.
     pub const ALL: [MediaKind; 3] = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
 
-    /// Returns the name, which is also how the MIME types of this kind begin.
+    /// Returns the name, with which the MIME types of this kind begin.
     ///
     /// ```
     /// use alloquy_core::media::MediaKind;
@@ -45,7 +45,7 @@ impl MediaKind {
     /// use alloquy_core::media::MediaKind;
     ///
     /// assert_eq!(MediaKind::of(&Media::new("audio/wav", vec![1])), Some(MediaKind::Audio));
-    /// assert_eq!(MediaKind::of(&Media::film(Vec::new())), Some(MediaKind::Video));
+    /// assert_eq!(MediaKind::of(&Media::video(Vec::new())), Some(MediaKind::Video));
     /// ```
     pub fn of(media: &Media) -> Option<Self> {
         Self::of_type(media.media_type())
@@ -64,7 +64,7 @@ impl MediaKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == top)
     }
 
-    /// Returns the MIME type that the first bytes of media of this kind give away.
+    /// Detects the MIME type of media of this kind by its first bytes.
     ///
     /// ```
     /// use alloquy_core::media::MediaKind;
@@ -73,16 +73,15 @@ impl MediaKind {
     /// assert_eq!(MediaKind::Image.type_of(b"fLaC and so on"), None);
     /// ```
     pub fn type_of(self, bytes: &[u8]) -> Option<&'static str> {
-        let begins_so = |signature: &&Signature| {
-            let here = |(offset, mark): &(usize, &[u8])| {
-                bytes.get(*offset..).is_some_and(|rest| rest.starts_with(mark))
-            };
-            signature.kind == self && signature.marks.iter().all(here)
-        };
-        SIGNATURES.iter().find(begins_so).map(|signature| signature.media_type)
+        for signature in &SIGNATURES {
+            if signature.kind == self && signature.matches(bytes) {
+                return Some(signature.media_type);
+            }
+        }
+        None
     }
 
-    /// Returns the MIME types that first bytes of media of this kind can give away.
+    /// Returns the MIME types of this kind that [`MediaKind::type_of`] detects.
     pub fn known_types(self) -> Vec<&'static str> {
         let of_kind = SIGNATURES.iter().filter(|signature| signature.kind == self);
         let mut known: Vec<_> = of_kind.map(|signature| signature.media_type).collect();
@@ -90,16 +89,16 @@ impl MediaKind {
         known
     }
 
-    /// Creates media of this kind from bytes that say themselves which MIME type they have.
+    /// Creates media of this kind from bytes, and detects their MIME type.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for bytes that do not begin as any format of this kind that is known; the sentence lists those.
+    /// [`ErrorKind::Invalid`] for bytes of an unknown format; the message lists the known ones.
     ///
     /// ```
     /// use alloquy_core::media::MediaKind;
     ///
-    /// let sound = MediaKind::Audio.media(b"fLaC and so on".to_vec())?;
-    /// assert_eq!(sound.media_type(), "audio/flac");
+    /// let audio = MediaKind::Audio.media(b"fLaC and so on".to_vec())?;
+    /// assert_eq!(audio.media_type(), "audio/flac");
     /// assert!(MediaKind::Image.media(b"fLaC and so on".to_vec()).is_err());
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
@@ -126,6 +125,14 @@ struct Signature {
     marks: &'static [(usize, &'static [u8])],
 }
 
+impl Signature {
+    fn matches(&self, bytes: &[u8]) -> bool {
+        self.marks
+            .iter()
+            .all(|(offset, mark)| bytes.get(*offset..).is_some_and(|rest| rest.starts_with(mark)))
+    }
+}
+
 const fn begins(
     kind: MediaKind,
     media_type: &'static str,
@@ -134,7 +141,7 @@ const fn begins(
     Signature { kind, media_type, marks }
 }
 
-/// The formats that decoders of media read, and their neighbours, as each format's specification has them.
+/// The formats that decoders of media read, and similar ones, by their specifications.
 static SIGNATURES: [Signature; 26] = [
     begins(MediaKind::Image, "image/png", &[(0, b"\x89PNG\r\n\x1a\n")]),
     begins(MediaKind::Image, "image/jpeg", &[(0, b"\xff\xd8\xff")]),

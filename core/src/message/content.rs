@@ -1,35 +1,34 @@
-//! What a piece of a message is: text, thinking, media, calls of tools and their results.
+//! The content of a part of a message: text, thinking, media, tool calls and their results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::media::{Media, MediaKind};
 
-/// What a piece of a message is; [`Part`](super::Part) is the piece as a message holds it.
+/// The content of one [`Part`](super::Part) of a message.
 ///
-/// Serialised as an object with one key, so that a stored conversation reads well:
-/// `{"text": "Hello"}`, `{"thinking": "…"}`, `{"tool_call": {…}}`.
+/// It is serialised as an object with one key: `{"text": "Hello"}`, `{"thinking": "…"}`, `{"tool_call": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Content {
-    /// Text to read.
+    /// Text.
     Text(String),
-    /// What the model thought before it answered; templates decide whether it is kept.
+    /// What the model thought before it answered; templates decide whether they print it.
     Thinking(String),
-    /// What the model said in a channel with another name, apart from its answer.
+    /// Text of another channel, which is not part of the answer.
     Channel(ChannelText),
-    /// A picture.
+    /// An image.
     Image(Media),
-    /// A sound.
+    /// An audio clip.
     Audio(Media),
-    /// A film, as the pictures it was sampled to.
+    /// A video, as the images it was sampled to.
     Video(Vec<Media>),
-    /// The model asks for a tool.
+    /// A tool call of the model.
     ToolCall(ToolCall),
-    /// A tool's answer.
+    /// The result of a tool.
     ToolResult(ToolResult),
-    /// Something of the reply that could not be read; nothing of it is lost.
+    /// An unreadable piece of the reply, as the model wrote it.
     Malformed(Malformed),
 }
 
@@ -42,30 +41,30 @@ impl Content {
         }
     }
 
-    /// Returns what a model is shown of a picture, a sound or a film. The pictures that a film was sampled to are one piece
-    /// of media; a film that is one file is that file.
+    /// Returns what a model is shown of an image, an audio clip or a video. The images that a video was sampled to are one piece
+    /// of media; a video that is one file is that file.
     ///
     /// ```
     /// use alloquy_core::{Content, Media};
     /// use alloquy_core::media::MediaKind;
     ///
     /// let frame = Media::new("image/png", vec![1]);
-    /// let film = Content::Video(vec![frame.clone(), frame]).shown();
-    /// assert_eq!(film.map(|media| MediaKind::of(&media)), Some(Some(MediaKind::Video)));
+    /// let video = Content::Video(vec![frame.clone(), frame]).shown();
+    /// assert_eq!(video.map(|media| MediaKind::of(&media)), Some(Some(MediaKind::Video)));
     /// assert_eq!(Content::Text("Hi".into()).shown(), None);
     /// ```
     pub fn shown(&self) -> Option<Media> {
         match self {
             Content::Image(media) | Content::Audio(media) => Some(media.clone()),
             Content::Video(frames) => match frames.as_slice() {
-                [film] if MediaKind::of(film) == Some(MediaKind::Video) => Some(film.clone()),
-                frames => Some(Media::film(frames)),
+                [video] if MediaKind::of(video) == Some(MediaKind::Video) => Some(video.clone()),
+                frames => Some(Media::video(frames)),
             },
             _ => None,
         }
     }
 
-    /// Returns the kind of a picture, a sound or a film.
+    /// Returns the kind of an image, an audio clip or a video.
     pub fn media_kind(&self) -> Option<MediaKind> {
         match self {
             Content::Image(_) => Some(MediaKind::Image),
@@ -75,7 +74,7 @@ impl Content {
         }
     }
 
-    /// Returns what a part shows, to put bytes in.
+    /// Returns the media of a part for changes, for example to add their bytes.
     pub fn media_mut(&mut self) -> &mut [Media] {
         match self {
             Content::Image(media) | Content::Audio(media) => std::slice::from_mut(media),
@@ -86,7 +85,7 @@ impl Content {
 }
 
 impl MediaKind {
-    /// Returns media of this kind as a part. A film that nobody has sampled yet is one piece of media.
+    /// Returns media of this kind as a part. A video that is not sampled yet is one piece of media.
     pub fn part(self, media: Media) -> Content {
         match self {
             MediaKind::Image => Content::Image(media),
@@ -111,8 +110,10 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments, usually an object. A whole number beyond 64 bits, and a number beyond the range of a double, is
-    /// the string of its digits; other numbers with a fraction or an exponent are the nearest double.
+    /// The arguments, usually an object.
+    ///
+    /// A whole number beyond 64 bits is a string of its digits, and so is a number beyond the range of a double. Other
+    /// numbers with a fraction or an exponent are the nearest double.
     pub arguments: Value,
 }
 
@@ -123,7 +124,7 @@ impl ToolCall {
     }
 }
 
-/// What a tool answered.
+/// The result of a tool.
 ///
 /// ```
 /// use alloquy_core::message::{ToolCall, ToolResult};
@@ -136,34 +137,34 @@ impl ToolCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolResult {
-    /// The id of the call it answers.
+    /// The id of the call.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The answer: text, or any JSON value.
+    /// The result: text, or any JSON value.
     pub content: Value,
-    /// The tool failed, and `content` says why.
+    /// Whether the tool failed; then `content` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 
 impl ToolResult {
-    /// Creates an answer to the call with this id; [`ToolResult::ok`] answers a call that is at hand.
+    /// Creates the result of the call with this id; see also [`ToolResult::ok`].
     pub fn new(id: impl Into<String>, name: impl Into<String>, content: impl Into<Value>) -> Self {
         Self { id: id.into(), name: name.into(), content: content.into(), is_error: false }
     }
 
-    /// Creates the answer to `call`.
+    /// Creates the result of `call`.
     pub fn ok(call: &ToolCall, content: impl Into<Value>) -> Self {
         Self::new(&call.id, &call.name, content)
     }
 
-    /// Creates a failed answer to `call`; the model reads `reason`.
+    /// Creates the result of a `call` that failed; the model reads `reason`.
     pub fn error(call: &ToolCall, reason: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::ok(call, reason.into()) }
     }
 
-    /// Returns the answer as text: a string as it is, anything else as JSON.
+    /// Returns the result as text: a string as it is, any other value as JSON.
     pub fn text(&self) -> String {
         match &self.content {
             Value::String(text) => text.clone(),
@@ -172,7 +173,7 @@ impl ToolResult {
     }
 }
 
-/// What the model said in one of its [channels](crate::processor::Channel) that is not its thinking.
+/// Text in one of the model's [channels](crate::processor::Channel) other than thinking.
 ///
 /// ```
 /// use alloquy_core::{Content, Message, Role};
@@ -188,21 +189,21 @@ impl ToolResult {
 pub struct ChannelText {
     /// The channel's name.
     pub name: String,
-    /// What was said in it.
+    /// The text.
     pub text: String,
 }
 
 impl ChannelText {
-    /// Creates what was said in a channel.
+    /// Creates a text in a channel.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 }
 
-/// A piece of a reply that could not be read.
+/// An unreadable piece of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Malformed {
-    /// The text as the model wrote it, markers included.
+    /// The text as the model wrote it, including markers.
     pub raw: String,
     /// Why it could not be read.
     pub reason: String,

@@ -1,17 +1,17 @@
-//! A part as a message holds it: what it is, and whatever else came with it. Knows no dialect.
+//! A part of a message: its content, its source, and the unknown fields that it came with.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Content, Source};
 
-/// A part of a message, with the fields that came with it and that Alloquy does not know.
+/// A part of a message: its content, its source, and the fields that Alloquy does not know.
 ///
-/// `extra` keeps such fields in order: `cache_control`, `thoughtSignature`, the `detail` of an image. What a dialect
-/// has inside an object of its own stands under that object's name there: `{"image_url": {"detail": "low"}}`.
-/// The crate `alloquy-formats` reads and writes them; what a chat template sees of them is the processor's affair.
+/// `extra` keeps unknown fields in order: `cache_control`, `thoughtSignature`, the `detail` of an image. A field of an
+/// inner object is kept under that object's name: `{"image_url": {"detail": "low"}}`. The crate `alloquy-formats` reads
+/// and writes these fields, and the processor decides which of them a chat template sees.
 ///
-/// Serialised as its content with further keys where there is something in them: `source` and `extra`.
+/// It is serialised as its content, with the keys `source` and `extra` if they are not empty.
 ///
 /// ```
 /// use alloquy_core::{Content, Part};
@@ -29,7 +29,7 @@ pub struct Part {
     /// What it is.
     #[serde(flatten)]
     pub content: Content,
-    /// Where its text comes from; `None` for what the author of the message said.
+    /// Where its text comes from; `None` for text of the message's author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
     /// Unknown fields, in order.
@@ -43,7 +43,7 @@ impl Part {
         self.content.as_text()
     }
 
-    /// Says where the text comes from.
+    /// Sets where the text comes from.
     #[must_use]
     pub fn from_source(mut self, source: Source) -> Self {
         self.source = Some(source);
@@ -65,7 +65,7 @@ impl From<Content> for Part {
 }
 
 impl PartialEq<Content> for Part {
-    /// A part with a source or further fields is no content alone.
+    /// A part with a source or unknown fields equals no content.
     fn eq(&self, other: &Content) -> bool {
         self.source.is_none() && self.extra.is_empty() && self.content == *other
     }
@@ -78,7 +78,7 @@ impl PartialEq<Part> for Content {
 }
 
 impl<'de> Deserialize<'de> for Part {
-    /// Derived, a key that is none of these would be dropped without a word.
+    /// It is not derived, because a derived implementation would silently drop unknown keys.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
         let extra = fields.shift_remove("extra").map(Map::deserialize).transpose();

@@ -1,4 +1,4 @@
-//! The messages from the first one to the one to answer, shared by whoever looks at them. Knows no template and no store.
+//! The path of messages from the first one to the one to answer. Copies of a path share its messages.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -15,10 +15,10 @@ use outline::Outlined;
 
 pub use outline::PathOutline;
 
-/// A path of messages: a slice of them, and a vector to whoever changes it.
+/// A path of messages. It dereferences to a slice.
 ///
-/// A copy shares the messages, and so does a path that begins later: what a conversation costs a turn does not grow with what
-/// was said before. Changing a path that others hold too copies its messages first.
+/// A copy shares the messages, and so does a path that begins later, so the cost of a turn does not grow with the
+/// conversation. Changing a shared path copies its messages first.
 ///
 /// ```
 /// use alloquy_core::Message;
@@ -34,7 +34,7 @@ pub use outline::PathOutline;
 pub struct MessagePath {
     said: Arc<Said>,
     shown: Range<usize>,
-    /// Whether replies whose ids are known were left out.
+    /// Whether replies with known token ids were left out.
     lost: bool,
 }
 
@@ -42,15 +42,15 @@ pub struct MessagePath {
 #[derive(Default)]
 struct Said {
     messages: Vec<Message>,
-    /// The ids that replies were sampled as, by their places.
+    /// The token ids of replies, by their places.
     sampled: Vec<Sampled>,
-    /// What replies remember of where the histories of their prompts began, by their places.
+    /// Where the histories in the prompts of replies began, by their places.
     cuts: Vec<(usize, CutHistory)>,
-    /// What was found out about the messages so far.
+    /// The outline of the messages that were looked at so far.
     outline: Mutex<Outlined>,
 }
 
-/// The ids that the reply at a place was sampled as.
+/// The token ids of the reply at a place.
 #[derive(Clone)]
 struct Sampled {
     place: usize,
@@ -60,14 +60,15 @@ struct Sampled {
 impl Clone for Said {
     fn clone(&self) -> Self {
         let outline = Mutex::new(self.outline().clone());
-        let (messages, sampled) = (self.messages.clone(), self.sampled.clone());
+        let messages = self.messages.clone();
+        let sampled = self.sampled.clone();
         Self { messages, sampled, cuts: self.cuts.clone(), outline }
     }
 }
 
 impl Said {
     fn outline(&self) -> MutexGuard<'_, Outlined> {
-        // An outline is as true as it is long, whatever a thread was doing when it panicked.
+        // The outline is valid for the messages that it covers, even if a thread panicked while it held the lock.
         self.outline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +85,7 @@ impl MessagePath {
         self.shown.end += 1;
     }
 
-    /// Adds a reply and the ids that it was sampled as, so that the next prompts have these.
+    /// Adds a reply and its token ids, so that the next prompts use them.
     pub fn push_sampled(&mut self, message: Message, ids: Vec<TokenId>) {
         let place = self.len();
         let said = self.own();
@@ -95,24 +96,25 @@ impl MessagePath {
         self.shown.end += 1;
     }
 
-    /// Notes what the last message remembers of where the history of its prompt began.
+    /// Notes where the history in the prompt of the last message began.
     pub(crate) fn note_cut(&mut self, cut: CutHistory) {
         if let Some(place) = self.len().checked_sub(1) {
             self.own().cuts.push((place, cut));
         }
     }
 
-    /// Returns where the histories of earlier prompts began, each with the index of the reply that remembers it; the last
-    /// first. A path that does not begin at the first message has none.
+    /// Returns where the histories of earlier prompts began, each with the index of its reply, the last one first. A
+    /// path that does not begin at the first message has none.
     ///
-    /// A policy for a full context continues there, in any process: see [`Reply::cut`](crate::Reply::cut).
+    /// A policy for a full context continues from the last one, also in another process: see
+    /// [`Reply::cut`](crate::Reply::cut).
     pub fn history_cuts(&self) -> impl Iterator<Item = (usize, &CutHistory)> {
         let shown = if self.shown.start == 0 { self.shown.end } else { 0 };
         let known = self.said.cuts.iter().rev().map(|(place, cut)| (*place, cut));
         known.skip_while(move |(place, _)| *place >= shown)
     }
 
-    /// Takes the last message off.
+    /// Removes the last message and returns it.
     pub fn pop(&mut self) -> Option<Message> {
         let last = self.last()?.clone();
         self.truncate(self.len() - 1);
@@ -124,7 +126,7 @@ impl MessagePath {
         self.shown.end = self.shown.end.min(self.shown.start.saturating_add(length));
     }
 
-    /// Puts another message into the place of one, and returns that.
+    /// Replaces a message and returns the former one.
     pub fn replace(&mut self, place: usize, message: Message) -> Option<Message> {
         self.get(place)?;
         let said = self.own();
@@ -134,7 +136,7 @@ impl MessagePath {
         said.messages.get_mut(place).map(|before| std::mem::replace(before, message))
     }
 
-    /// Returns the messages to change in any way; the ids that replies were sampled as are forgotten.
+    /// Returns the messages for any change; the token ids of replies are dropped.
     pub fn to_mut(&mut self) -> MessagesMut<'_> {
         let said = self.own();
         said.sampled.clear();
@@ -143,13 +145,13 @@ impl MessagePath {
         MessagesMut(self)
     }
 
-    /// Returns the ids that replies were sampled as, in their order.
+    /// Returns the token ids of the replies, in their order.
     pub fn sampled(&self) -> impl Iterator<Item = &[TokenId]> {
         let (from, to) = self.sampled_within(&self.shown);
         self.said.sampled.get(from..to).unwrap_or_default().iter().map(|sampled| &*sampled.ids)
     }
 
-    /// Says whether replies whose ids are known were left out of it.
+    /// Returns whether replies with known token ids were left out.
     pub fn has_lost(&self) -> bool {
         self.lost
     }
@@ -160,8 +162,8 @@ impl MessagePath {
         (from, sampled.partition_point(|sampled| sampled.place < places.end).max(from))
     }
 
-    /// Returns the first `lead` messages, then `instead`, then those in `rest`, where `rest` begins after the lead. Replies
-    /// keep the ids that they were sampled as.
+    /// Returns the first `lead` messages, then `instead`, then those in `rest`, where `rest` begins after the lead.
+    /// Replies keep their token ids.
     ///
     /// ```
     /// use alloquy_core::Message;
@@ -191,7 +193,7 @@ impl MessagePath {
         Self { said: Arc::new(Said { messages, sampled, ..Said::default() }), shown, lost }
     }
 
-    /// What is known of the replies within a range that is to begin at another place.
+    /// Returns the token ids of the replies in a range, moved to begin at another place.
     fn sampled_from(&self, places: &Range<usize>, begin: usize) -> Vec<Sampled> {
         let places = self.shifted(places);
         let (from, to) = self.sampled_within(&places);
@@ -205,8 +207,8 @@ impl MessagePath {
         self.shown.start + range.start..self.shown.start + range.end
     }
 
-    /// Returns what is known of the messages without a template: their roles, calls and weights. Paths that share messages
-    /// share it, and a message that is added is looked at once.
+    /// Returns the outline of the messages: their roles, calls and sizes. Paths that share messages share the outline,
+    /// and each added message is read once.
     ///
     /// ```
     /// use alloquy_core::Message;
@@ -228,13 +230,13 @@ impl MessagePath {
         self.said.outline().digest(&self.said.messages, length)
     }
 
-    /// The messages that this path alone shows, to be changed.
+    /// Returns the messages for a change, copied if they are shared.
     fn own(&mut self) -> &mut Said {
         self.become_whole();
         Arc::make_mut(&mut self.said)
     }
 
-    /// Leaves out of what is shared what this path does not show.
+    /// Removes the messages that are outside of this path.
     fn become_whole(&mut self) {
         if self.shown == (0..self.said.messages.len()) {
             return;
@@ -249,7 +251,8 @@ impl MessagePath {
                 *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outlined::default();
             }
             None => {
-                let (messages, sampled) = (self.to_vec(), self.sampled_from(&(0..length), 0));
+                let messages = self.to_vec();
+                let sampled = self.sampled_from(&(0..length), 0);
                 let cuts = if is_beginning { self.said.cuts.clone() } else { Vec::new() };
                 self.said = Arc::new(Said { messages, sampled, cuts, outline: Mutex::default() });
                 self.shown = 0..length;

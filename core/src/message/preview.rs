@@ -1,10 +1,10 @@
-//! A message on one line, for lists and drawings.
+//! Shortens a message to one line, for lists and drawings.
 
 use super::{Content, Message};
 
 impl Message {
-    /// Returns the beginning of a message on one line of at most `width` characters; `…` stands for what is left out,
-    /// and U+FFFD for characters that would steer a terminal.
+    /// Returns the beginning of a message on one line of at most `width` characters. `…` replaces the rest, and U+FFFD
+    /// replaces control characters.
     ///
     /// ```
     /// use alloquy_core::Message;
@@ -19,8 +19,8 @@ impl Message {
 }
 
 fn shortened(text: &str, width: usize) -> String {
-    let visible = |character: char| if character.is_control() { '\u{FFFD}' } else { character };
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().map(visible).collect();
+    let words: Vec<_> = text.split_whitespace().collect();
+    let line = words.join(" ").replace(char::is_control, "\u{FFFD}");
     if line.chars().count() <= width {
         return line;
     }

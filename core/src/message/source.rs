@@ -1,16 +1,16 @@
-//! Where the text of a part comes from, when the author of the message did not write it.
+//! Where the text of a part comes from, if the author of the message did not write it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tree::NodeId;
 
-/// Where the text of a part comes from, when the author of the message did not write it.
+/// Where the text of a part comes from, if the author of the message did not write it.
 ///
-/// A message of the user may quote a document, a message of the system may hold a value that someone typed. An
-/// [`InjectionPolicy`](crate::arguments::InjectionPolicy) that trusts the author of a message does not trust such a part, unless it
-/// trusts its [`TextSource`](crate::arguments::TextSource) too.
+/// A user message may quote a document, and a system message may contain a value that a user typed. An
+/// [`InjectionPolicy`](crate::arguments::InjectionPolicy) that trusts the author of a message does not trust such a
+/// part, unless it also trusts its [`TextSource`](crate::arguments::TextSource).
 ///
-/// Serialised as an object with one key: `{"value": "city"}`, `{"retrieved": {"id": "page-7"}}`.
+/// It is serialised as an object with one key: `{"value": "city"}`, `{"retrieved": {"id": "page-7"}}`.
 ///
 /// ```
 /// use alloquy_core::{Content, Message, Part, Role, Source};
@@ -31,15 +31,15 @@ pub enum Source {
     Value(String),
     /// A document that was retrieved.
     Retrieved {
-        /// The document's name where it is kept.
+        /// The document's name in its store.
         id: String,
     },
     /// A note from memory.
     Memory {
-        /// The note's name where it is kept.
+        /// The note's name in its store.
         id: String,
     },
-    /// What a tool answered, quoted in another message.
+    /// The result of a tool, quoted in another message.
     Tool {
         /// The tool's name.
         name: String,

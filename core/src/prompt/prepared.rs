@@ -1,20 +1,20 @@
-//! A prompt at each of its stages, from what a template printed to units.
+//! A prompt at each of its stages, from the rendered text to units.
 
 use crate::media::{Digest, Media, MediaKind};
 use crate::processor::PromptPart;
-use crate::report::Degradation;
+use crate::report::Warning;
 
 use super::Prompt;
 
-/// A piece of media in a prompt, as [`PreparedPrompt::media`](super::PreparedPrompt) has it.
+/// A piece of media in a [`PreparedPrompt`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlacedMedia {
-    /// Which unit of the prompt it is.
+    /// The index of its unit in the prompt.
     pub unit: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: MediaKind,
-    /// Its identity.
+    /// The media.
     pub media: Media,
     /// How many positions of the context it takes.
     pub positions: usize,
@@ -26,7 +26,7 @@ impl PlacedMedia {
         Self { unit, kind, media, positions }
     }
 
-    /// Returns how many positions the first `units` of a prompt with these media take: a token one, media what they have.
+    /// Returns how many positions the first `units` of a prompt with these media take. A token takes one.
     pub fn positions_before(media: &[Self], units: usize) -> usize {
         let before = media.iter().take_while(|media| media.unit < units);
         before.fold(units, |all, media| (all + media.positions).saturating_sub(1))
@@ -37,21 +37,21 @@ impl PlacedMedia {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PreparedPrompt {
-    /// What the template printed, as the processor marked it.
+    /// What the template rendered, with the marks of the processor.
     pub rendered: String,
-    /// The parts that the processor cut it into, with the texts that stand around media.
+    /// The parts that the processor split it into, including the texts around media.
     pub parts: Vec<PromptPart>,
-    /// The units that a session is fed: earlier replies as they were sampled.
+    /// The units that a session computes, with earlier replies as they were sampled.
     pub prompt: Prompt,
     /// The media among the units, in their order.
     pub media: Vec<PlacedMedia>,
     /// The digest of the template.
     pub template: Digest,
-    /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
+    /// The name of the template that rendered, such as `tool_use`; `None` if the model has only one.
     pub template_name: Option<String>,
-    /// What the arguments ask for and the prompt does not have, the control tokens that they let through, and the template's
-    /// own role markers in texts.
-    pub degradations: Vec<Degradation>,
+    /// Arguments without effect on the prompt, control tokens that they allow, and the template's own role markers in
+    /// texts.
+    pub warnings: Vec<Warning>,
     /// How many positions the model's context has.
     pub context: usize,
 }
@@ -65,11 +65,12 @@ impl PreparedPrompt {
         template: Digest,
         context: usize,
     ) -> Self {
-        let (media, degradations) = (Vec::new(), Vec::new());
-        Self { rendered, parts, prompt, media, template, template_name: None, degradations, context }
+        let media = Vec::new();
+        let warnings = Vec::new();
+        Self { rendered, parts, prompt, media, template, template_name: None, warnings, context }
     }
 
-    /// Returns how many positions of the context the prompt takes: a token one, media what they have.
+    /// Returns how many positions of the context the prompt takes.
     pub fn positions(&self) -> usize {
         self.positions_before(self.prompt.units.len())
     }
@@ -79,8 +80,8 @@ impl PreparedPrompt {
         self.context.saturating_sub(self.positions())
     }
 
-    /// Returns the rendered text from where it differs from that of `before`: what new messages add to it. A template that
-    /// writes old messages differently because of them makes it begin there.
+    /// Returns the rendered text from where it differs from that of `before`: usually what the new messages add to it.
+    /// It begins earlier if the template renders an old message differently because of the new ones.
     pub fn added_to(&self, before: &Self) -> &str {
         let pairs = before.rendered.bytes().zip(self.rendered.bytes());
         let same = pairs.take_while(|(left, right)| left == right).count();

@@ -1,4 +1,4 @@
-//! The order of an answer, and the place where its next page begins.
+//! The order of a result, and the cursor at which its next page begins.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,67 +12,67 @@ use crate::store::ConversationId;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
-/// By what an answer is ordered.
+/// The key by which results are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SortKey {
-    /// Conversations by when they were updated last; those of one moment by their names.
+    /// Conversations by their last update; those of one moment by their names.
     Updated,
-    /// Conversations, or in a search nodes, by when they were made.
+    /// Conversations, or nodes in a search, by their creation.
     Created,
     /// Conversations by their names, byte by byte.
     Id,
-    /// Conversations by a value of their metadata; those without one stand below all others.
+    /// Conversations by a value of their metadata; those without one sort below all others.
     Metadata(MetadataKey),
-    /// In a search, by how well a node fits.
+    /// Nodes in a search by how well they match.
     Relevance,
 }
 
-/// Which end of an order stands first.
+/// Which end of an order comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum SortDirection {
     /// The lowest, the oldest.
     Ascending,
     /// The highest, the newest.
     Descending,
 }
 
-/// The order of an answer.
+/// The order of results.
 ///
-/// A conversation that is updated while someone walks through pages sorted by that may be missed or seen twice; by
-/// creation or by name, every conversation that is there throughout is seen once.
+/// In pages sorted by update, a conversation that is updated meanwhile may be missed or appear twice. In pages sorted
+/// by creation or by name, every conversation that exists throughout appears once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sort {
-    /// By what.
+    /// The key.
     pub by: SortKey,
-    /// Which end first.
-    pub direction: Direction,
+    /// Which end comes first.
+    pub direction: SortDirection,
 }
 
 impl Sort {
     /// The lowest first.
     pub fn ascending(by: SortKey) -> Self {
-        Self { by, direction: Direction::Ascending }
+        Self { by, direction: SortDirection::Ascending }
     }
 
     /// The highest first.
     pub fn descending(by: SortKey) -> Self {
-        Self { by, direction: Direction::Descending }
+        Self { by, direction: SortDirection::Descending }
     }
 }
 
-/// Where the next page of an answer begins; it serves the query that it came from, with any limit.
+/// Where the next page of results begins. It is valid for the query that it came from, with any limit.
 ///
-/// As text it can be handed to a browser and back; what it holds is not secret, and says nothing of other owners.
+/// Its text can be sent to a browser and back. It contains nothing secret and nothing about other owners.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cursor {
+pub struct PageCursor {
     pub(super) sort: Sort,
     pub(super) place: Place,
 }
 
-/// What the text of a cursor holds.
+/// The content of a cursor's text.
 #[derive(Serialize, Deserialize)]
 struct CursorForm<S, P> {
     sort: S,
@@ -82,13 +82,13 @@ struct CursorForm<S, P> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Place {
-    /// Behind a conversation.
+    /// After a conversation.
     Conversation { key: Vec<u8>, id: ConversationId },
-    /// Among the hits of a search that are not newer than `until`, whatever a store counts by; behind one of them.
+    /// Among the hits of a search that are not newer than `until`, which is a mark of the store, and after one of them.
     Hit { until: String, after: Option<Rank> },
 }
 
-/// Where a hit stands by relevance.
+/// The place of a hit in the order by relevance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rank {
     pub(crate) score: f64,
@@ -96,7 +96,7 @@ pub(crate) struct Rank {
     pub(crate) conversation: ConversationId,
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for PageCursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let form = CursorForm { sort: &self.sort, place: &self.place };
         let json = serde_json::to_vec(&form).map_err(|_| fmt::Error)?;
@@ -104,7 +104,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-impl FromStr for Cursor {
+impl FromStr for PageCursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {

@@ -1,4 +1,4 @@
-//! What must hold of a conversation's metadata.
+//! Conditions on a conversation's metadata.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -6,12 +6,12 @@ use std::ops::{Bound, RangeBounds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::scalar::{self, Scalar, escaped, key_of, type_bounds};
+use super::scalar::{self, MetadataValue, escaped, key_of, type_bounds};
 use crate::{Error, ErrorKind, Result};
 
-/// Where in the metadata a value stands: a name, or several for what stands within objects.
+/// Where a value is in the metadata: a name, or several names for a value within objects.
 ///
-/// As text the names are divided by dots; [`MetadataKey::of`] takes names that have dots themselves.
+/// In text the names are separated by dots; [`MetadataKey::of`] accepts names that contain dots.
 ///
 /// ```
 /// use alloquy_core::query::MetadataKey;
@@ -24,12 +24,12 @@ use crate::{Error, ErrorKind, Result};
 pub struct MetadataKey(Vec<String>);
 
 impl MetadataKey {
-    /// Names a place by the names that lead to it.
+    /// Creates a key from the names that lead to the value.
     pub fn of<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         Self(names.into_iter().map(Into::into).collect())
     }
 
-    /// Returns the place as a JSON pointer, under which indexes keep it.
+    /// Returns the key as a JSON pointer, which indexes use.
     pub fn pointer(&self) -> String {
         self.0.iter().map(|name| format!("/{}", escaped(name))).collect()
     }
@@ -40,7 +40,7 @@ impl MetadataKey {
         fields.get(last)
     }
 
-    /// Returns the key of the value that stands here, empty when there is none.
+    /// Returns the sort key of the value here, empty if there is none.
     pub(super) fn value_key(&self, metadata: &Map<String, Value>) -> Vec<u8> {
         self.find(metadata).map(key_of).unwrap_or_default()
     }
@@ -58,67 +58,71 @@ impl fmt::Display for MetadataKey {
     }
 }
 
-/// What must hold of one value of the metadata.
+/// A condition on one value of the metadata.
 ///
 /// ```
-/// use alloquy_core::query::{Filter, Scalar};
+/// use alloquy_core::query::{Filter, MetadataValue};
 /// use serde_json::json;
 ///
 /// let metadata = json!({"user": {"name": "ann"}, "score": 7});
 /// let metadata = metadata.as_object().unwrap();
 /// assert!(Filter::equals("user.name", "ann").holds(metadata));
 /// assert!(Filter::one_of("user.name", ["bob", "ann"]).holds(metadata));
-/// assert!(Filter::range("score", Scalar::from(5)..Scalar::from(10))?.holds(metadata));
+/// assert!(Filter::range("score", MetadataValue::from(5)..MetadataValue::from(10))?.holds(metadata));
 /// assert!(Filter::missing("title").holds(metadata));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     key: MetadataKey,
-    test: Test,
+    test: FilterTest,
 }
 
-/// What a [`Filter`] asks of a value's key ([`Scalar::key`]), as an index can answer it.
+/// The condition of a [`Filter`] on a value's key ([`MetadataValue::key`]), in a form for indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Test {
+pub enum FilterTest {
     /// It is one of these.
     OneOf(Vec<Vec<u8>>),
     /// There is one.
     Exists,
     /// There is none.
     Missing,
-    /// It stands between these, within its type.
+    /// It is between these, within its type.
     Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
 }
 
 impl Filter {
-    /// The value is this one.
-    pub fn equals(key: impl Into<MetadataKey>, value: impl Into<Scalar>) -> Self {
+    /// Matches this value.
+    pub fn equals(key: impl Into<MetadataKey>, value: impl Into<MetadataValue>) -> Self {
         Self::one_of(key, [value])
     }
 
-    /// The value is one of these; of none, if there are none.
-    pub fn one_of<V: Into<Scalar>>(key: impl Into<MetadataKey>, values: impl IntoIterator<Item = V>) -> Self {
+    /// Matches one of these values, and nothing if there are none.
+    pub fn one_of<V: Into<MetadataValue>>(
+        key: impl Into<MetadataKey>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
         let keys = values.into_iter().map(|value| value.into().key()).collect();
-        Self { key: key.into(), test: Test::OneOf(keys) }
+        Self { key: key.into(), test: FilterTest::OneOf(keys) }
     }
 
-    /// There is a value, null included.
+    /// Matches any value, including null.
     pub fn exists(key: impl Into<MetadataKey>) -> Self {
-        Self { key: key.into(), test: Test::Exists }
+        Self { key: key.into(), test: FilterTest::Exists }
     }
 
-    /// There is no value.
+    /// Matches if there is no value.
     pub fn missing(key: impl Into<MetadataKey>) -> Self {
-        Self { key: key.into(), test: Test::Missing }
+        Self { key: key.into(), test: FilterTest::Missing }
     }
 
-    /// The value is of the type of the bounds and between them.
+    /// Matches a value of the type of the bounds that is between them.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a range without bounds, and for bounds of two types.
-    pub fn range(key: impl Into<MetadataKey>, range: impl RangeBounds<Scalar>) -> Result<Self> {
-        let (from, to) = (range.start_bound(), range.end_bound());
+    pub fn range(key: impl Into<MetadataKey>, range: impl RangeBounds<MetadataValue>) -> Result<Self> {
+        let from = range.start_bound();
+        let to = range.end_bound();
         let given = match (value(from), value(to)) {
             (Some(from), Some(to)) if !from.is_of_type_of(to) => {
                 let message = format!("a range has bounds of one type, not {from:?} and {to:?}");
@@ -130,44 +134,44 @@ impl Filter {
         let (first, end) = type_bounds(&given.key());
         let from = match from {
             Bound::Unbounded => Bound::Included(first),
-            bound => bound.map(Scalar::key),
+            bound => bound.map(MetadataValue::key),
         };
         let to = match to {
             Bound::Unbounded => Bound::Excluded(end),
-            bound => bound.map(Scalar::key),
+            bound => bound.map(MetadataValue::key),
         };
-        Ok(Self { key: key.into(), test: Test::Between(from, to) })
+        Ok(Self { key: key.into(), test: FilterTest::Between(from, to) })
     }
 
-    /// Returns where the value stands.
+    /// Returns where the value is.
     pub fn key(&self) -> &MetadataKey {
         &self.key
     }
 
-    /// Returns what is asked of its key.
-    pub fn test(&self) -> &Test {
+    /// Returns the condition on its key.
+    pub fn test(&self) -> &FilterTest {
         &self.test
     }
 
-    /// Says whether it holds.
+    /// Returns whether the metadata matches.
     pub fn holds(&self, metadata: &Map<String, Value>) -> bool {
         let found = self.key.find(metadata).map(key_of);
         match (&self.test, found) {
-            (Test::Missing, found) => found.is_none(),
+            (FilterTest::Missing, found) => found.is_none(),
             (_, None) => false,
-            (Test::Exists, Some(_)) => true,
-            (Test::OneOf(keys), Some(found)) => keys.contains(&found),
-            (Test::Between(from, to), Some(found)) => (from.as_ref(), to.as_ref()).contains(&found),
+            (FilterTest::Exists, Some(_)) => true,
+            (FilterTest::OneOf(keys), Some(found)) => keys.contains(&found),
+            (FilterTest::Between(from, to), Some(found)) => (from.as_ref(), to.as_ref()).contains(&found),
         }
     }
 
-    /// Lists every value of `metadata` as the JSON pointer of its place and its key: what an index holds.
+    /// Lists every value of `metadata` as its JSON pointer and its key, for an index.
     pub fn index(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
         scalar::entries(metadata)
     }
 }
 
-fn value(bound: Bound<&Scalar>) -> Option<&Scalar> {
+fn value(bound: Bound<&MetadataValue>) -> Option<&MetadataValue> {
     match bound {
         Bound::Included(value) | Bound::Excluded(value) => Some(value),
         Bound::Unbounded => None,

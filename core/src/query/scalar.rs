@@ -1,14 +1,14 @@
-//! Single values that metadata is compared with, and their order as bytes, which every store shares.
+//! Single values that metadata is compared with, and their order as bytes, which all stores share.
 
 use serde_json::{Map, Number, Value};
 
 use crate::media::Digest;
 use crate::{Error, ErrorKind};
 
-/// Longer strings compare by this many bytes, and beyond them by their digest, so that an index entry stays small.
+/// Longer strings are compared by this many bytes and then by their digest, so that an index entry stays small.
 const LONGEST: usize = 512;
 
-/// The first byte of a value's key: values of two types never compare, and stand in this order.
+/// The first byte of a value's key. Values of two types are never equal, and sort in this order.
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
 const NUMBER: u8 = 3;
@@ -18,20 +18,20 @@ const OBJECT: u8 = 6;
 
 /// A value that metadata is compared with: null, a truth value, a number or a string.
 ///
-/// Numbers compare by what they are worth, exactly: `1` equals `1.0`. Strings compare by their characters as they
-/// are; those beyond 512 bytes that begin alike stand in no particular order.
+/// Numbers are compared by their exact value: `1` equals `1.0`. Strings are compared byte by byte; the order of strings
+/// with the same first 512 bytes is unspecified.
 ///
 /// ```
-/// use alloquy_core::query::Scalar;
+/// use alloquy_core::query::MetadataValue;
 ///
-/// assert_eq!(Scalar::from(1).key(), Scalar::from(1.0).key());
-/// assert!(Scalar::from(-3).key() < Scalar::from(0.5).key());
-/// assert!(Scalar::from(u64::MAX - 1).key() < Scalar::from(u64::MAX).key());
-/// assert_ne!(Scalar::from(1).key(), Scalar::from("1").key());
+/// assert_eq!(MetadataValue::from(1).key(), MetadataValue::from(1.0).key());
+/// assert!(MetadataValue::from(-3).key() < MetadataValue::from(0.5).key());
+/// assert!(MetadataValue::from(u64::MAX - 1).key() < MetadataValue::from(u64::MAX).key());
+/// assert_ne!(MetadataValue::from(1).key(), MetadataValue::from("1").key());
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub enum Scalar {
-    /// JSON's null, which is a value: what is absent equals nothing.
+pub enum MetadataValue {
+    /// JSON's null, which is a value: an absent value is not null.
     Null,
     /// A truth value.
     Bool(bool),
@@ -41,8 +41,8 @@ pub enum Scalar {
     Text(String),
 }
 
-impl Scalar {
-    /// Returns bytes that stand in the order of the values, for the index of a store.
+impl MetadataValue {
+    /// Returns bytes that sort like the values, for the index of a store.
     pub fn key(&self) -> Vec<u8> {
         match self {
             Self::Null => vec![NULL],
@@ -52,13 +52,13 @@ impl Scalar {
         }
     }
 
-    /// Says whether two values can stand in an order.
-    pub(super) fn is_of_type_of(&self, other: &Scalar) -> bool {
+    /// Returns whether two values can be compared.
+    pub(super) fn is_of_type_of(&self, other: &MetadataValue) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
-/// Returns the key of any JSON value; a list or an object has one that says only what it is.
+/// Returns the key of any JSON value. All lists have one key, and so have all objects.
 pub(super) fn key_of(value: &Value) -> Vec<u8> {
     match value {
         Value::Null => vec![NULL],
@@ -70,15 +70,17 @@ pub(super) fn key_of(value: &Value) -> Vec<u8> {
     }
 }
 
-/// The nearest double as bytes that sort, and how far the number is from it: whole numbers of 64 bits stay apart.
+/// Returns the nearest double as bytes that sort, and the distance of the number from it, so that whole numbers of 64
+/// bits stay distinct.
 fn number_key(number: &Number) -> Vec<u8> {
-    // Every JSON number of serde_json is one of the three; anything else would sort first.
+    // Every number of serde_json is a double, an i64 or a u64; anything else would sort first.
     let double = number.as_f64().unwrap_or(f64::NEG_INFINITY);
     let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     let rest = whole.map_or(0, |whole| whole - double as i128);
-    // Doubles of 64-bit numbers are at most 1024 away.
+    // A 64-bit number is at most 1024 away from the nearest double.
     let rest = i16::try_from(rest).unwrap_or_default();
     let bits = (double + 0.0).to_bits();
+    // Negative doubles sort in reverse, and below the positive ones: see IEEE 754's total order.
     let sorted = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
     let rest = (i32::from(rest) + 0x8000) as u16;
     [&[NUMBER][..], &sorted.to_be_bytes(), &rest.to_be_bytes()].concat()
@@ -92,13 +94,13 @@ fn text_key(text: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the keys between which all values of the type of `key` stand.
+/// Returns the keys between which all values of the type of `key` are.
 pub(super) fn type_bounds(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let kind = key.first().copied().unwrap_or_default();
     (vec![kind], vec![kind + 1])
 }
 
-/// Lists every value of `metadata` under its JSON pointer, lists and objects too: what an index holds.
+/// Lists every value of `metadata` under its JSON pointer, including lists and objects, for an index.
 pub(super) fn entries(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut pending: Vec<(String, &Map<String, Value>)> = vec![(String::new(), metadata)];
@@ -115,55 +117,55 @@ pub(super) fn entries(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// A name within a JSON pointer (RFC 6901).
+/// Escapes a name for a JSON pointer (RFC 6901).
 pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-impl From<&str> for Scalar {
+impl From<&str> for MetadataValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Scalar {
+impl From<String> for MetadataValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<bool> for Scalar {
+impl From<bool> for MetadataValue {
     fn from(value: bool) -> Self {
         Self::Bool(value)
     }
 }
 
-impl From<i32> for Scalar {
+impl From<i32> for MetadataValue {
     fn from(value: i32) -> Self {
         Self::Number(value.into())
     }
 }
 
-impl From<i64> for Scalar {
+impl From<i64> for MetadataValue {
     fn from(value: i64) -> Self {
         Self::Number(value.into())
     }
 }
 
-impl From<u64> for Scalar {
+impl From<u64> for MetadataValue {
     fn from(value: u64) -> Self {
         Self::Number(value.into())
     }
 }
 
-impl From<f64> for Scalar {
-    /// What is no number is null, as in JSON.
+impl From<f64> for MetadataValue {
+    /// Infinities and NaN become null, as in JSON.
     fn from(value: f64) -> Self {
         Number::from_f64(value).map_or(Self::Null, Self::Number)
     }
 }
 
-impl TryFrom<Value> for Scalar {
+impl TryFrom<Value> for MetadataValue {
     type Error = Error;
 
     fn try_from(value: Value) -> Result<Self, Error> {

@@ -1,46 +1,46 @@
-//! Where the history of a reply's prompt began, as the reply remembers it. Knows no policy.
+//! Where the history in a reply's prompt began, as its node stores it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::media::Digest;
 
-/// Where the history of a prompt began, and by which policy: a reply's node keeps it, so that the conversation goes on from
-/// there in any process. A policy takes it up that decides by the same numbers, for the same model and preface.
+/// Where the history in a prompt began, and which policy decided it. A reply's node stores it, so that the conversation
+/// continues from there in any process. A policy uses it if its numbers, its model and its preface are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CutHistory {
-    /// What tells the policy, the model and the preface from others.
+    /// The digest of the policy, the model and the preface.
     pub policy: Digest,
     /// How many messages were left out.
     pub dropped: usize,
-    /// How many units the prompt was shorter for that.
+    /// By how many units that shortened the prompt.
     pub tokens: usize,
-    /// What stood in their place.
+    /// The summary that replaced them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<CutSummary>,
 }
 
 impl CutHistory {
-    /// Returns a cut without a summary.
+    /// Creates a cut without a summary.
     pub fn new(policy: Digest, dropped: usize, tokens: usize) -> Self {
         Self { policy, dropped, tokens, summary: None }
     }
 }
 
-/// A summary that stood for messages that were left out.
+/// A summary of messages that were left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CutSummary {
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// How many of the messages it does not cover.
+    /// How many of these messages it does not cover.
     pub left_out: usize,
-    /// It ended at its limit of tokens.
+    /// Whether it ended at its token limit.
     pub cut: bool,
 }
 
 impl CutSummary {
-    /// Returns a summary that covers all of the messages and is complete.
+    /// Creates a complete summary of all of the messages.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), left_out: 0, cut: false }
     }

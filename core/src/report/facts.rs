@@ -1,15 +1,15 @@
-//! The facts of a stored reply: its model, why it ended, what it took, and what was not done as asked.
+//! The facts of a stored reply: its model, why it ended, its usage, and what was not done as requested.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{CacheReport, CutHistory, Degradation, FinishReason, Usage};
+use super::{CacheReport, CutHistory, FinishReason, Usage, Warning};
 use crate::media::Digest;
 
 /// The facts of a stored reply, which its [`Node`](crate::Node) holds.
 ///
-/// A fact that is unknown is `None`: a reply that was dropped knows its model alone.
+/// A fact that is unknown is `None`. Of a reply that was dropped, only the model is known.
 ///
 /// ```
 /// use alloquy_core::report::{FinishReason, ReplyFacts};
@@ -32,7 +32,7 @@ pub struct ReplyFacts {
     /// How many tokens it took; `None` where the model does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What of the prompt was cached.
+    /// How much of the prompt was cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheReport>,
     /// The digest of the template that rendered the prompt; `None` where a server rendered it.
@@ -50,10 +50,10 @@ pub struct ReplyFacts {
     /// The system prompt of this turn alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// What was not done as asked.
+    /// What was not done as requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Degradation>,
-    /// Where the history of the prompt began, where a policy for a full context left some of it out.
+    pub warnings: Vec<Warning>,
+    /// Where the history in the prompt began, if a policy for a full context left some of it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_cut: Option<CutHistory>,
     /// The facts that middleware adds, such as `alloquy.redaction`; see [`Reply::facts`](crate::Reply::facts).
@@ -80,10 +80,10 @@ impl ReplyFacts {
         }
     }
 
-    /// Takes the facts of a reply out of the metadata in which version 0.1 stored them.
+    /// Moves the facts of a reply out of the metadata in which version 0.1 stored them.
     ///
-    /// Returns `None`, and changes nothing, unless `model` is a text. Every other fact is taken if it parses as its type;
-    /// what does not parse stays in the metadata.
+    /// Returns `None` and changes nothing unless `model` is a text. Every other fact is moved if it parses as its type;
+    /// a value that does not parse stays in the metadata.
     ///
     /// ```
     /// use alloquy_core::report::ReplyFacts;
@@ -110,7 +110,7 @@ impl ReplyFacts {
     }
 }
 
-/// Takes a value out of metadata if it parses as `T`.
+/// Removes a value from metadata and returns it, if it parses as `T`.
 pub(crate) fn take<T: DeserializeOwned>(metadata: &mut Map<String, Value>, name: &str) -> Option<T> {
     let value = T::deserialize(metadata.get(name)?).ok()?;
     metadata.shift_remove(name);

@@ -14,19 +14,19 @@ pub enum FinishReason {
     /// `max_tokens` were sampled.
     #[serde(alias = "max_tokens")]
     Length,
-    /// The model asks for tools.
+    /// The model calls tools.
     ToolCalls,
     /// The context is full.
     ContextFull,
-    /// The caller stopped it.
+    /// The caller cancelled it.
     #[serde(alias = "stopped")]
     Cancelled,
-    /// The model failed midway, and what it said until then is kept; [`Reply::error`](crate::Reply) says how.
+    /// The model failed midway, and the text so far is kept; [`Reply::error`](crate::Reply) says why.
     Error,
 }
 
 impl FinishReason {
-    /// Says whether the reply was cut off before the model was done: by the caller, or by a failure.
+    /// Returns whether the caller or a failure ended the reply early.
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::Cancelled | Self::Error)
     }

@@ -1,31 +1,31 @@
-//! How likely a text is as a continuation.
+//! How likely a text is as a reply.
 
 use serde::Serialize;
 
-use crate::sampling::Logprob;
+use crate::sampling::TokenLogprob;
 
-/// How likely a text is.
+/// How likely a text is, token by token.
 ///
 /// ```
-/// use alloquy_core::report::Score;
-/// use alloquy_core::sampling::Logprob;
+/// use alloquy_core::report::TextScore;
+/// use alloquy_core::sampling::TokenLogprob;
 ///
-/// let tokens = vec![Logprob::new(1, -0.5), Logprob::new(2, -1.5)];
-/// let score = Score::new("so be it", tokens);
+/// let tokens = vec![TokenLogprob::new(1, -0.5), TokenLogprob::new(2, -1.5)];
+/// let score = TextScore::new("so be it", tokens);
 /// assert_eq!((score.total(), score.mean()), (-2.0, Some(-1.0)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Score {
+pub struct TextScore {
     /// The text.
     pub text: String,
-    /// Its tokens, each with its log-probability behind all that stands before it.
-    pub tokens: Vec<Logprob>,
+    /// Its tokens, each with its log-probability after the tokens before it.
+    pub tokens: Vec<TokenLogprob>,
 }
 
-impl Score {
-    /// Creates the score of a text of these tokens.
-    pub fn new(text: impl Into<String>, tokens: Vec<Logprob>) -> Self {
+impl TextScore {
+    /// Creates the score of a text from its tokens.
+    pub fn new(text: impl Into<String>, tokens: Vec<TokenLogprob>) -> Self {
         Self { text: text.into(), tokens }
     }
 
@@ -34,7 +34,7 @@ impl Score {
         self.tokens.iter().map(|token| f64::from(token.logprob)).sum()
     }
 
-    /// Returns the mean over the tokens, which does not favour short texts; `None` for a text without any.
+    /// Returns the mean over the tokens, which does not favour short texts; `None` for a text without tokens.
     pub fn mean(&self) -> Option<f64> {
         (!self.tokens.is_empty()).then(|| self.total() / self.tokens.len() as f64)
     }

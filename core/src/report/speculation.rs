@@ -1,19 +1,19 @@
-//! How well tokens were guessed.
+//! How many draft tokens were accepted in one reply.
 
 use serde::{Deserialize, Serialize};
 
-/// How well tokens were guessed.
+/// How many draft tokens were accepted in one reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Speculation {
-    /// How many were guessed and computed.
+    /// How many draft tokens were computed.
     pub guessed: usize,
-    /// How many of them the model drew.
+    /// How many of them were accepted.
     pub kept: usize,
 }
 
 impl Speculation {
-    /// Counts tokens that were guessed and computed, and those of them that the model drew.
+    /// Creates a report of draft tokens that were computed, and of those that were accepted.
     pub fn new(guessed: usize, kept: usize) -> Self {
         Self { guessed, kept }
     }

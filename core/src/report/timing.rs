@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long one call of a model took, measured where it was computed: a slow reader makes no model slow.
+/// How long one model call took, measured by the engine, so a slow reader does not count.
 ///
-/// Times are those of a clock on the wall. What others computed in between, on the same engine, is in them.
+/// Times are wall-clock times. They include what the engine computed for other callers meanwhile.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReplyTiming {
-    /// Until the prompt was taken up: making it, and waiting for others.
+    /// Until the prompt began to be computed: rendering it and being queued.
     pub waiting: Duration,
     /// Computing the prompt.
     pub prefill: Duration,
@@ -30,24 +30,24 @@ pub struct ReplyTiming {
     pub first_token: Option<Duration>,
     /// From the first token to the last.
     pub decode: Duration,
-    /// Tokens behind the first one, the one that ended the reply included.
+    /// Tokens after the first one, including the end token.
     pub decode_tokens: usize,
 }
 
 impl ReplyTiming {
-    /// Returns units of the prompt a second; `None` where there is nothing to tell it from.
+    /// Returns how many units of the prompt were computed per second; `None` if none were.
     pub fn prefill_rate(&self) -> Option<f64> {
         rate(self.prefill_tokens, self.prefill)
     }
 
-    /// Returns tokens of the reply a second, the first one not counted; `None` where there is nothing to tell it from.
+    /// Returns how many tokens were generated per second after the first one; `None` if none were.
     pub fn decode_rate(&self) -> Option<f64> {
         rate(self.decode_tokens, self.decode)
     }
 }
 
 fn rate(tokens: usize, took: Duration) -> Option<f64> {
-    // Numbers of tokens are far below what a float holds exactly.
+    // Token counts are far below the limit of exact integers in a double.
     #[allow(clippy::cast_precision_loss)]
     let tokens = tokens as f64;
     (tokens > 0.0 && !took.is_zero()).then(|| tokens / took.as_secs_f64())

@@ -1,4 +1,4 @@
-//! What was not done as asked.
+//! Reports of what was not done as requested.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,165 +7,172 @@ use crate::media::Digest;
 
 use super::Usage;
 
-/// Something that was not done as asked, or had to be done another way, or that was asked for and is dangerous.
+/// Something that was not done as requested, was done in another way, or was requested and is dangerous.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Degradation {
-    /// `max_tokens` asks for more than the context has room for.
+pub enum Warning {
+    /// `max_tokens` is larger than the space in the context.
     MaxTokensCapped {
-        /// What was asked for.
+        /// The requested number.
         asked: usize,
-        /// What there is room for.
+        /// The space in the context.
         room: usize,
     },
-    /// The model was thinking still and was made to answer.
+    /// The model was still thinking at its budget, and was made to answer.
     ThinkingCut {
         /// How many tokens it had thought.
         tokens: usize,
     },
-    /// A form was demanded, tools were offered, and no choice between the two was made: the reply has the form, and no
-    /// tool can be called. With [`ToolChoice::Auto`](crate::output::ToolChoice::Auto) both would be possible.
-    ToolsShutOut {
+    /// A grammar was requested and tools were offered without a tool choice. The reply matches the grammar and cannot
+    /// call tools. [`ToolChoice::Auto`](crate::output::ToolChoice::Auto) allows both.
+    #[serde(alias = "tools_shut_out")]
+    ToolsExcluded {
         /// How many tools were offered.
         tools: usize,
     },
-    /// The reply ended before its form was complete: at a limit, at a stop text, or because the caller stopped it.
-    ConstraintCut,
-    /// The reply does not match its grammar: whoever generated it did not hold it to that.
+    /// The reply ended before its grammar was complete: at a limit, at a stop text, or because the caller cancelled it.
+    #[serde(alias = "constraint_cut")]
+    GrammarCut,
+    /// The reply does not match its grammar, because the server that generated it did not enforce it.
     GrammarViolated {
         /// How many of its tokens match.
         tokens: usize,
     },
     /// A sampling option has no effect on this model.
     OptionIgnored {
-        /// What it is called.
+        /// The name of the option.
         name: String,
     },
-    /// Bytes at the end of the reply were no whole character and became U+FFFD.
+    /// Bytes at the end of the reply were not a whole character and became U+FFFD.
     BrokenText,
-    /// A text of the conversation spells a control token, and the injection policy let it be one.
+    /// A text of the conversation contains a control token, and the injection policy allowed it.
     ControlTokenLetThrough {
         /// The control token.
         token: String,
-        /// Whose texts spell it.
+        /// The source of the texts that contain it.
         source: TextSource,
-        /// How often it stands in the texts that the template was given.
+        /// How often it occurs in the texts that the template was given.
         times: usize,
     },
-    /// A text of the conversation has a text by which the template says who speaks, such as `USER:`, and which is no control
-    /// token: the model may read what follows as a message of its own. `RoleMarkers` of `alloquy-inference` finds them.
+    /// A text of the conversation contains a role marker of the template, such as `USER:`, that is not a control token.
+    /// The model may read the text after it as another message. `RoleMarkers` of `alloquy-inference` finds them.
     RoleMarkerInText {
         /// The marker, as the template prints it.
         marker: String,
-        /// Whose texts have it.
+        /// The source of the texts that contain it.
         source: TextSource,
-        /// Which of the messages that the template was given is the first that has it, counted from 0; `None` of tools and
+        /// The index of the first message with it, among those that the template was given; `None` for tools and
         /// variables.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<usize>,
-        /// How often it is in the texts of that source.
+        /// How often it occurs in the texts of that source.
         times: usize,
     },
-    /// The template has no place for system messages, and their text stands in the first message of the user.
+    /// The template does not support system messages, and their text was put into the first user message.
     InstructionsMerged {
-        /// How many of them.
+        /// How many system messages.
         messages: usize,
     },
-    /// The template has no place for something that the conversation has, and the prompt goes without it.
+    /// The template does not support something that the conversation has, and the prompt omits it.
     LeftOut {
         /// What it is, such as `tools`.
         what: String,
     },
-    /// A picture has more pixels than are taken, and was made smaller than the model would have it.
+    /// An image has more pixels than the limit, and was made smaller than the model would accept.
     PixelsCapped {
-        /// The picture.
+        /// The image.
         media: Digest,
-        /// The pixels that the model would be fed.
+        /// The pixels that the model would accept.
         wanted: usize,
-        /// The pixels that it was fed.
+        /// The pixels that it was given.
         taken: usize,
     },
-    /// A sound is shorter than the model takes, and silence was put behind it.
-    SoundPadded {
-        /// The sound.
+    /// An audio clip is shorter than the model's minimum, and silence was added after it.
+    #[serde(alias = "sound_padded")]
+    AudioPadded {
+        /// The audio.
         media: Digest,
         /// How long it is, in milliseconds.
         milliseconds: u64,
-        /// How long it was made.
+        /// How long it is with the silence.
         padded: u64,
     },
-    /// A sound is longer than the model takes at once, and was cut into several.
-    SoundChunked {
-        /// The sound.
+    /// An audio clip is longer than the model accepts at once, and was split into chunks.
+    #[serde(alias = "sound_chunked")]
+    AudioChunked {
+        /// The audio.
         media: Digest,
-        /// Into how many pieces.
+        /// Into how many chunks.
         chunks: usize,
     },
-    /// A WAV file ends before its header says, or within a frame: the model hears what is there.
-    SoundCut {
-        /// The sound.
+    /// A WAV file ends before its header says, or within a frame. The model receives the samples that exist.
+    #[serde(alias = "sound_cut")]
+    AudioCut {
+        /// The audio.
         media: Digest,
-        /// How many bytes of samples the header has that are not there.
+        /// How many bytes of samples are missing.
         missing: u64,
-        /// How many bytes of a last frame are there that is not whole, and are left out.
+        /// How many bytes of an incomplete last frame were left out.
         partial: u64,
     },
-    /// A film has more pictures than are taken, and the model was fed some of them.
+    /// A video has more images than the limit, and the model was given some of them.
     FramesSampled {
-        /// The film.
+        /// The video.
         media: Digest,
-        /// How many pictures it has.
+        /// How many images it has.
         frames: usize,
-        /// How many were taken.
+        /// How many the model was given.
         taken: usize,
     },
-    /// Thinking was switched on or off, and the template has no such switch.
+    /// Thinking was switched on or off, but the template has no such switch.
     ThinkingSwitchIgnored,
-    /// Thoughts of earlier replies and what they said in other channels were to be kept; the template does not print it all.
+    /// Thinking and other channels of earlier replies were to be kept, but the template does not print all of them.
     ThinkingLeftOut {
-        /// How many messages have thoughts that the prompt has not.
+        /// How many messages have thinking that are not in the prompt.
         messages: usize,
     },
-    /// The last reply on this path was rendered with another template: the model sees the conversation in another form.
+    /// The prompt of the last reply on this path was rendered with another template, so the model sees the conversation
+    /// in another form.
     TemplateChanged {
-        /// The digest of the template before.
+        /// The digest of the former template.
         before: Digest,
         /// The digest of the template of this reply.
         now: Digest,
     },
-    /// The prompt went without the oldest messages of the path, because it would not have fit.
+    /// The prompt omits the oldest messages of the path, because it would not have fit.
     HistoryShifted {
-        /// How many.
+        /// How many messages.
         dropped: usize,
-        /// How many units the prompt is shorter for that.
+        /// By how many units that shortened the prompt.
         #[serde(default)]
         tokens: usize,
     },
-    /// In the prompt a summary stood for the oldest messages of the path, because they would not have fit.
-    HistorySummarised {
-        /// How many messages it stands for.
+    /// A summary replaces the oldest messages of the path in the prompt, because they would not have fit.
+    #[serde(alias = "history_summarised")]
+    HistorySummarized {
+        /// How many messages it replaces.
         dropped: usize,
         /// How many units of the prompt they would have taken.
         tokens: usize,
-        /// How many units the summary takes in their place; 0 where there was no room for it, or nothing in it.
+        /// How many units the summary takes; 0 if it was empty or did not fit.
         summary: usize,
-        /// How many of the messages the summary does not cover: the model that summarises had no room for them, or said
-        /// nothing of them.
+        /// How many of the messages the summary does not cover, because the model that summarises had no space for them
+        /// or returned nothing.
         left_out: usize,
-        /// What summarising took in this call; `None` where a summary that was made before served.
+        /// The usage of summarising in this call; `None` if an earlier summary was used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent: Option<Usage>,
     },
-    /// The summary in the prompt ended at its limit of tokens, before it was complete.
+    /// The summary in the prompt ended at its token limit, before it was complete.
     SummaryCut,
-    /// The model is computed by something else than was asked for first, as was allowed.
+    /// Another execution provider computes the model than the first one in the list.
     ProviderReplaced {
-        /// What was asked for, such as `cuda`.
+        /// The requested provider, such as `cuda`.
         asked: String,
-        /// What computes instead.
+        /// The provider that is used instead.
         used: String,
-        /// Why.
+        /// Why the requested provider is unavailable.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Log-probabilities of tokens, from the logits as the model gave them.
+//! Log-probabilities of tokens, from the raw logits of the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,37 +6,36 @@ use crate::tokenizer::TokenId;
 
 /// A token and its log-probability.
 ///
-/// It is the log-softmax of the model's own logits: before biases, penalties, constraints, temperature and filters,
-/// which say what the caller wants and not what the model believes.
+/// It is the log-softmax of the model's raw logits, before biases, penalties, constraints, temperature and filters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Logprob {
+pub struct TokenLogprob {
     /// The token.
     pub token: TokenId,
     /// The natural logarithm of its probability; minus infinity for a token that the model rules out.
     pub logprob: f32,
 }
 
-impl Logprob {
+impl TokenLogprob {
     /// Creates the log-probability of a token.
     pub fn new(token: TokenId, logprob: f32) -> Self {
         Self { token, logprob }
     }
 }
 
-/// The log-probability of a sampled token, and of the likeliest ones in its place.
+/// The log-probability of a sampled token, and of the likeliest tokens at its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct SampledLogprobs {
+pub struct TokenLogprobs {
     /// The token that was drawn.
-    pub sampled: Logprob,
-    /// The likeliest tokens, likeliest first, as many as were asked for; the sampled one need not be among them.
-    pub top: Vec<Logprob>,
+    pub sampled: TokenLogprob,
+    /// The requested number of likeliest tokens, the likeliest first. The sampled one need not be among them.
+    pub top: Vec<TokenLogprob>,
 }
 
-impl SampledLogprobs {
-    /// Joins that of the token that was drawn and those of the likeliest ones, likeliest first.
-    pub fn new(sampled: Logprob, top: Vec<Logprob>) -> Self {
+impl TokenLogprobs {
+    /// Joins the log-probability of the sampled token and those of the likeliest tokens, the likeliest first.
+    pub fn new(sampled: TokenLogprob, top: Vec<TokenLogprob>) -> Self {
         Self { sampled, top }
     }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of sampling, and how one asker's wishes fill the gaps of another's. Knows no logits.
+//! The sampling options, and how the options of a call, a conversation and a model are joined.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
-/// How replies are sampled. What is `None` is left to the next in line: call, then conversation, then manager, then
-/// the model's makers, then greedy without a limit of its own.
+/// How replies are sampled. The first of these that sets an option decides it: the call, the conversation, the manager,
+/// the model's authors. An option that none of them sets has no effect, and sampling is greedy.
 ///
 /// ```
 /// use alloquy_core::SamplingOptions;
 ///
-/// let call = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() };
-/// let makers = SamplingOptions { temperature: Some(0.6), top_k: Some(20), ..SamplingOptions::default() };
-/// let merged = call.or(&makers);
+/// let call = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() }; let authors = SamplingOptions {
+/// temperature: Some(0.6), top_k: Some(20), ..SamplingOptions::default() }; let merged = call.or(&authors);
 /// assert_eq!((merged.temperature, merged.top_k), (Some(0.0), Some(20)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,41 +40,41 @@ pub struct SamplingOptions {
     /// "CTRL"); above 0, 1 changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetition_penalty: Option<f32>,
-    /// Is taken off the logits of tokens that occurred, as OpenAI's API does; 0 changes nothing.
+    /// Is subtracted from the logits of tokens that occurred, as in OpenAI's API; 0 changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f32>,
-    /// Is taken off the logits of tokens once for each time they occurred, as OpenAI's API does.
+    /// Is subtracted from the logits of tokens once for each occurrence, as in OpenAI's API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f32>,
-    /// How many of the last tokens the penalties and `no_repeat_ngram` look at; 0, and `None`, is all.
+    /// How many of the last tokens the penalties and `no_repeat_ngram` look at; 0 and `None` mean all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty_window: Option<usize>,
-    /// Whether the prompt's tokens count for them. `None` is as in the originals: they count for
-    /// `repetition_penalty` and `no_repeat_ngram`, and not for the other two.
+    /// Whether the prompt's tokens count for them. `None` follows the original definitions: they count for
+    /// `repetition_penalty` and `no_repeat_ngram`, but not for the other two penalties.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty_scope: Option<PenaltyScope>,
-    /// Forbids every sequence of this many tokens to occur twice; 0 forbids none.
+    /// Forbids repeated sequences of this many tokens; 0 forbids none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_repeat_ngram: Option<usize>,
-    /// Tokens that are never drawn. Ids outside the vocabulary mean nothing.
+    /// Tokens that are never sampled. Ids outside the vocabulary have no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suppress: Vec<TokenId>,
-    /// What is added to the logits of single tokens.
+    /// Values that are added to the logits of single tokens.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub logit_bias: BTreeMap<TokenId, f32>,
-    /// Makes the draw repeatable; a fresh one is drawn, and reported, when absent.
+    /// Makes sampling repeatable; without a seed, a random one is used and reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Ends the reply after this many tokens; otherwise the context's end does.
+    /// Ends the reply after this many tokens; otherwise the end of the context does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
     /// Texts that end the reply and are not part of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// Sequences of tokens that end the reply and are not part of it, beside the model's own stop tokens.
+    /// Sequences of tokens that end the reply and are not part of it, in addition to the model's own stop tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_tokens: Vec<Vec<TokenId>>,
-    /// Reports the log-probability of each token of the reply, and of this many likeliest ones in its place.
+    /// Reports the log-probability of each token of the reply, and of this many likeliest tokens at its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<usize>,
 }
@@ -92,8 +91,8 @@ pub enum PenaltyScope {
 }
 
 impl SamplingOptions {
-    /// Takes what is absent here from `defaults`. Stops and suppressed tokens add up, and so do biases of different
-    /// tokens.
+    /// Takes the options that are absent here from `defaults`. Stops, suppressed tokens and biases of different tokens
+    /// are joined.
     #[must_use]
     pub fn or(self, defaults: &SamplingOptions) -> Self {
         let mut logit_bias = defaults.logit_bias.clone();
@@ -120,7 +119,7 @@ impl SamplingOptions {
         }
     }
 
-    /// Names the options that are set, as JSON does: for models that have no use for them and report so.
+    /// Returns the JSON names of the options that are set, for models that report which of them they ignore.
     ///
     /// ```
     /// use alloquy_core::SamplingOptions;
@@ -153,7 +152,7 @@ impl SamplingOptions {
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
     }
 
-    /// Says whether nothing is asked.
+    /// Returns whether no option is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -168,24 +167,26 @@ impl SamplingOptions {
         if self.stop.iter().any(String::is_empty) {
             return Err(invalid("a stop text is empty: it would end every reply at once"));
         }
-        match self.stop_tokens.iter().any(Vec::is_empty) {
-            true => Err(invalid("a stop sequence has no tokens: it would end every reply at once")),
-            false => Ok(()),
+        if self.stop_tokens.iter().any(Vec::is_empty) {
+            return Err(invalid("a stop sequence has no tokens: it would end every reply at once"));
         }
+        Ok(())
     }
 
     fn validate_numbers(&self) -> Result<()> {
-        let at_least_0 = |value: f32| value.is_finite() && value >= 0.0;
-        let fraction = |value: f32| value > 0.0 && value <= 1.0;
-        check("temperature", self.temperature, at_least_0, "a number of at least 0")?;
-        check("top-p", self.top_p, fraction, "above 0 and at most 1")?;
+        check(
+            "temperature",
+            self.temperature,
+            |value| (0.0..=f32::MAX).contains(&value),
+            "a number of at least 0",
+        )?;
+        check("top-p", self.top_p, is_share, "above 0 and at most 1")?;
         check("min-p", self.min_p, |value| (0.0..=1.0).contains(&value), "at least 0 and at most 1")?;
-        check("typical-p", self.typical_p, fraction, "above 0 and at most 1")
+        check("typical-p", self.typical_p, is_share, "above 0 and at most 1")
     }
 
     fn validate_penalties(&self) -> Result<()> {
-        let factor = |value: f32| value.is_finite() && value > 0.0;
-        check("repetition penalty", self.repetition_penalty, factor, "a number above 0")?;
+        check("repetition penalty", self.repetition_penalty, is_factor, "a number above 0")?;
         check("presence penalty", self.presence_penalty, f32::is_finite, "a finite number")?;
         check("frequency penalty", self.frequency_penalty, f32::is_finite, "a finite number")?;
         if let Some((token, bias)) = self.logit_bias.iter().find(|(_, bias)| !bias.is_finite()) {
@@ -207,6 +208,14 @@ fn both<T: Clone + PartialEq>(mut own: Vec<T>, defaults: &[T]) -> Vec<T> {
         }
     }
     own
+}
+
+fn is_share(value: f32) -> bool {
+    value > 0.0 && value <= 1.0
+}
+
+fn is_factor(value: f32) -> bool {
+    value > 0.0 && value.is_finite()
 }
 
 fn check(name: &str, value: Option<f32>, valid: impl Fn(f32) -> bool, range: &str) -> Result<()> {

@@ -1,16 +1,16 @@
-//! The piece of a text that is shown of what was found. Knows places in a text; not what was searched for.
+//! The piece of a text around the matches of a search.
 
 use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-/// A piece of a text around what was found.
+/// A piece of a text around the matches of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Snippet {
-    /// The piece, as it stands in the text.
+    /// The piece, as it is in the text.
     pub text: String,
-    /// What was found, in bytes of the piece.
+    /// The matches, in bytes of the piece.
     #[serde(serialize_with = "pairs")]
     pub highlights: Vec<Range<usize>>,
     /// Where in the text the piece begins, in bytes.
@@ -24,11 +24,11 @@ fn pairs<S: Serializer>(ranges: &[Range<usize>], serializer: S) -> Result<S::Ok,
     serializer.collect_seq(ranges.iter().map(|range| [range.start, range.end]))
 }
 
-/// How many characters of a text stand before the first thing found, and how many at most in all.
+/// How many characters are shown before the first match, and how many at most in all.
 const BEFORE: usize = 40;
 const SNIPPET: usize = 160;
 
-/// How many bytes the characters of a snippet have at most.
+/// The largest number of bytes in a snippet.
 pub(super) const SNIPPET_BYTES: usize = 4 * SNIPPET;
 
 impl Snippet {
@@ -39,15 +39,14 @@ impl Snippet {
         let rest = text.get(start..).unwrap_or_default();
         let end = rest.char_indices().nth(SNIPPET).map_or(rest.len(), |(index, _)| index);
         let piece = rest.get(..end).unwrap_or_default();
-        let inside = |place: &Range<usize>| {
-            let place = place.start.checked_sub(start)?..place.end.checked_sub(start)?.min(end);
-            (place.start < place.end).then_some(place)
-        };
-        Self {
-            text: piece.to_owned(),
-            highlights: places.iter().filter_map(inside).collect(),
-            offset: start,
-            length: text.len(),
+        let mut highlights = Vec::new();
+        for place in places {
+            // The first match is at the start, so no match begins before it. Matches after the end are left out.
+            let highlight = place.start.saturating_sub(start)..place.end.saturating_sub(start).min(end);
+            if highlight.start < highlight.end {
+                highlights.push(highlight);
+            }
         }
+        Self { text: piece.to_owned(), highlights, offset: start, length: text.len() }
     }
 }

@@ -1,4 +1,4 @@
-//! Words, phrases and beginnings of words that a text is searched for, and where a text has them. Knows no store.
+//! Search queries of words, phrases and prefixes, and their matches in a text.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,11 +11,11 @@ use crate::message::{Content, Message};
 use crate::tree::Node;
 use crate::{Error, ErrorKind, Result};
 
-/// What a text must hold, all of it in one node: words, `"phrases in quotes"`, and beginnings of words (`begin*`).
+/// What a node must contain: all of these words, `"phrases in quotes"`, and prefixes of words (`begin*`).
 ///
-/// Case and accents do not count, and compatibility forms are the plain ones. In scripts without spaces between words
-/// (Chinese, Japanese, Thai, …) and in Korean, what is searched for is found as a part of a longer run too. What is
-/// searched is the text of a message; thoughts, calls and results of tools are not.
+/// Case, accents and compatibility forms do not matter. In scripts without spaces between words (Chinese, Japanese,
+/// Thai, …) and in Korean, a part of a longer run matches too. Only the text of a message is searched; thinking, tool
+/// calls and their results are not.
 ///
 /// ```
 /// use alloquy_core::search::SearchText;
@@ -32,44 +32,46 @@ pub struct SearchText {
     terms: Vec<SearchTerm>,
 }
 
-/// Tokens that must stand one behind the other.
+/// Tokens that must follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SearchTerm {
-    /// The tokens, as [`SearchText::index`] makes them of a text.
+    /// The tokens, as [`SearchText::index`] returns them.
     pub tokens: Vec<String>,
-    /// The last token is the beginning of one.
+    /// Whether the last token is a prefix.
     pub is_prefix: bool,
 }
 
 impl SearchText {
-    /// Returns what must be found, all of it.
+    /// Returns the terms, all of which must match.
     pub fn terms(&self) -> &[SearchTerm] {
         &self.terms
     }
 
-    /// Says whether all of it is in a text.
+    /// Returns whether a text matches.
     pub fn is_in(&self, text: &str) -> bool {
         let mut finds = self.finds();
         self.walk(text, |recent| {
-            finds.iter_mut().for_each(|find| find.look(recent));
+            for find in &mut finds {
+                find.look(recent);
+            }
             !finds.iter().all(|find| find.times > 0)
         });
         finds.iter().all(|find| find.times > 0)
     }
 
-    /// Says whether all of it is in a node.
+    /// Returns whether a node matches.
     pub fn matches(&self, node: &Node) -> bool {
         self.is_in(&text_of(&node.message))
     }
 
-    /// Returns the text of a message that is searched: that of its text parts, a line each.
+    /// Returns the text of a message that is searched: its text parts, one per line.
     pub fn searched(message: &Message) -> String {
         text_of(message).into_owned()
     }
 
-    /// Returns the tokens of a message, one behind the other and divided by spaces, for the index of a store. A token
-    /// is of ASCII letters and digits and of characters beyond ASCII.
+    /// Returns the tokens of a message in their order, separated by spaces, for the index of a store. A token consists
+    /// of ASCII letters and digits and of characters beyond ASCII.
     pub fn index(message: &Message) -> String {
         let mut index = String::new();
         for token in tokens(&text_of(message)) {
@@ -81,12 +83,15 @@ impl SearchText {
         index
     }
 
-    /// Finds the terms in a text; `None` unless all of them are there.
+    /// Finds the terms in a text; `None` unless all of them match.
     pub(super) fn find(&self, text: &str) -> Option<Found> {
-        let (mut finds, mut length) = (self.finds(), 0);
+        let mut finds = self.finds();
+        let mut length = 0;
         self.walk(text, |recent| {
             length += 1;
-            finds.iter_mut().for_each(|find| find.look(recent));
+            for find in &mut finds {
+                find.look(recent);
+            }
             true
         });
         let all = finds.iter().all(|find| find.times > 0);
@@ -97,8 +102,9 @@ impl SearchText {
         self.terms.iter().map(|term| Find { term, times: 0, places: Vec::new() }).collect()
     }
 
-    /// Shows the tokens of a text, each with as many before it as the longest term has, until `go_on` says no.
-    fn walk(&self, text: &str, mut go_on: impl FnMut(&VecDeque<Token>) -> bool) {
+    /// Calls `visit` with each token of a text and the tokens before it, as many as the longest term has, until it
+    /// returns `false`.
+    fn walk(&self, text: &str, mut visit: impl FnMut(&VecDeque<Token>) -> bool) {
         let longest = self.terms.iter().map(|term| term.tokens.len()).max().unwrap_or_default();
         let mut recent = VecDeque::with_capacity(longest + 1);
         for token in tokens(text) {
@@ -106,14 +112,14 @@ impl SearchText {
             if recent.len() > longest {
                 recent.pop_front();
             }
-            if !go_on(&recent) {
+            if !visit(&recent) {
                 return;
             }
         }
     }
 }
 
-/// The text of a message that is searched; copied only where it is of several parts.
+/// Returns the text of a message that is searched. It is copied only if it has several parts.
 pub(super) fn text_of(message: &Message) -> Cow<'_, str> {
     let mut texts = message.parts.iter().filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),
@@ -123,16 +129,16 @@ pub(super) fn text_of(message: &Message) -> Cow<'_, str> {
     texts.fold(first, |before, text| before + "\n" + text)
 }
 
-/// A term and where it stands in a text, as far as that was read.
+/// A term and its matches in a text, as far as that was read.
 struct Find<'a> {
     term: &'a SearchTerm,
     times: usize,
-    /// The first places: no more than a snippet shows.
+    /// The first matches: no more than a snippet shows.
     places: Vec<Range<usize>>,
 }
 
 impl Find<'_> {
-    /// Looks whether the term ends with the last token.
+    /// Records a match if the term ends with the last token.
     fn look(&mut self, recent: &VecDeque<Token>) {
         let Some(before) = recent.len().checked_sub(self.term.tokens.len()) else { return };
         if !self.term.fits(recent.iter().skip(before)) {
@@ -147,20 +153,18 @@ impl Find<'_> {
 }
 
 impl SearchTerm {
-    /// Reads one word or phrase; `None` when there is no word in it.
+    /// Parses one word or phrase; `None` if it has no word.
     fn of(text: &str, is_prefix: bool) -> Option<Self> {
         let mut tokens: Vec<_> = tokens(text).collect();
         let last = tokens.pop()?;
         let joins = tokens.last().is_some_and(|before| before.place.end == last.place.end);
-        // Where a run goes on after what was typed, its last pair is there and its last character is none of its own.
-        let term = match (last.ends_run, joins) {
-            (true, true) => (tokens, false),
-            (ends_run, _) => {
-                tokens.push(last);
-                (tokens, is_prefix || ends_run)
-            }
-        };
-        Some(Self { tokens: term.0.into_iter().map(|token| token.text).collect(), is_prefix: term.1 })
+        // In scripts without spaces, "東京" has the tokens "東京" and, as it ends a run, "京". A text such as "東京都" has
+        // "東京", but not "京", so the last character of a typed run is dropped.
+        let is_prefix = if last.ends_run { !joins } else { is_prefix };
+        if !(last.ends_run && joins) {
+            tokens.push(last);
+        }
+        Some(Self { tokens: tokens.into_iter().map(|token| token.text).collect(), is_prefix })
     }
 
     fn fits<'a>(&self, window: impl Iterator<Item = &'a Token>) -> bool {
@@ -179,7 +183,7 @@ impl SearchTerm {
 impl FromStr for SearchText {
     type Err = Error;
 
-    /// Reads words, quoted phrases and `beginnings*`; a quote that is not closed ends with the text.
+    /// Parses words, quoted phrases and `prefixes*`; a quote that is not closed ends with the text.
     fn from_str(text: &str) -> Result<Self> {
         let mut terms = Vec::new();
         for (number, piece) in text.split('"').enumerate() {
@@ -188,12 +192,11 @@ impl FromStr for SearchText {
                 _ => terms.extend(piece.split_whitespace().filter_map(word)),
             }
         }
-        match terms.is_empty() {
-            true => {
-                Err(Error::new(ErrorKind::Invalid, format!("there is no word to search for in {text:?}")))
-            }
-            false => Ok(Self { terms }),
+        if terms.is_empty() {
+            let message = format!("there is no word to search for in {text:?}");
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
+        Ok(Self { terms })
     }
 }
 
@@ -204,7 +207,7 @@ fn word(word: &str) -> Option<SearchTerm> {
     }
 }
 
-/// Where the terms stand in a text.
+/// Where the terms match in a text.
 pub(super) struct Found {
     pub(super) places: Vec<Range<usize>>,
     pub(super) score: f64,
@@ -220,10 +223,13 @@ impl Found {
     }
 }
 
-/// How much a term that stands `times` times in a text of `length` tokens counts: the term's part of BM25 (Robertson and
-/// Zaragoza 2009, k1 1.2, b 0.75) against a text of 100 tokens. The part that depends on other texts is left out, so
-/// that a score stays what it is while others write, and tells nothing of what they wrote.
+/// Returns the weight of a term that occurs `times` times in a text of `length` tokens.
+///
+/// The weight is the term's part of BM25 (Robertson and Zaragoza 2009, k1 1.2, b 0.75) relative to a text of 100 tokens.
+/// The part that depends on other texts is left out. So a score does not change while others write, and reveals nothing
+/// of their texts.
 fn weight(times: usize, length: usize) -> f64 {
-    let (times, length) = (times as f64, length as f64);
+    let times = times as f64;
+    let length = length as f64;
     times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / 100.0))
 }

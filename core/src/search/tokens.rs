@@ -1,4 +1,4 @@
-//! Text as words that compare alike whatever their case and accents, in any script. Knows no query and no index.
+//! Splits text into words without case and accents, in any script.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,23 +7,22 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::{UnicodeSegmentation as _, UnicodeWordIndices};
 
-/// Longer words are cut here, in text and in queries alike: nobody types more, and indexes have limits.
+/// Longer words are cut to this length, both in texts and in queries, because indexes have limits.
 const LONGEST: usize = 64;
 
-/// A word as an index keeps it, with the place in the text that it was read from.
+/// A word as an index stores it, with its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) text: String,
     pub(super) place: Range<usize>,
-    /// It stands for the last character of a run in a script without spaces, whatever follows there.
+    /// Whether it is the last character of a run in a script without spaces.
     pub(super) ends_run: bool,
 }
 
-/// Reads a text as tokens, one after the other, and holds a few of them at a time: a text may be large.
+/// Splits a text into tokens. Only a few of them are in memory at a time, because a text may be large.
 ///
-/// Words are those of UAX #29. A script that writes no spaces between words has none to find: there each pair of
-/// neighbouring characters is a token, and the last character of a run is one of its own, so that a part of such a run
-/// is found wherever it stands.
+/// Words are those of UAX #29. In scripts without spaces between words, each pair of neighbouring characters is a
+/// token, and so is the last character of a run. So any part of a run is found: "東京都" becomes "東京", "京都", "都".
 pub(super) fn tokens(text: &str) -> Tokens<'_> {
     Tokens { words: text.unicode_word_indices(), ready: VecDeque::new(), run: None }
 }
@@ -32,7 +31,7 @@ pub(super) fn tokens(text: &str) -> Tokens<'_> {
 pub(super) struct Tokens<'a> {
     words: UnicodeWordIndices<'a>,
     ready: VecDeque<Token>,
-    /// The last character of a run that may go on.
+    /// The last character of a run that may continue.
     run: Option<(char, Range<usize>)>,
 }
 
@@ -102,15 +101,15 @@ impl Tokens<'_> {
     }
 }
 
-/// Compatibility forms become plain ones, accents go, and case is folded: `Ｓｔｒａßе́` and `STRASSE` compare alike.
+/// Replaces compatibility forms, removes accents and folds case: `Ｓｔｒａßé` and `STRASSE` become equal.
 fn folded(word: &str) -> String {
     let plain: String = word.nfkd().filter(|&character| !is_accent(character)).collect();
     let folded = caseless::default_case_fold_str(&plain);
     folded.nfkd().filter(|&character| !is_accent(character)).nfc().collect()
 }
 
-/// Marks that readers leave out when they type: diacritics, Hebrew points, Arabic vowel signs. Not the vowel signs of
-/// scripts that cannot be read without them.
+/// Returns whether a mark is usually left out in typed text: diacritics, Hebrew points, Arabic vowel signs. The vowel
+/// signs of scripts that cannot be read without them are not.
 fn is_accent(character: char) -> bool {
     matches!(character,
         '\u{300}'..='\u{36F}' | '\u{591}'..='\u{5C7}' | '\u{610}'..='\u{61A}' | '\u{64B}'..='\u{65F}' | '\u{670}'
@@ -121,7 +120,8 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || is_combining_mark(character)
 }
 
-/// Scripts without spaces between words, and Hangul, whose words have endings that nobody searches for.
+/// Returns whether a character belongs to a script without spaces between words, or to Hangul, whose words have
+/// endings.
 fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1100}'..='\u{11FF}' | '\u{1780}'..='\u{17FF}'

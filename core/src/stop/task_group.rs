@@ -1,4 +1,4 @@
-//! Turns and completions that are cancelled together, and waited for together. Knows no model and no store.
+//! Groups of turns and replies that are cancelled and awaited together.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,13 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use crate::stop::StopSignal;
-use crate::stream::Run;
+use crate::stream::EventStream;
 
-/// Turns and completions that end together. Clones are the same group.
+/// A group of turns and replies that are cancelled together. Clones are the same group.
 ///
-/// Whatever is begun in it has a signal of its own, so that one can be ended alone; cancelling the group ends all. Ending is
-/// graceful, as [`Turn::stop`](crate::Turn::stop) is: what was said is kept. A group that was cancelled stays so: what is begun
-/// in it later ends before its first word, so that nothing slips through between two calls. For what comes next there is
-/// another group.
+/// Each task has a signal of its own, so that it can be cancelled alone; cancelling the group cancels all. Cancelling
+/// is graceful like [`Turn::cancel`](crate::Turn::cancel): the text so far is kept. A group stays cancelled: a task that is
+/// begun later ends before its first word, so none is missed. Use another group for later tasks.
 ///
 /// A turn joins it with [`TurnRequest::group`](crate::TurnRequest::group), and a model's reply
 /// with a [`Task`].
@@ -31,7 +30,7 @@ use crate::stream::Run;
 /// let group = TaskGroup::new();
 /// let mut turns = [&one, &other].map(|one| one.send(TurnRequest::from("one two three").group(&group)));
 /// for turn in &mut turns {
-///     // The question, then the first word.
+///     // The node of the user message, then the first word.
 ///     turn.next().await;
 ///     turn.next().await;
 /// }
@@ -61,35 +60,36 @@ struct Running {
 }
 
 impl TaskGroup {
-    /// Creates a group in which nothing runs.
+    /// Creates an empty group.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a task, which runs until the handle is dropped.
+    /// Begins a task, which runs until its handle is dropped.
     pub fn begin(&self) -> Task {
         self.0.running().tasks += 1;
         Task { stop: self.0.stop.child(), group: Arc::clone(&self.0) }
     }
 
-    /// Ends everything that runs in the group, and whatever is begun in it from now on.
+    /// Cancels all tasks of the group, including those that are begun later.
     pub fn cancel(&self) {
         self.0.stop.stop();
     }
 
-    /// Says whether the group was cancelled.
+    /// Returns whether the group was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.stop.is_stopped()
     }
 
-    /// Returns how many tasks run.
+    /// Returns how many tasks are running.
     pub fn running(&self) -> usize {
         self.0.running().tasks
     }
 
-    /// Waits until nothing runs in the group.
+    /// Waits until no task of the group is running.
     ///
-    /// Turns and replies advance while they are polled: this waits for whoever polls them, or drops them.
+    /// Turns and replies advance only while they are polled, so this waits until their owners have polled them to the
+    /// end or dropped them.
     pub async fn ended(&self) {
         poll_fn(|context| {
             let mut running = self.0.running();
@@ -104,10 +104,10 @@ impl TaskGroup {
         .await;
     }
 
-    /// Waits until nothing runs in the group, at most for `timeout`; returns whether nothing runs.
+    /// Waits until no task of the group is running, at most for `timeout`. Returns whether none is running.
     ///
-    /// It blocks the thread, as [`Conversation::ask`](crate::Conversation::ask) does: turns that only this thread would poll
-    /// do not advance meanwhile. In asynchronous code await [`TaskGroup::ended`], with the timeout of the runtime.
+    /// It blocks the thread like [`Conversation::ask`](crate::Conversation::ask), so turns that only this thread polls
+    /// do not advance meanwhile. In async code, await [`TaskGroup::ended`] with a timeout of the runtime.
     ///
     /// ```
     /// use std::time::Duration;
@@ -133,12 +133,12 @@ impl TaskGroup {
 
 impl Shared {
     fn running(&self) -> MutexGuard<'_, Running> {
-        // A count and a list of wakers are whole whatever a thread was doing when it panicked.
+        // The count and the wakers are valid even if a thread panicked while it held the lock.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Something that runs in a [`TaskGroup`]. Dropping it ends it for the group.
+/// A task of a [`TaskGroup`]. It ends when it is dropped.
 ///
 /// ```
 /// use alloquy_core::{ChatModel, Message, Preface, Request};
@@ -165,24 +165,24 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the signal that ends this task: alone, or with its group.
+    /// Returns the signal that cancels this task, alone or with its group.
     pub fn stop_signal(&self) -> StopSignal {
         self.stop.clone()
     }
 
-    /// Returns a run that is a task, where there is one.
+    /// Returns a run as the task, if there is one.
     pub(crate) fn hold_where<E: Send + 'static, R: Send + 'static>(
         task: Option<Self>,
-        run: Run<E, R>,
-    ) -> Run<E, R> {
+        run: EventStream<E, R>,
+    ) -> EventStream<E, R> {
         match task {
             Some(task) => task.hold(run),
             None => run,
         }
     }
 
-    /// Returns a run that is this task: it ends with the run, or when that is dropped.
-    pub fn hold<E: Send + 'static, R: Send + 'static>(self, run: Run<E, R>) -> Run<E, R> {
+    /// Returns a run that holds this task, which ends when the run ends or is dropped.
+    pub fn hold<E: Send + 'static, R: Send + 'static>(self, run: EventStream<E, R>) -> EventStream<E, R> {
         run.map_result(move |result| {
             drop(self);
             Ok(result)
@@ -198,7 +198,9 @@ impl Drop for Task {
             let waiting = std::mem::take(&mut running.waiting);
             drop(running);
             self.group.ended.notify_all();
-            waiting.into_iter().for_each(Waker::wake);
+            for waker in waiting {
+                waker.wake();
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A conversation as a whole, as stores bring it in and take it out. Knows no document.
+//! A whole conversation, as stores import and export it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use crate::message::Message;
 use crate::tree::{Node, Tree};
 use crate::{Error, ErrorKind, Result};
 
-/// A conversation as a whole: what a store keeps of it.
+/// A whole conversation: its record, its nodes and its media.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Archive {
-    /// The conversation, its head included. Its revision is 0: that is the store's own count.
+    /// The conversation, including its head. Its revision is 0, because every store counts its own.
     pub record: ConversationRecord,
-    /// Every node, parents before children. Pruned ones are not among them.
+    /// Every node, parents before children, without pruned nodes.
     pub nodes: Vec<Node>,
-    /// The bytes of the media that preface and nodes show.
+    /// The bytes of the media in the preface and the nodes.
     pub blobs: BTreeMap<Digest, Arc<[u8]>>,
 }
 
 impl Archive {
-    /// Joins a conversation and its nodes; the blobs are the media whose bytes are loaded.
+    /// Creates an archive from a conversation and its nodes. Its blobs are the media whose bytes are loaded.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a missing parent or head, [`ErrorKind::Conflict`] for an id that two nodes share.
@@ -35,38 +35,38 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Refuses what would not be whole in a store: a path without a node, media without bytes.
+    /// Checks that nothing is missing: no node of a path, and no bytes of media.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a missing parent or head, [`ErrorKind::Conflict`] for an id that two nodes share, and
     /// [`ErrorKind::Invalid`] for media without bytes.
     pub fn must_be_whole(&self) -> Result<()> {
         self.tree()?.path(self.record.head)?;
-        match self.media().map(Media::digest).find(|digest| !self.blobs.contains_key(digest)) {
-            Some(digest) => {
-                Err(Error::new(ErrorKind::Invalid, format!("the archive has no bytes for media {digest}")))
+        for digest in self.media().map(Media::digest) {
+            if !self.blobs.contains_key(&digest) {
+                let message = format!("the archive has no bytes for media {digest}");
+                return Err(Error::new(ErrorKind::Invalid, message));
             }
-            None => Ok(()),
         }
+        Ok(())
     }
 
-    /// Returns the record as a store creates it, before it has nodes.
+    /// Returns the record for creating the conversation, before it has nodes.
     pub fn new_record(&self) -> ConversationRecord {
         ConversationRecord { head: None, revision: 0, ..self.record.clone() }
     }
 
-    /// Says whether what a store has is the beginning of this very conversation, which an import that was killed left: the
-    /// same record without a head, and no other nodes.
+    /// Returns whether a stored conversation is the beginning of this one, which a killed import left: the same record
+    /// without a head, and no other nodes.
     ///
     /// # Errors
     /// As [`Archive::tree`].
     pub fn is_begun(&self, record: &ConversationRecord, tree: &Tree) -> Result<bool> {
         let wanted = self.tree()?;
-        let is_one_of_ours = |node: &Node| wanted.node(node.id).is_ok_and(|ours| ours == node);
         Ok(*record == self.new_record()
             && self.record.head.is_some()
             && tree.tombstones().next().is_none()
-            && tree.nodes().all(is_one_of_ours))
+            && tree.nodes().all(|node| wanted.node(node.id).is_ok_and(|ours| ours == node)))
     }
 
     /// Builds the tree of the nodes.
@@ -77,7 +77,7 @@ impl Archive {
         Tree::from_nodes(self.nodes.iter().cloned())
     }
 
-    /// Returns whatever preface and nodes show, in order.
+    /// Returns the media of the preface and the nodes, in order.
     pub fn media(&self) -> impl Iterator<Item = &Media> {
         let said = self.nodes.iter().map(|node| &node.message);
         self.record.preface.messages.iter().chain(said).flat_map(Message::media)

@@ -1,4 +1,4 @@
-//! What a deletion of many conversations did before it failed. Knows no store.
+//! The error of a deletion that failed after it had deleted some of the conversations.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,8 +6,8 @@ use std::fmt;
 use super::ConversationId;
 use crate::Error;
 
-/// A [`delete_matching`](super::ConversationStore::delete_matching) that failed midway, in a store whose deletions of many
-/// are not one transaction: it is among the causes of the error.
+/// A [`delete_matching`](super::ConversationStore::delete_matching) that failed midway, in a store that does not delete
+/// many conversations in one transaction. It is among the causes of the error.
 ///
 /// ```
 /// use alloquy_core::{Error, ErrorKind};
@@ -26,7 +26,8 @@ pub struct PartialDeletion {
 }
 
 impl PartialDeletion {
-    /// Makes the error of a deletion that failed when some conversations were deleted; without any it is the cause alone.
+    /// Creates the error of a deletion that failed after some conversations were deleted. If none were, it is the cause
+    /// itself.
     #[must_use]
     pub fn error(deleted: Vec<ConversationId>, cause: Error) -> Error {
         let message = match deleted.len() {
@@ -38,14 +39,14 @@ impl PartialDeletion {
         error.with_source(Self { deleted, cause })
     }
 
-    /// Finds it among the causes of an error; `None` where nothing was deleted.
+    /// Finds it among the causes of an error; `None` if nothing was deleted.
     #[must_use]
     pub fn of(error: &Error) -> Option<&Self> {
         let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
         causes.find_map(|cause| cause.downcast_ref())
     }
 
-    /// The conversations that were deleted, in the order of the query.
+    /// Returns the conversations that were deleted, in the order of the query.
     #[must_use]
     pub fn deleted(&self) -> &[ConversationId] {
         &self.deleted

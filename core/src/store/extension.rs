@@ -1,4 +1,4 @@
-//! What every store can do besides, by what it must do: whole conversations, media, metadata. Knows the contract of stores.
+//! Convenience methods of all stores: import and export, media, metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::query::Query;
 use crate::tree::Node;
 use crate::{Error, ErrorKind, Result};
 
-/// Conveniences over any [`ConversationStore`], also behind `dyn`.
+/// Convenience methods of every [`ConversationStore`], also of a `dyn` one.
 #[async_trait]
 pub trait ConversationStoreExt: ConversationStore {
-    /// Says whether a conversation exists.
+    /// Returns whether a conversation exists.
     ///
     /// # Errors
     /// Those of reading.
@@ -26,18 +26,18 @@ pub trait ConversationStoreExt: ConversationStore {
         }
     }
 
-    /// Returns what [`delete_matching`](ConversationStore::delete_matching) of the same query would delete, and deletes
-    /// nothing.
+    /// Returns what [`delete_matching`](ConversationStore::delete_matching) with the same query would delete.
     ///
     /// # Errors
-    /// As of deleting.
+    /// As [`delete_matching`](ConversationStore::delete_matching).
     async fn preview_deletion(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
         query.must_be_filtered()?;
         let page = self.list(owner, query).await?;
         Ok(page.conversations.into_iter().map(|summary| summary.record.id).collect())
     }
 
-    /// Changes the metadata, again each time that another writer was faster, and returns the new revision.
+    /// Changes the metadata by compare-and-set, and returns the new revision. It tries again after another writer's
+    /// change.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -55,15 +55,14 @@ pub trait ConversationStoreExt: ConversationStore {
         }
     }
 
-    /// Brings a whole conversation in: its nodes under their ids, its head, its metadata, and what it shows. What is there
-    /// already stays as it is.
+    /// Imports a whole conversation: its nodes with their ids, its head, its metadata and its media. An existing
+    /// conversation is not changed.
     ///
-    /// A failure leaves nothing behind. Where a store has no way of its own to write all of it at once, a process that is killed
-    /// may leave a conversation without nodes, which readers see meanwhile; the same import finishes it.
+    /// A failure stores nothing. In a store that cannot write everything at once, a killed process may leave a
+    /// conversation without nodes, which readers see; the same import finishes it.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the id is taken, [`ErrorKind::Invalid`] for media without bytes, and those of
-    /// writing.
+    /// [`ErrorKind::Conflict`] if the id exists, [`ErrorKind::Invalid`] for media without bytes, and those of writing.
     ///
     /// ```
     /// use alloquy_core::{Message, Node, Owner, Preface};
@@ -83,16 +82,16 @@ pub trait ConversationStoreExt: ConversationStore {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     async fn import(&self, owner: &Owner, archive: &Archive) -> Result<()> {
-        let outcome = self.import_all(owner, vec![archive.clone()]).await.pop();
-        outcome.unwrap_or_else(|| {
-            Err(Error::new(ErrorKind::Store, "the store does not say what became of the conversation"))
-        })
+        match self.import_all(owner, vec![archive.clone()]).await.pop() {
+            Some(outcome) => outcome,
+            None => Err(Error::new(ErrorKind::Store, "the store returned no outcome for the conversation")),
+        }
     }
 
-    /// Takes a copy of a whole conversation out. Pruned nodes are not in it.
+    /// Returns a copy of a whole conversation, without pruned nodes.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a conversation that is not there, or media whose bytes are not; and those of reading.
+    /// [`ErrorKind::NotFound`] for a missing conversation or missing bytes of media; and those of reading.
     async fn export(&self, owner: &Owner, id: &ConversationId) -> Result<Archive> {
         export(self, owner, id).await
     }
@@ -100,26 +99,30 @@ pub trait ConversationStoreExt: ConversationStore {
     /// Stores the bytes of `media`.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when its bytes are not loaded, and those of writing.
+    /// [`ErrorKind::Invalid`] if its bytes are not loaded, and those of writing.
     async fn put_media(&self, owner: &Owner, media: &Media) -> Result<()> {
-        let missing = || Error::new(ErrorKind::Invalid, format!("the bytes of {media:?} are not loaded"));
-        self.put_blob(owner, media.bytes().ok_or_else(missing)?).await.map(drop)
+        let Some(bytes) = media.bytes() else {
+            return Err(Error::new(ErrorKind::Invalid, format!("the bytes of {media:?} are not loaded")));
+        };
+        self.put_blob(owner, bytes).await?;
+        Ok(())
     }
 
     /// Returns `media` with its bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the store has none, and those of reading.
+    /// [`ErrorKind::NotFound`] if the store has none, and those of reading.
     async fn get_media(&self, owner: &Owner, media: &Media) -> Result<Media> {
-        let missing = || Error::new(ErrorKind::NotFound, format!("no bytes are stored for {media:?}"));
-        let bytes = self.get_blob(owner, media.digest()).await?.ok_or_else(missing)?;
-        media.clone().with_bytes(bytes)
+        match self.get_blob(owner, media.digest()).await? {
+            Some(bytes) => media.clone().with_bytes(bytes),
+            None => Err(Error::new(ErrorKind::NotFound, format!("no bytes are stored for {media:?}"))),
+        }
     }
 }
 
 impl<S: ConversationStore + ?Sized> ConversationStoreExt for S {}
 
-/// Takes a copy of a conversation out.
+/// Returns a copy of a conversation with the bytes of its media.
 async fn export<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,
@@ -131,8 +134,10 @@ async fn export<S: ConversationStore + ?Sized>(
     let shown: BTreeSet<Digest> = archive.media().map(Media::digest).collect();
     archive.blobs = BTreeMap::new();
     for digest in shown {
-        let missing = || Error::new(ErrorKind::NotFound, format!("no bytes are stored for media {digest}"));
-        let bytes = store.get_blob(owner, digest).await?.ok_or_else(missing)?;
+        let Some(bytes) = store.get_blob(owner, digest).await? else {
+            let message = format!("no bytes are stored for media {digest}");
+            return Err(Error::new(ErrorKind::NotFound, message));
+        };
         archive.blobs.insert(digest, bytes);
     }
     Ok(archive)

@@ -1,4 +1,4 @@
-//! A store whose panics are errors. Knows no store.
+//! A store around another one that turns panics into errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::search::SearchPage;
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
-/// Who panicked, where a call does.
+/// The subject of the error for a panic.
 const STORE: &str = "the store";
 
-/// The store of a manager: a call that panics is a call that failed.
+/// The store of a manager: a call that panics returns an error.
 ///
-/// The first poll of a call is the first poll of the store's own.
+/// The first poll of a call polls the call of the inner store.
 #[derive(Debug)]
 pub(crate) struct Guarded(pub(crate) Arc<dyn ConversationStore>);
 
@@ -136,7 +136,7 @@ impl ConversationStore for Guarded {
             caught(ErrorKind::Store, STORE, async { Ok(self.0.import_all(owner, archives).await) });
         match imported.await {
             Ok(outcomes) => outcomes,
-            // What of them is in the store is not known: importing again adds what is missing.
+            // It is unknown which of them are stored: importing again adds the missing ones.
             Err(panic) => (0..count).map(|_| Err(Error::new(panic.kind(), panic.to_string()))).collect(),
         }
     }

@@ -1,14 +1,14 @@
-//! Where the head of a conversation is after a writer wanted it elsewhere.
+//! The outcome of moving the head of a conversation.
 
 use crate::tree::NodeId;
 
-/// Where the head of the conversation is after a turn, or after nodes were appended with it.
+/// Where the head of a conversation is after a turn, or after nodes were appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeadMove {
     /// At the last node.
     Moved,
-    /// Elsewhere: another writer moved it first, and what was added is kept as a branch.
+    /// Elsewhere: another writer moved it first, and the added nodes are kept as a branch.
     Branched {
         /// Where it is.
         head: Option<NodeId>,
@@ -16,8 +16,8 @@ pub enum HeadMove {
 }
 
 impl HeadMove {
-    /// Decides what becomes of a head that is at `head` when a writer moves it from `from` to `to`. One that is at `to`
-    /// already counts as moved, so that moving again is harmless.
+    /// Returns the outcome if the head is at `head` and a writer moves it from `from` to `to`. A head that is at `to`
+    /// already counts as moved, so repeating a move is harmless.
     ///
     /// ```
     /// use alloquy_core::NodeId;

@@ -1,4 +1,4 @@
-//! The contract of a store in its shortest form: maps behind a lock.
+//! A store in memory, and the shortest implementation of a store: maps in a mutex.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use super::{
 };
 use crate::media::Digest;
 use crate::query::{Query, SearchScope};
-use crate::search::{Candidate, SearchPage, SearchText};
+use crate::search::{SearchCandidate, SearchPage, SearchText};
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
-/// Keeps conversations in memory; they end with the process.
+/// Keeps conversations in memory, until the process ends.
 ///
 /// ```
 /// use alloquy_core::{Message, Node, Owner, Preface};
@@ -40,7 +40,7 @@ pub struct MemoryStore {
     owners: Mutex<HashMap<Owner, Owned>>,
 }
 
-/// What one owner has.
+/// The data of one owner.
 #[derive(Debug, Default)]
 struct Owned {
     conversations: BTreeMap<ConversationId, Entry>,
@@ -68,8 +68,11 @@ impl Entry {
     }
 
     fn matches(&self, query: &Query) -> bool {
-        let says = |text: &SearchText| self.tree.nodes().any(|node| text.matches(node));
-        query.matches(&self.summary()) && query.search_text().is_none_or(says)
+        query.matches(&self.summary()) && query.search_text().is_none_or(|text| self.contains(text))
+    }
+
+    fn contains(&self, text: &SearchText) -> bool {
+        self.tree.nodes().any(|node| text.matches(node))
     }
 
     fn media(&self) -> impl Iterator<Item = Digest> {
@@ -87,8 +90,8 @@ impl Owned {
         entries.map(Entry::summary).collect()
     }
 
-    /// The newest nodes first; their ids are their marks.
-    fn candidates(&self, query: &Query, scope: &SearchScope<'_>) -> Result<Vec<Candidate>> {
+    /// Returns the matching nodes, the newest first; their ids are their marks.
+    fn candidates(&self, query: &Query, scope: &SearchScope<'_>) -> Result<Vec<SearchCandidate>> {
         let until: Option<NodeId> = scope.until.map(str::parse).transpose()?;
         let mut found = Vec::new();
         for entry in self.conversations.values().filter(|entry| query.matches(&entry.summary())) {
@@ -109,7 +112,7 @@ impl Owned {
 }
 
 impl MemoryStore {
-    /// A store that holds one conversation.
+    /// Creates a store with one conversation.
     pub(crate) fn holding(owner: Owner, record: ConversationRecord) -> Self {
         let id = record.id.clone();
         let entry = Entry { updated: record.created, record, tree: Tree::default() };
@@ -118,7 +121,7 @@ impl MemoryStore {
         Self { owners: Mutex::new(HashMap::from([(owner, owned)])) }
     }
 
-    /// Every change below is one call that cannot panic half-way, so a panic elsewhere leaves the maps whole.
+    /// Every change below is one call that cannot panic midway, so the maps are valid after a panic elsewhere.
     fn owners(&self) -> MutexGuard<'_, HashMap<Owner, Owned>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! What conversations and their owners are called.
+//! The names of conversations and of their owners.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The name of a conversation: 1 to 255 bytes, no control characters. Two owners may use the same name.
 ///
-/// That of a new one has no characters either that nobody sees: see [`ConversationId::must_be_visible`].
+/// The name of a new conversation must not have invisible characters either: see [`ConversationId::must_be_visible`].
 ///
 /// ```
 /// use alloquy_core::ConversationId;
@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct ConversationId(String);
 
 impl ConversationId {
-    /// Makes a new id, which sorts by the time it was made.
+    /// Creates a unique id. Such ids sort by the time of their creation.
     #[allow(clippy::new_without_default)] // every call gives another value
     pub fn new() -> Self {
         Self(NodeId::new().to_string())
@@ -37,11 +37,11 @@ impl ConversationId {
         &self.0
     }
 
-    /// Makes sure that a new conversation may be called this: its characters can be seen. Parsing accepts more, so that
-    /// conversations that older versions made are found and deleted.
+    /// Checks that a new conversation may have this name: it must not have invisible characters. Parsing accepts more,
+    /// so that conversations of older versions can be found and deleted.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a name with a character that nobody sees, or that turns what follows around.
+    /// [`ErrorKind::Invalid`] for a name with a character that is invisible or reverses the direction of the text.
     ///
     /// ```
     /// use alloquy_core::ConversationId;
@@ -84,9 +84,9 @@ impl From<ConversationId> for String {
     }
 }
 
-/// Whose conversations they are: a tenant, a user, a team. 1 to 255 bytes, no control characters.
+/// The owner of conversations: a tenant, a user, a team. Its name has 1 to 255 bytes and no control characters.
 ///
-/// Every call of a store names one, and sees what is of that owner and nothing else.
+/// Every call of a store names an owner, and sees only the data of that owner.
 ///
 /// ```
 /// use alloquy_core::Owner;
@@ -101,7 +101,7 @@ impl From<ConversationId> for String {
 pub struct Owner(String);
 
 impl Owner {
-    /// Returns the owner of programs that know one user only. What was stored before there were owners is its.
+    /// Returns the owner for programs with only one user. Data from versions without owners belongs to it.
     pub fn local() -> Self {
         Self("local".to_owned())
     }
@@ -111,10 +111,10 @@ impl Owner {
         &self.0
     }
 
-    /// Makes sure that conversations may be made for this owner, as [`ConversationId::must_be_visible`] does for theirs.
+    /// Checks that conversations may be created for this owner, like [`ConversationId::must_be_visible`].
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a name with a character that nobody sees, or that turns what follows around.
+    /// [`ErrorKind::Invalid`] for a name with a character that is invisible or reverses the direction of the text.
     pub fn must_be_visible(&self) -> Result<()> {
         visible("owner", &self.0)
     }
@@ -156,22 +156,18 @@ fn checked(what: &str, name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Makes sure of a new name that its characters can be seen.
+/// Checks that a new name has no invisible characters.
 fn visible(what: &str, name: &str) -> Result<()> {
-    match first_invisible(name) {
-        None => Ok(()),
-        Some(character) => {
-            let number = u32::from(character);
-            let message = format!(
-                "{what} {name:?} has the character U+{number:04X}, which nobody sees or which turns what follows around: \
-                 take a name without it"
-            );
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
-    }
+    let Some(character) = first_invisible(name) else { return Ok(()) };
+    let number = u32::from(character);
+    let message = format!(
+        "{what} {name:?} has the character U+{number:04X}, which is invisible or reverses the direction of the text: \
+         choose a name without it"
+    );
+    Err(Error::new(ErrorKind::Invalid, message))
 }
 
-/// Makes sure that something new may have a name: as a conversation may.
+/// Checks that a name is valid for a new conversation, or for something else with the same rules.
 pub(crate) fn must_be_a_name(what: &str, name: &str) -> Result<()> {
     checked(what, name)?;
     visible(what, name)

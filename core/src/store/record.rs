@@ -1,4 +1,4 @@
-//! A stored conversation without its nodes, and a line of a list of them.
+//! A stored conversation without its nodes, and lists of conversations.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use crate::clock;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::preface::Preface;
-use crate::query::Cursor;
+use crate::query::PageCursor;
 use crate::sampling::SamplingOptions;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
@@ -25,43 +25,45 @@ pub struct ConversationRecord {
     /// When it was created, to the millisecond.
     #[serde(with = "milliseconds")]
     pub created: SystemTime,
-    /// What stands before the first message.
+    /// What precedes the first message.
     #[serde(default)]
     pub preface: Preface,
-    /// How its replies are sampled unless a call says otherwise.
+    /// How its replies are sampled; a call may override it.
     #[serde(default, skip_serializing_if = "SamplingOptions::is_empty")]
     pub sampling: SamplingOptions,
-    /// Where the conversation stands; `None` is before the first message.
+    /// The node that the next message follows; `None` is before the first message.
     #[serde(default)]
     pub head: Option<NodeId>,
-    /// Whatever the host wants to remember, such as a title. Queries filter by it.
+    /// The host's metadata, such as a title. Queries filter by it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// How often the metadata was replaced: whoever replaces it says which one was read.
+    /// How often the metadata was replaced. A writer passes the revision that it has read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub revision: u64,
 }
 
 impl ConversationRecord {
-    /// Describes a new conversation, created now.
+    /// Creates the record of a new conversation.
     pub fn new(id: ConversationId, preface: Preface) -> Self {
         let created = milliseconds::whole(clock::now());
         let sampling = SamplingOptions::default();
         Self { id, created, preface, sampling, head: None, metadata: Map::new(), revision: 0 }
     }
 
-    /// Makes sure that a store may create this conversation for an owner.
+    /// Checks that a store may create this conversation for an owner.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for one that has a head, or whose metadata was replaced: it is not new. For a name of it or of its
-    /// owner that is not [visible](ConversationId::must_be_visible), too.
+    /// [`ErrorKind::Invalid`] for a record with a head or a revision, which is not new, and for a name of it or of its
+    /// owner that is not [visible](ConversationId::must_be_visible).
     pub fn must_be_new(&self, owner: &Owner) -> Result<()> {
         owner.must_be_visible()?;
         self.id.must_be_visible()?;
-        let reason = match (self.head, self.revision) {
-            (Some(_), _) => "has a head but no nodes",
-            (None, 1..) => "has a revision",
-            (None, 0) => return Ok(()),
+        let reason = if self.head.is_some() {
+            "has a head but no nodes"
+        } else if self.revision > 0 {
+            "has a revision"
+        } else {
+            return Ok(());
         };
         let message = format!("new conversation {:?} {reason}", self.id.as_str());
         Err(Error::new(ErrorKind::Invalid, message))
@@ -77,20 +79,21 @@ fn is_zero(revision: &u64) -> bool {
     *revision == 0
 }
 
-/// A line of a list of conversations.
+/// A conversation in a list.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConversationSummary {
     /// The conversation.
     pub record: ConversationRecord,
-    /// How many nodes it has; pruned ones do not count.
+    /// How many nodes it has, without pruned ones.
     pub nodes: usize,
-    /// When the last node was made, or the conversation itself. Pruning, the head and metadata do not count.
+    /// When the last node, or else the conversation, was created. Pruning and changes of the head or the metadata do
+    /// not count.
     pub updated: SystemTime,
 }
 
 impl ConversationSummary {
-    /// Describes a conversation in a line.
+    /// Creates the summary of a conversation.
     pub fn new(record: ConversationRecord, nodes: usize, updated: SystemTime) -> Self {
         Self { record, nodes, updated }
     }
@@ -100,11 +103,11 @@ impl ConversationSummary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ConversationPage {
-    /// The conversations in the order that was asked for.
+    /// The conversations in the requested order.
     pub conversations: Vec<ConversationSummary>,
     /// Where the next page begins; `None` after the last one.
-    pub next: Option<Cursor>,
-    /// Conversations that could not be read and so could not be compared with the query.
+    pub next: Option<PageCursor>,
+    /// Conversations that could not be read, and so could not be compared with the query.
     pub damaged: Vec<DamagedConversation>,
 }
 
@@ -112,20 +115,20 @@ pub struct ConversationPage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DamagedConversation {
-    /// Its name, or where that cannot be read the place where it is stored.
+    /// Its name, or the place where it is stored if the name cannot be read.
     pub name: String,
     /// What is wrong with it.
     pub reason: String,
 }
 
 impl DamagedConversation {
-    /// Names a conversation whose data is damaged.
+    /// Creates the report of a damaged conversation.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { name: name.into(), reason: reason.into() }
     }
 }
 
-/// A time is stored as milliseconds since 1970, like those in node ids.
+/// Stores times as milliseconds since 1970, like those in node ids.
 pub(crate) mod milliseconds {
     use std::time::{Duration, SystemTime};
 
@@ -147,6 +150,6 @@ pub(crate) mod milliseconds {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
         let since = Duration::from_millis(u64::deserialize(deserializer)?);
         let time = SystemTime::UNIX_EPOCH.checked_add(since);
-        time.ok_or_else(|| serde::de::Error::custom("a time beyond what this system can hold"))
+        time.ok_or_else(|| serde::de::Error::custom("a time beyond the range of this system"))
     }
 }

@@ -1,25 +1,24 @@
-//! What each token of a model stands for, in bytes. Knows no grammar and no text.
+//! The vocabulary of a model: the bytes of each token.
 
 use std::collections::HashMap;
 
 use crate::tokenizer::{TokenId, Tokenizer};
 
-/// What a number of a vocabulary stands for.
+/// The meaning of an id of a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VocabularyToken {
-    /// These bytes, which need not be whole characters.
+    /// A text token with these bytes, which need not be whole characters.
     Text(Vec<u8>),
-    /// Nothing that a text could hold: a control token, with how it is spelled.
+    /// A control token, which no text contains, with its name.
     Control(String),
-    /// Nothing: models have more logits than tokens, to fill a block of memory.
+    /// No token: models have more logits than tokens, for alignment.
     Unused,
 }
 
-/// Every token of a model, decoded, and those that end a reply.
+/// Every token of a model as bytes, and the tokens that end a reply.
 ///
 /// An added token such as `<|im_end|>` or `<tool_call>` is a control token: a grammar that allows its text allows the
-/// ordinary tokens that spell it, and never the token itself. Added tokens of white space alone, which some
-/// vocabularies have for runs of it, are text.
+/// ordinary tokens that spell it, and never the token itself. Added tokens that consist only of white space are text.
 ///
 /// ```
 /// use alloquy_core::tokenizer::{Vocabulary, VocabularyToken};
@@ -37,26 +36,28 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Decodes the tokens 0 to `size` of `tokenizer`; those of `stop_tokens` end a reply.
+    /// Decodes the tokens below `size`; `stop_tokens` end a reply.
     pub fn new(tokenizer: &dyn Tokenizer, size: usize, stop_tokens: &[TokenId]) -> Self {
         let mut controls: HashMap<TokenId, &str> =
             tokenizer.specials().iter().map(|special| (special.id, special.text.as_str())).collect();
         controls.retain(|id, text| stop_tokens.contains(id) || !text.trim().is_empty());
-        let token = |id: TokenId| match (controls.get(&id), tokenizer.bytes(id)) {
-            (Some(text), _) => VocabularyToken::Control((*text).to_owned()),
-            // A stop token that is not among the added ones is no text either.
-            (None, Some(bytes)) if stop_tokens.contains(&id) => {
-                VocabularyToken::Control(String::from_utf8_lossy(&bytes).into_owned())
-            }
-            (None, Some(bytes)) => VocabularyToken::Text(bytes),
-            (None, None) => VocabularyToken::Unused,
-        };
-        let tokens: Vec<_> = (0..).take(size).map(token).collect();
+        let mut tokens = Vec::with_capacity(size);
+        for id in (0..).take(size) {
+            tokens.push(match (controls.get(&id), tokenizer.bytes(id)) {
+                (Some(text), _) => VocabularyToken::Control((*text).to_owned()),
+                // A stop token that is not an added one is a control token too.
+                (None, Some(bytes)) if stop_tokens.contains(&id) => {
+                    VocabularyToken::Control(String::from_utf8_lossy(&bytes).into_owned())
+                }
+                (None, Some(bytes)) => VocabularyToken::Text(bytes),
+                (None, None) => VocabularyToken::Unused,
+            });
+        }
         let stop_tokens = stop_tokens.iter().copied().filter(|&id| (id as usize) < size).collect();
         Self { tokens, stop_tokens }
     }
 
-    /// Returns the tokens by number.
+    /// Returns the tokens by id.
     pub fn tokens(&self) -> &[VocabularyToken] {
         &self.tokens
     }

@@ -1,4 +1,4 @@
-//! Who says whether a call may run.
+//! The approval of tool calls.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,46 +9,46 @@ use super::ToolContext;
 use crate::message::ToolCall;
 use crate::preface::ToolSpec;
 
-/// Says of each call whether it may run, before it does.
+/// Decides whether a tool call may run.
 ///
-/// The calls of a reply are put before it one after another, in order, and none runs until all are decided. A call of
-/// a name that nobody knows is not put before it.
+/// It decides the calls of a reply one after another, in order, and none runs until all are decided. It is not asked
+/// about calls of unknown tools.
 ///
 /// ```
 /// use alloquy_core::ToolSpec;
 /// use alloquy_core::message::ToolCall;
-/// use alloquy_core::tool::{Approval, ToolContext, Verdict};
+/// use alloquy_core::tool::{ToolApproval, ToolContext, ApprovalDecision};
 ///
-/// /// Lets a model read, and write only for those who may.
+/// /// Allows reading, and writing only for some users.
 /// #[derive(Debug)]
 /// struct ReadOnly;
 ///
-/// /// What the host hands to the turns of some users.
+/// /// What the host passes to the turns of these users.
 /// struct MayWrite;
 ///
 /// #[async_trait::async_trait]
-/// impl Approval for ReadOnly {
-///     async fn approve(&self, call: &ToolCall, _: &ToolSpec, context: &ToolContext) -> Verdict {
+/// impl ToolApproval for ReadOnly {
+///     async fn approve(&self, call: &ToolCall, _: &ToolSpec, context: &ToolContext) -> ApprovalDecision {
 ///         let may_write = context.turn_data.get::<MayWrite>().is_some();
 ///         if call.name.starts_with("read_") || may_write {
-///             Verdict::Allow
+///             ApprovalDecision::Allow
 ///         } else {
-///             Verdict::Refuse("only reading is allowed here".to_owned())
+///             ApprovalDecision::Refuse("only reading is allowed here".to_owned())
 ///         }
 ///     }
 /// }
 /// ```
 #[async_trait]
-pub trait Approval: Send + Sync + Debug {
-    /// Decides on a call of `tool` in a turn. Dropping the future withdraws the question.
-    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> Verdict;
+pub trait ToolApproval: Send + Sync + Debug {
+    /// Decides about a call of `tool` in a turn. Dropping the future withdraws the request.
+    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> ApprovalDecision;
 }
 
-// A method that is provided later is passed on too.
+// Every method is computed, also one that the trait gets later.
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
-impl<A: Approval + ?Sized> Approval for Arc<A> {
-    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> Verdict {
+impl<A: ToolApproval + ?Sized> ToolApproval for Arc<A> {
+    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> ApprovalDecision {
         (**self).approve(call, tool, context).await
     }
 }
@@ -56,9 +56,9 @@ impl<A: Approval + ?Sized> Approval for Arc<A> {
 /// Whether a call may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum ApprovalDecision {
     /// It runs.
     Allow,
-    /// It does not, and the model reads this reason.
+    /// It does not run, and the model reads this reason.
     Refuse(String),
 }

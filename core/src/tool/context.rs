@@ -1,9 +1,9 @@
-//! What tools and approvals know of the turn that they serve.
+//! What tools and approvals know of their turn.
 
 use crate::chat_model::Origin;
 use crate::turn::TurnData;
 
-/// What tools and approvals know of the turn that they serve.
+/// What tools and approvals know of their turn.
 ///
 /// ```
 /// use alloquy_core::tool::ToolContext;
@@ -18,19 +18,19 @@ use crate::turn::TurnData;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ToolContext {
-    /// What the host handed to the turn.
+    /// What the host passed to the turn.
     pub turn_data: TurnData,
-    /// Whose turn it is; its parent is the node of the reply that has the calls. `None` outside of a conversation.
+    /// The conversation of the turn; the parent in it is the reply with the calls. `None` outside of a conversation.
     pub origin: Option<Origin>,
 }
 
 impl ToolContext {
-    /// A context outside of a conversation.
+    /// Creates a context outside of a conversation.
     pub fn new(turn_data: TurnData) -> Self {
         Self { turn_data, origin: None }
     }
 
-    /// Sets whose turn it is.
+    /// Sets the conversation of the turn.
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = Some(origin);

@@ -1,25 +1,26 @@
-//! How deep the results of tools may nest. Counts in a loop: a value may nest deeper than a stack goes.
+//! The limit of the nesting depth of tool results. The depth is counted in a loop, because recursion could overflow the
+//! stack.
 
 use serde_json::Value;
 
 use crate::message::{ToolCall, ToolResult};
 use crate::{Error, ErrorKind, Result};
 
-/// How many arrays and objects may stand within each other in the result of a tool. Readers of JSON go to 128, of which the
-/// stores and the documents of conversations need some for themselves.
+/// How deep arrays and objects may nest in the result of a tool. Readers of JSON allow 128 levels, some of which the
+/// stores and the documents of conversations need.
 pub const RESULT_DEPTH: usize = 100;
 
-/// The answer of a tool as a result; one that nests too deep is an error that says so.
+/// Returns the answer of a tool as a result, or an error if it nests too deep.
 pub(super) fn shallow(call: &ToolCall, content: Value) -> ToolResult {
     let deep = depth(&content);
     if deep <= RESULT_DEPTH {
         return ToolResult::ok(call, content);
     }
     take_apart(content);
-    ToolResult::error(call, sentence(&call.id, &call.name, deep))
+    ToolResult::error(call, too_deep(&call.id, &call.name, deep))
 }
 
-/// Refuses a result of the host that nests too deep.
+/// Checks the nesting depth of a result of the host.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`].
@@ -28,10 +29,10 @@ pub(crate) fn must_be_shallow(result: &ToolResult) -> Result<()> {
     if deep <= RESULT_DEPTH {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Invalid, sentence(&result.id, &result.name, deep)))
+    Err(Error::new(ErrorKind::Invalid, too_deep(&result.id, &result.name, deep)))
 }
 
-fn sentence(id: &str, name: &str, deep: usize) -> String {
+fn too_deep(id: &str, name: &str, deep: usize) -> String {
     format!(
         "the result of the call {id:?} of {name:?} nests {deep} levels deep, and at most {RESULT_DEPTH} are kept"
     )
@@ -57,7 +58,7 @@ fn depth(value: &Value) -> usize {
     deepest
 }
 
-/// Drops a value level by level.
+/// Drops a value level by level, without recursion.
 fn take_apart(value: Value) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

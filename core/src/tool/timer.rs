@@ -1,20 +1,20 @@
-//! Time, as the host has it: this crate knows no runtime and has no clock.
+//! Timers of the host's runtime; this crate does not depend on a runtime.
 
 use std::fmt;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-/// Makes futures that end after a while.
+/// Creates futures that end after a given time.
 ///
-/// Any function from a [`Duration`] to such a future is one: `tokio::time::sleep`, `async_io::Timer::after` behind a
-/// closure, `futures_timer::Delay::new`.
+/// Any function from a [`Duration`] to such a future is a timer: `tokio::time::sleep`, `futures_timer::Delay::new`, or
+/// a closure that calls `async_io::Timer::after`.
 ///
 /// ```
 /// use alloquy_core::tool::Timer;
 /// use std::time::Duration;
 ///
-/// /// Hosts with a runtime pass its own function in this one's stead.
+/// /// Hosts with a runtime pass the runtime's function instead.
 /// async fn sleep(duration: Duration) {
 ///     std::thread::sleep(duration);
 /// }

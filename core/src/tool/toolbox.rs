@@ -1,4 +1,4 @@
-//! The tools of a manager and the rules they run under. Knows calls and results, not nodes.
+//! The tools of a manager, and the rules by which they run.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use futures::future::{Either, select};
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
 use super::depth::shallow;
-use super::{Approval, Timer, Tool, ToolContext, ToolSource, Verdict};
+use super::{ApprovalDecision, Timer, Tool, ToolApproval, ToolContext, ToolProvider};
 use crate::chat_model::Origin;
 use crate::message::{ToolCall, ToolResult};
 use crate::panics::{caught, caught_now};
 use crate::preface::ToolSpec;
 use crate::{Error, ErrorKind, Result};
 
-/// How many calls of one reply run at once unless told otherwise.
+/// How many calls of one reply run concurrently by default.
 const PARALLEL: usize = 8;
 
-/// Who panicked, where the timer does.
+/// The subject of the error if the timer panics.
 const TIMER: &str = "the timer of the tools";
 
-/// Tools, and the rules they run under: who approves of a call, how long it may take, how many run at once.
+/// Tools, and the rules by which they run: the approval of calls, their timeout, and how many run concurrently.
 ///
 /// ```
 /// use alloquy_core::tool::Toolbox;
@@ -35,13 +35,13 @@ const TIMER: &str = "the timer of the tools";
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Toolbox {
-    sources: Vec<Arc<dyn ToolSource>>,
+    sources: Vec<Arc<dyn ToolProvider>>,
     rules: Rules,
 }
 
 #[derive(Clone, Debug)]
 struct Rules {
-    approval: Option<Arc<dyn Approval>>,
+    approval: Option<Arc<dyn ToolApproval>>,
     timeout: Option<(Duration, Arc<dyn Timer>)>,
     parallel: usize,
 }
@@ -59,34 +59,34 @@ impl Toolbox {
         self.source(One(Arc::new(tool)))
     }
 
-    /// Adds the tools of a source, whichever it has when a turn starts.
-    pub fn source(mut self, source: impl ToolSource + 'static) -> Self {
+    /// Adds the tools that a source has when a turn starts.
+    pub fn source(mut self, source: impl ToolProvider + 'static) -> Self {
         self.sources.push(Arc::new(source));
         self
     }
 
-    /// Puts every call before `approval`; all are allowed unless set.
-    pub fn approval(mut self, approval: impl Approval + 'static) -> Self {
+    /// Sets the approval of calls; by default, all are allowed.
+    pub fn approval(mut self, approval: impl ToolApproval + 'static) -> Self {
         self.rules.approval = Some(Arc::new(approval));
         self
     }
 
-    /// Ends a call that takes longer; unless set, a call may take for ever.
+    /// Sets the timeout of a call; by default, there is none.
     pub fn timeout(mut self, longest: Duration, timer: impl Timer + 'static) -> Self {
         self.rules.timeout = Some((longest, Arc::new(timer)));
         self
     }
 
-    /// Runs at most this many calls of one reply at once; 8 unless set, and 0 is taken for 1.
+    /// Sets how many calls of one reply run concurrently, by default 8. 0 means 1.
     pub fn parallel(mut self, calls: usize) -> Self {
         self.rules.parallel = calls.max(1);
         self
     }
 
-    /// Returns the tools that there are now.
+    /// Returns the present tools.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when a name is empty or taken, and when a source or a tool's description panics.
+    /// [`ErrorKind::Tool`] if a name is empty or used twice, and if a source or a tool's description panics.
     pub fn now(&self) -> Result<Tools> {
         let mut tools =
             Tools { tools: Vec::new(), rules: self.rules.clone(), context: ToolContext::default() };
@@ -99,17 +99,17 @@ impl Toolbox {
     }
 }
 
-/// A tool that is always there.
+/// A source of one tool.
 #[derive(Debug)]
 struct One(Arc<dyn Tool>);
 
-impl ToolSource for One {
+impl ToolProvider for One {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         vec![Arc::clone(&self.0)]
     }
 }
 
-/// The tools that there were when [`Toolbox::now`] was called.
+/// The tools that [`Toolbox::now`] found.
 #[derive(Clone, Debug)]
 pub struct Tools {
     tools: Vec<(ToolSpec, Arc<dyn Tool>)>,
@@ -118,14 +118,14 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Sets what the tools and the approval may know of the turn.
+    /// Sets the context of the turn for the tools and the approval.
     #[must_use]
     pub fn with_context(mut self, context: ToolContext) -> Self {
         self.context = context;
         self
     }
 
-    /// Says whose turn it is.
+    /// Sets the conversation of the turn.
     pub(crate) fn set_origin(&mut self, origin: Origin) {
         self.context.origin = Some(origin);
     }
@@ -140,36 +140,40 @@ impl Tools {
         Ok(())
     }
 
-    /// Returns the tools' descriptions in the order they were added.
+    /// Returns the descriptions of the tools in the order in which they were added.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().map(|(spec, _)| spec)
     }
 
-    /// Says whether a tool of this name is here.
+    /// Returns whether there is a tool of this name.
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// Answers calls, in their order, each as soon as those before it are answered.
+    /// Runs calls and returns their results in the order of the calls, each as soon as those before it are done.
     ///
-    /// A tool that fails or panics answers with its error, and so do a call that was refused, one that took too long, one
-    /// whose answer nests deeper than [`RESULT_DEPTH`](super::RESULT_DEPTH), and one of a name that is not here: the model reads which names
-    /// there are, those of `offered` too. Where the approval panics, no call runs, and each is answered so.
+    /// The result is an error if the tool is unknown, fails or panics, or if the call is refused or takes too long. A
+    /// result that nests deeper than [`RESULT_DEPTH`](super::RESULT_DEPTH) is an error too. For an unknown tool, the model
+    /// reads the known names, including those of `offered`. If the approval panics, no call runs, and all results are
+    /// errors.
     pub fn answer(&self, calls: &[ToolCall], offered: &[ToolSpec]) -> impl Stream<Item = ToolResult> {
         let calls = calls.to_vec();
         self.results(calls.clone(), offered).flat_map(move |result| {
-            stream::iter(match result {
-                Ok(result) => vec![result],
-                // The only item: nothing ran.
+            let mut results = Vec::new();
+            match result {
+                Ok(result) => results.push(result),
+                // The error is the only item: no call ran.
                 Err(error) => {
-                    let refused = |call| ToolResult::error(call, format!("this call was refused: {error:#}"));
-                    calls.iter().map(refused).collect()
+                    for call in &calls {
+                        results.push(ToolResult::error(call, format!("this call was refused: {error:#}")));
+                    }
                 }
-            })
+            }
+            stream::iter(results)
         })
     }
 
-    /// Answers calls as [`answer`](Self::answer) does; an approval that panics is an error, before anything runs.
+    /// Runs calls like [`answer`](Self::answer), but an approval that panics is an error before any call runs.
     pub(crate) fn results(
         &self,
         calls: Vec<ToolCall>,
@@ -196,11 +200,11 @@ impl Tools {
                 let asked = caught(ErrorKind::Tool, "the approval", verdict).await;
                 asked.map_err(|error| error.context(format!("call {:?} of {:?}", call.id, call.name)))?
             }
-            None => Verdict::Allow,
+            None => ApprovalDecision::Allow,
         };
         Ok(match verdict {
-            Verdict::Allow => Decided::Allowed(call, tool),
-            Verdict::Refuse(reason) => {
+            ApprovalDecision::Allow => Decided::Allowed(call, tool),
+            ApprovalDecision::Refuse(reason) => {
                 Decided::Answered(ToolResult::error(&call, format!("this call was refused: {reason}")))
             }
         })
@@ -216,21 +220,18 @@ impl Tools {
         names.sort_unstable();
         names.dedup();
         let name = &call.name;
-        ToolResult::error(
-            call,
-            match names.is_empty() {
-                true => format!("unknown tool {name:?}: there are no tools"),
-                false => format!("unknown tool {name:?}, one of: {}", names.join(", ")),
-            },
-        )
+        if names.is_empty() {
+            return ToolResult::error(call, format!("unknown tool {name:?}: there are no tools"));
+        }
+        ToolResult::error(call, format!("unknown tool {name:?}, one of: {}", names.join(", ")))
     }
 }
 
-/// A call that may run, or what it is answered without running.
+/// A call that may run, or the result of one that may not.
 enum Decided<'a> {
     Allowed(ToolCall, &'a dyn Tool),
     Answered(ToolResult),
-    /// Nobody could decide.
+    /// The approval failed.
     Not(Error),
 }
 
@@ -253,7 +254,7 @@ impl Decided<'_> {
 impl Rules {
     async fn in_time<T>(&self, work: impl Future<Output = Result<T>> + Unpin) -> Result<T> {
         let Some((longest, timer)) = &self.timeout else { return work.await };
-        // A timer that cannot be set is known before the work begins.
+        // The timer is started first, so that its failure is known before the work begins.
         let sleep = caught_now(ErrorKind::Tool, TIMER, || Ok(timer.sleep(*longest)))?;
         let sleep = caught(ErrorKind::Tool, TIMER, sleep.map(Ok));
         match select(work, pin!(sleep)).await {

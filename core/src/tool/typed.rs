@@ -1,4 +1,4 @@
-//! Tools from functions of a Rust type: the type is the schema, and reads the arguments.
+//! Tools from functions whose arguments are a Rust type, which also gives the schema.
 
 use std::fmt;
 
@@ -18,8 +18,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A tool whose arguments are a Rust type.
 ///
-/// The documentation of the type's fields is what the model reads of them. Arguments that do not fit are an error that
-/// says where.
+/// The model reads the documentation of the type's fields. Arguments that do not fit are an error that names the place.
 ///
 /// ```
 /// use alloquy_core::{Result, Tool};
@@ -51,7 +50,7 @@ pub struct TypedTool<A> {
     function: Box<Function<A>>,
 }
 
-/// A tool's function: its arguments and what it may know of the turn in, an answer out.
+/// The function of a tool, from its arguments and its context to its answer.
 type Function<A> = dyn Fn(A, ToolContext) -> BoxFuture<'static, Result<Value>> + Send + Sync;
 
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
@@ -68,7 +67,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
         Self::with_context(name, description, move |arguments, _| function(arguments))
     }
 
-    /// Creates a tool that runs `function` with what it may know of the turn: the host's data, whose conversation it is.
+    /// Creates a tool that runs `function` with the context of the turn: the host's data and the conversation.
     ///
     /// ```
     /// use alloquy_core::Tool;
@@ -85,9 +84,8 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
     ///
     /// let who = TypedTool::with_context("who_am_i", "Says who asks", |_: Nothing, context: ToolContext| async move {
     ///     let user = context.turn_data.get::<User>();
-    ///     Ok(user.map_or("nobody", |user| user.0))
-    /// });
-    /// let context = ToolContext::new(TurnData::default().with(User("ann")));
+    ///     Ok(user.map_or("unknown", |user| user.0))
+    /// }); let context = ToolContext::new(TurnData::default().with(User("ann")));
     /// assert_eq!(pollster::block_on(who.call_with(&json!({}), &context))?, "ann");
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
@@ -102,18 +100,21 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
     {
         let spec = ToolSpec::new(name, description, schema_of::<A>());
         let name = spec.name.clone();
-        let function = move |arguments, context| {
-            let name = name.clone();
-            let answer = function(arguments, context);
-            async move { as_json(&name, answer.await?) }.boxed()
-        };
-        Self { spec, function: Box::new(function) }
+        Self {
+            spec,
+            function: Box::new(move |arguments, context| {
+                let name = name.clone();
+                let answer = function(arguments, context);
+                async move { as_json(&name, answer.await?) }.boxed()
+            }),
+        }
     }
 }
 
 fn as_json(name: &str, answer: impl Serialize) -> Result<Value> {
     serde_json::to_value(answer).map_err(|source| {
-        Error::new(ErrorKind::Tool, format!("the answer of {name:?} is no JSON")).with_source(source)
+        Error::new(ErrorKind::Tool, format!("the answer of {name:?} cannot be written as JSON"))
+            .with_source(source)
     })
 }
 
@@ -130,7 +131,7 @@ impl<A: DeserializeOwned + Send + 'static> Tool for TypedTool<A> {
     async fn call_with(&self, arguments: &Value, context: &ToolContext) -> Result<Value> {
         let name = &self.spec.name;
         let arguments = A::deserialize(arguments).map_err(|error| {
-            // The model wrote the value that is quoted, and reads this.
+            // The error quotes a value that the model wrote, which may be long.
             let error = excerpt(&error.to_string()).into_owned();
             Error::new(ErrorKind::Tool, format!("the arguments of {name:?} do not fit: {error}"))
         })?;

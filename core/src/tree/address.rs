@@ -1,4 +1,4 @@
-//! What a node is called by: its id, or its place in the tree. Knows no tree.
+//! The addresses of nodes: ids, and positions in the tree.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::clock::new_id;
 use crate::media::Digest;
 use crate::{Error, ErrorKind, Result};
 
-/// The identity of a node: a UUIDv7, so ids sort by the time they were made.
+/// The id of a node: a UUIDv7, so ids sort by the time of their creation.
 ///
 /// ```
 /// use alloquy_core::NodeId;
@@ -26,25 +26,25 @@ use crate::{Error, ErrorKind, Result};
 pub struct NodeId(Uuid);
 
 impl NodeId {
-    /// Makes a new id, above every id made before in this process. A clock that is before 1970 counts as 1970.
+    /// Creates an id that sorts above every id created before in this process. A clock before 1970 counts as 1970.
     #[allow(clippy::new_without_default)] // every call gives another value
     pub fn new() -> Self {
         Self(new_id())
     }
 
-    /// Returns the id of a node that was made elsewhere `milliseconds` after 1970, as the `place`th of its siblings.
-    /// The same arguments give the same id, and ids of one moment sort by place. `digest` tells nodes apart that have
-    /// both in common.
+    /// Returns the id of a node that was created elsewhere, `milliseconds` after 1970, as the `place`th of its
+    /// siblings. The same arguments give the same id, and ids of one moment sort by place. `digest` distinguishes nodes
+    /// with the same time and place.
     pub fn of_import(milliseconds: u64, place: u64, digest: Digest) -> Self {
-        // What a version 7 leaves free: 12 and 6 bits for the place, 56 for the digest. Places beyond 18 bits move the
-        // time, so that the order stays.
+        // A UUIDv7 has 74 free bits: 12 and 6 of them are the place, 56 the digest. Places beyond 18 bits are added to
+        // the time, so that the order stays.
         let [.., high, middle, low] = place.to_be_bytes();
         let [_, _, _, a, b, c, d, e, f, g, ..] = *digest.as_bytes();
         let bits = [(high << 2) | (middle >> 6), (middle << 2) | (low >> 6), low & 0x3f, a, b, c, d, e, f, g];
         Self(uuid::Builder::from_unix_timestamp_millis(milliseconds + (place >> 18), &bits).into_uuid())
     }
 
-    /// Returns when the id was made, to the millisecond.
+    /// Returns when the id was created, to the millisecond.
     pub fn created(self) -> SystemTime {
         let since_epoch = self.0.get_timestamp().map_or((0, 0), |timestamp| timestamp.to_unix());
         SystemTime::UNIX_EPOCH + Duration::new(since_epoch.0, since_epoch.1)
@@ -73,10 +73,9 @@ impl FromStr for NodeId {
     }
 }
 
-/// A place in a tree: `""` stands before the first message, `"0"` is the first message, `"0.1"` the second thing that
-/// was ever said after it.
+/// A place in a tree: `""` is before the first message, `"0"` is the first message, and `"0.1"` is its second child.
 ///
-/// It is computed from the tree and never stored: where a node is pruned, the siblings behind it move up.
+/// It is computed from the tree and never stored: if a node is pruned, the siblings after it move up.
 ///
 /// ```
 /// use alloquy_core::{Message, Node};
@@ -90,51 +89,54 @@ impl FromStr for NodeId {
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(Vec<usize>);
+pub struct NodePath(Vec<usize>);
 
-impl Position {
+impl NodePath {
     /// Returns the place at each level, from the first message down, counted from 0.
     pub fn places(&self) -> &[usize] {
         &self.0
     }
 }
 
-impl FromIterator<usize> for Position {
+impl FromIterator<usize> for NodePath {
     fn from_iter<I: IntoIterator<Item = usize>>(places: I) -> Self {
         Self(places.into_iter().collect())
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for NodePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places: Vec<_> = self.0.iter().map(usize::to_string).collect();
         formatter.write_str(&places.join("."))
     }
 }
 
-impl FromStr for Position {
+impl FromStr for NodePath {
     type Err = Error;
 
-    /// Reads one spelling only: no sign, no space, no leading zero.
+    /// Accepts only one notation: no sign, no space, no leading zero.
     fn from_str(text: &str) -> Result<Self> {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let place = |digits: &str| {
-            let number = digits.parse::<usize>().ok()?;
-            (number.to_string() == digits).then_some(number)
-        };
-        text.split('.').map(place).collect::<Option<_>>().map(Self).ok_or_else(|| {
-            let message = format!("{text:?} is not a list of places such as \"0.1.2\"");
-            Error::new(ErrorKind::Invalid, message)
-        })
+        let mut places = Vec::new();
+        for digits in text.split('.') {
+            match digits.parse::<usize>() {
+                Ok(place) if place.to_string() == digits => places.push(place),
+                _ => {
+                    let message = format!("{text:?} is not a list of places such as \"0.1.2\"");
+                    return Err(Error::new(ErrorKind::Invalid, message));
+                }
+            }
+        }
+        Ok(Self(places))
     }
 }
 
-/// A node by its id or by its [`Position`]: whatever takes one takes the other. The empty position, and a node that is
-/// `None`, is the place before the first message.
+/// A node by its id or by its [`NodePath`]. The empty position, and a node that is `None`, is the place before the
+/// first message.
 ///
-/// A position is looked up in the whole tree, each time; an id is not.
+/// Looking up a position reads the whole tree each time; looking up an id does not.
 ///
 /// ```
 /// use alloquy_core::NodeId;
@@ -148,15 +150,15 @@ impl FromStr for Position {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// The node of this id, wherever it stands.
+    /// The node with this id.
     Node(NodeId),
-    /// The node that stands here, whichever it is.
-    Position(Position),
+    /// The node that is at this position now.
+    Path(NodePath),
 }
 
 impl Default for Address {
     fn default() -> Self {
-        Self::Position(Position::default())
+        Self::Path(NodePath::default())
     }
 }
 
@@ -172,9 +174,9 @@ impl From<Option<NodeId>> for Address {
     }
 }
 
-impl From<Position> for Address {
-    fn from(position: Position) -> Self {
-        Self::Position(position)
+impl From<NodePath> for Address {
+    fn from(position: NodePath) -> Self {
+        Self::Path(position)
     }
 }
 
@@ -182,7 +184,7 @@ impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(id) => id.fmt(formatter),
-            Self::Position(position) => position.fmt(formatter),
+            Self::Path(position) => position.fmt(formatter),
         }
     }
 }
@@ -194,7 +196,7 @@ impl FromStr for Address {
         if let Ok(id) = text.parse() {
             return Ok(Self::Node(id));
         }
-        text.parse().map(Self::Position).map_err(|_: Error| {
+        text.parse().map(Self::Path).map_err(|_: Error| {
             let message =
                 format!("address {text:?} is neither a node's id nor a list of places such as \"0.1.2\"");
             Error::new(ErrorKind::Invalid, message)

@@ -1,4 +1,4 @@
-//! One message of a conversation at its place in the tree, and its JSON form.
+//! A message at its place in the tree of a conversation, and its JSON.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -18,14 +18,14 @@ pub enum NodeStatus {
     /// The message is complete.
     #[default]
     Complete,
-    /// The caller or a failure ended it early; what was generated until then is kept.
+    /// The caller or a failure ended it early; the text so far is kept.
     Interrupted,
 }
 
-/// One message at its place in the tree. A node never changes.
+/// A message at its place in the tree. A node never changes.
 ///
-/// What a model reports of its reply is in [`Node::reply`]; [`Node::metadata`] is the host's alone, whatever its keys are
-/// called.
+/// [`Node::reply`] has what a model reports about its reply. [`Node::metadata`] belongs to the host, whatever its keys
+/// are.
 ///
 /// ```
 /// use alloquy_core::{Message, Node};
@@ -41,22 +41,23 @@ pub enum NodeStatus {
 #[serde(from = "StoredNode")]
 #[non_exhaustive]
 pub struct Node {
-    /// Its identity.
+    /// Its id.
     pub id: NodeId,
-    /// The node it answers or follows; `None` for a first message.
+    /// The node that it follows; `None` for a first message.
     pub parent: Option<NodeId>,
     /// The message.
     pub message: Message,
     /// Whether the message is complete.
     pub status: NodeStatus,
-    /// The ids that a model sampled this message as.
+    /// The token ids of a reply, as the model sampled them.
     pub tokens: Vec<TokenId>,
-    /// The facts of a reply; `None` for a message that no model generated here. They are in a box because most nodes have none,
-    /// and a store reads thousands of nodes at once.
+    /// The facts of a reply; `None` for a message that no model generated here. They are boxed because most nodes have
+    /// none, and a store reads thousands of nodes at once.
     pub reply: Option<Box<ReplyFacts>>,
     /// The name of the prompt that made the message.
     pub prompt_name: Option<String>,
-    /// The label that the node was made with; [`Annotations::label`](crate::annotations::Annotations::label) returns its label now.
+    /// The label that the node was created with; [`Annotations::label`](crate::annotations::Annotations::label) returns
+    /// its present label.
     pub label: Option<String>,
     /// The host's own metadata.
     pub metadata: Map<String, Value>,
@@ -78,7 +79,7 @@ impl Node {
         }
     }
 
-    /// Sets the identity, for a node that has one elsewhere.
+    /// Sets the id, for a node that has one already.
     #[must_use]
     pub fn with_id(mut self, id: NodeId) -> Self {
         self.id = id;
@@ -95,30 +96,33 @@ impl Node {
         Some(self.reply.as_ref()?.model.as_str())
     }
 
-    /// Returns how many tokens this reply took; `None` for a message that no model generated here, and where it is unknown,
-    /// as of replies that were dropped.
+    /// Returns how many tokens this reply took; `None` for a message that no model generated here, and for replies
+    /// whose usage is unknown, such as dropped ones.
     pub fn usage(&self) -> Option<Usage> {
         self.reply.as_ref()?.usage
     }
 
-    /// Returns the digest of the template that rendered the prompt of this reply, where it is known.
+    /// Returns the digest of the template that rendered the prompt of this reply, if it is known.
     pub(crate) fn template(&self) -> Option<Digest> {
         self.reply.as_ref()?.template
     }
 
-    /// Whether a reader would take facts out of the metadata if the node were written without `reply`.
+    /// Returns whether a reader would take facts out of the metadata if the node were written without `reply`.
     fn looks_like_version_0_1(&self) -> bool {
-        let has_text = |name: &str| self.metadata.get(name).is_some_and(Value::is_string);
-        has_text("prompt_name")
-            || has_text("label")
-            || self.message.role == Role::Assistant && has_text("model")
+        self.has_text("prompt_name")
+            || self.has_text("label")
+            || self.message.role == Role::Assistant && self.has_text("model")
+    }
+
+    fn has_text(&self, name: &str) -> bool {
+        self.metadata.get(name).is_some_and(Value::is_string)
     }
 }
 
 /// The JSON form that is written.
 ///
-/// A node's JSON has no version. One with `reply` is of this form, so a node without a reply is written with `"reply":null`
-/// where its metadata would be read as facts otherwise.
+/// A node's JSON has no version number, but `reply` marks this form. So a node without a reply is written with
+/// `"reply":null` if its metadata could be mistaken for facts of version 0.1.
 #[derive(Serialize)]
 struct WrittenNode<'a> {
     id: NodeId,
@@ -156,7 +160,7 @@ impl Serialize for Node {
     }
 }
 
-/// The JSON forms that are read: today's, and that of version 0.1, which had every fact in `metadata`.
+/// The JSON forms that are read: the present one, and that of version 0.1, which had every fact in `metadata`.
 #[derive(Deserialize)]
 struct StoredNode {
     id: NodeId,
@@ -167,7 +171,7 @@ struct StoredNode {
     status: NodeStatus,
     #[serde(default)]
     tokens: Vec<TokenId>,
-    /// `None` where the field is absent.
+    /// `None` if the field is absent.
     #[serde(default, deserialize_with = "present")]
     reply: Option<Option<Box<ReplyFacts>>>,
     #[serde(default)]
@@ -178,7 +182,7 @@ struct StoredNode {
     metadata: Map<String, Value>,
 }
 
-/// Tells a field that is `null` from one that is absent.
+/// Distinguishes a field that is `null` from one that is absent.
 fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Option<Option<Box<ReplyFacts>>>, D::Error> {
@@ -186,7 +190,7 @@ fn present<'de, D: Deserializer<'de>>(
 }
 
 impl StoredNode {
-    /// Takes the facts out of the metadata, where version 0.1 had them.
+    /// Moves the facts out of the metadata, where version 0.1 stored them.
     fn lift(&mut self) {
         let mut reply = None;
         if self.message.role == Role::Assistant {
@@ -212,7 +216,7 @@ impl From<StoredNode> for Node {
     }
 }
 
-/// Appending a node again is no error as long as it is the same node.
+/// Checks that a node that is appended again is the same node.
 pub(crate) fn same_node(known: &Node, again: &Node) -> Result<()> {
     if known == again {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The nodes of the messages of a request, and adding them without a turn.
+//! Creates the nodes of the messages of a request, and adds them without a turn.
 
 use std::sync::Arc;
 
-use super::outcome::Added;
+use super::outcome::AddOutcome;
 use super::parts::Parts;
 use super::request::TurnRequest;
 use super::start::{Place, open_path};
@@ -11,7 +11,8 @@ use crate::store::ConversationId;
 use crate::tree::{Node, NodeId};
 use crate::turn::OpenCalls;
 
-/// Makes the nodes of the messages of a request, the first below `tip`. They answer the `open` calls, or leave others open.
+/// Creates the nodes of the messages of a request, the first one below `tip`. `open` are the calls without results,
+/// before and after these messages.
 pub(super) fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<NodeId>) -> Result<Vec<Node>> {
     let mut nodes: Vec<Node> = Vec::new();
     for message in open.followed_by(&ask.messages)? {
@@ -24,12 +25,12 @@ pub(super) fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<Node
     Ok(nodes)
 }
 
-/// Adds messages, one below the other, and moves the head to the last one.
+/// Adds messages, each below the one before it, and moves the head to the last one.
 pub(crate) async fn add(
     parts: &Arc<Parts>,
     conversation: &ConversationId,
     ask: &TurnRequest,
-) -> Result<Added> {
+) -> Result<AddOutcome> {
     let place = Place::Head;
     let (record, path) = open_path(parts, conversation, &place, ask).await?;
     let from = path.last().map(|node| node.id);
@@ -40,7 +41,8 @@ pub(crate) async fn add(
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
     parts.store_media(&nodes).await?;
-    let (store, owner) = (&parts.store, &parts.owner);
+    let store = &parts.store;
+    let owner = &parts.owner;
     let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
-    Ok(Added { node: to, nodes, head })
+    Ok(AddOutcome { node: to, nodes, head })
 }

@@ -1,32 +1,32 @@
-//! One model call of a turn, from the request to the whole reply. Makes no nodes.
+//! One model call of a turn, from the request to the whole reply.
 
 use futures::StreamExt;
 
 use super::results::too_long;
-use super::{Line, PartialReplies, TurnEvent};
+use super::{PartialReplyPolicy, RunningTurn, TurnEvent};
 use crate::chat_model::{Reply, ReplyStream, Request};
 use crate::message::{Message, Role};
 use crate::processor::Delta;
 use crate::report::FinishReason;
-use crate::stream::Emit;
+use crate::stream::Emitter;
 use crate::turn::TurnRequest;
 use crate::{Error, ErrorKind, Result};
 
-/// A model call that was not refused.
+/// A model call that the model has accepted.
 enum Begun {
-    /// The model has said something.
-    Saying(ReplyStream, Delta),
-    /// It ended without a word.
+    /// The model has generated a first delta.
+    Generating(ReplyStream, Delta),
+    /// The reply ended without a delta.
     Ended(Reply),
 }
 
-impl Line {
-    /// Asks the model, and returns what it said.
+impl RunningTurn {
+    /// Calls the model and returns its reply.
     pub(super) async fn reply(
         &mut self,
         ask: &TurnRequest,
         model_calls: usize,
-        emit: &mut Emit<TurnEvent>,
+        emit: &mut Emitter<TurnEvent>,
     ) -> Result<Reply> {
         let begun = match self.begin(self.request(ask, model_calls)).await {
             Err(error) if error.kind() == ErrorKind::ContextOverflow => {
@@ -34,56 +34,56 @@ impl Line {
             }
             begun => begun,
         };
-        // What was asked and then stopped was asked nevertheless.
+        // The messages of a cancelled request are stored too.
         if begun.as_ref().err().is_none_or(Error::is_cancelled) {
-            self.store_said(emit).await?;
+            self.store_messages(emit).await?;
         }
         let (mut stream, mut next) = match begun? {
-            Begun::Saying(stream, first) => (stream, Some(first)),
+            Begun::Generating(stream, first) => (stream, Some(first)),
             Begun::Ended(reply) => return Ok(reply),
         };
         while let Some(delta) = next {
             emit.send(TurnEvent::Delta(delta)).await;
             next = stream.next().await;
             if let Some(delta) = &next {
-                self.abandoned.said(delta);
+                self.guard.said(delta);
             }
         }
         let outcome = stream.finish().await;
         match (self.parts.partial_replies, outcome) {
-            (PartialReplies::Keep, Err(error)) => failed(self.abandoned.message(), error),
-            (PartialReplies::Discard, Ok(reply)) => reply.complete(),
+            (PartialReplyPolicy::Keep, Err(error)) => failed(self.guard.message(), error),
+            (PartialReplyPolicy::Discard, Ok(reply)) => reply.complete(),
             (_, outcome) => outcome,
         }
     }
 
-    /// Asks the model, and waits until it says something.
+    /// Calls the model and waits for its first delta.
     ///
     /// # Errors
-    /// Whatever it refuses the request with: nothing was said then.
+    /// Those with which the model refuses the request; nothing was generated then.
     async fn begin(&mut self, request: Request) -> Result<Begun> {
-        self.abandoned.begin();
+        self.guard.begin();
         let mut stream = self.next().call(request).await?;
         if let Some(first) = stream.next().await {
-            self.abandoned.said(&first);
-            return Ok(Begun::Saying(stream, first));
+            self.guard.said(&first);
+            return Ok(Begun::Generating(stream, first));
         }
         let reply = stream.finish().await?;
         let is_failed = reply.message.is_empty() && reply.error.is_some();
         Ok(Begun::Ended(if is_failed { reply.complete()? } else { reply }))
     }
 
-    /// Asks the model once more when its context cannot take results of tools that it has not read yet: the longest of them
-    /// become errors, as few as it takes. What they replace stays, as a branch.
+    /// Calls the model again if unread tool results do not fit into its context. The longest of them become errors, as
+    /// few as possible. The original results stay as a branch.
     ///
     /// # Errors
-    /// `overflow` where results are not to blame.
+    /// `overflow` if shorter results do not help.
     async fn begin_shorter(
         &mut self,
         ask: &TurnRequest,
         model_calls: usize,
         overflow: Error,
-        emit: &mut Emit<TurnEvent>,
+        emit: &mut Emitter<TurnEvent>,
     ) -> Result<Begun> {
         let Some((index, whole)) = self.unread_results() else {
             return Err(overflow);
@@ -104,10 +104,10 @@ impl Line {
         Err(overflow)
     }
 
-    /// Finds the results at the end of the path, or at the end of what was there before this turn spoke: an earlier turn may
-    /// have ended before the model could refuse them.
+    /// Finds the tool results at the end of the path, or at the end of its stored part: an earlier turn may have ended
+    /// before the model read them.
     fn unread_results(&self) -> Option<(usize, Message)> {
-        let ends = [self.path.len(), self.path.len() - self.unsaid.len()];
+        let ends = [self.path.len(), self.path.len() - self.unstored.len()];
         for end in ends {
             let index = end.checked_sub(1)?;
             let message = &self.path.get(index)?.message;
@@ -123,13 +123,13 @@ impl Line {
         let request = self.parts.request(&self.tools, &self.record, path, ask);
         let mut request = request.origin(self.origin()).stop(self.stop.clone());
         if model_calls > 0 {
-            request.guidance.after_calls();
+            request.output.after_calls();
         }
         request
     }
 }
 
-/// Keeps what a model had said when it failed; before the first word there is nothing to keep.
+/// Turns the text of a model that failed into a reply, or returns the error if there is no text.
 fn failed(said: Message, error: Error) -> Result<Reply> {
     if said.is_empty() {
         return Err(error);

@@ -1,22 +1,24 @@
-//! Calls and their results in a row of messages: no result without its call, no call left behind without a result.
-//! Knows messages; not tools, not stores.
+//! Tool calls and their results in a list of messages: no result without its call, and no call without a result.
 
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::tool::must_be_shallow;
 use crate::{Error, ErrorKind, Result};
 
-/// The calls at the end of a row of messages that nothing has answered yet.
+/// The calls at the end of a list of messages that have no results yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OpenCalls(Vec<ToolCall>);
 
 impl OpenCalls {
-    /// Looks at the end of `messages`: a reply with calls, and the results that follow it.
+    /// Reads the end of `messages`: a reply with calls, and the results after it.
     pub(crate) fn after<'a>(messages: impl DoubleEndedIterator<Item = &'a Message>) -> Self {
         let mut results = Vec::new();
         for message in messages.rev() {
             if message.role != Role::Tool {
                 let mut open = Self(message.tool_calls().cloned().collect());
-                results.into_iter().for_each(|result: &ToolResult| drop(open.take(result)));
+                for result in results {
+                    // A stored result without its call is ignored.
+                    let _ = open.take(result);
+                }
                 return open;
             }
             results.extend(message.tool_results());
@@ -24,25 +26,25 @@ impl OpenCalls {
         Self::default()
     }
 
-    /// Returns `messages` as they may follow: before one that talks past open calls stands their answer that nobody
-    /// answered them.
+    /// Returns `messages` in a valid order. If a message follows open calls without their results, error results are
+    /// inserted before it.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a result of a call that is not open, and for one that nests too deep to be kept.
+    /// [`ErrorKind::Invalid`] for a result of a call that is not open, and for a result that nests too deep.
     pub(crate) fn followed_by(&mut self, messages: &[Message]) -> Result<Vec<Message>> {
-        let mut row = Vec::with_capacity(messages.len());
+        let mut list = Vec::with_capacity(messages.len());
         for message in messages {
             for result in message.tool_results() {
                 must_be_shallow(result)?;
                 self.take(result)?;
             }
             if message.role != Role::Tool && !self.0.is_empty() {
-                row.push(unanswered(&std::mem::take(&mut self.0)));
+                list.push(unanswered(&std::mem::take(&mut self.0)));
             }
             self.0.extend(message.tool_calls().cloned());
-            row.push(message.clone());
+            list.push(message.clone());
         }
-        Ok(row)
+        Ok(list)
     }
 
     /// Returns the calls, in order.
@@ -50,7 +52,7 @@ impl OpenCalls {
         self.0
     }
 
-    /// Takes out the call that `result` answers. Ids may repeat in what others wrote: the first counts.
+    /// Removes the call of `result`. Ids may repeat in imported messages: the first one counts.
     fn take(&mut self, result: &ToolResult) -> Result<()> {
         let Some(place) = self.0.iter().position(|call| call.id == result.id) else {
             return Err(self.orphaned(result));
@@ -68,6 +70,6 @@ impl OpenCalls {
 }
 
 fn unanswered(calls: &[ToolCall]) -> Message {
-    let reason = "nobody answered this call before the conversation went on";
+    let reason = "this call had no result when the conversation continued";
     Message::tool(calls.iter().map(|call| ToolResult::error(call, reason)).collect())
 }

@@ -1,14 +1,14 @@
-//! What a host hands to middleware and tools for the length of a turn. Knows no turn, and is never stored.
+//! The values that a host passes to the middleware and the tools of a turn. They are never stored.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Values of the host's own types, one of each type, for the middleware and the tools of one turn: who asks, a
-/// connection, a counter. They reach neither the model nor the store.
+/// Values of the host's own types for the middleware and the tools of one turn, one of each type: the user, a
+/// connection, a counter. Neither the model nor the store sees them.
 ///
-/// A value that changes during the turn brings its own lock.
+/// A value that changes during the turn needs its own lock.
 ///
 /// ```
 /// use alloquy_core::turn::TurnData;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub struct TurnData(HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>);
 
 impl TurnData {
-    /// Adds a value; it takes the place of another of its type.
+    /// Adds a value; it replaces another one of its type.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, value: T) -> Self {
         self.0.insert(TypeId::of::<T>(), (std::any::type_name::<T>(), Arc::new(value)));
@@ -37,7 +37,7 @@ impl TurnData {
 }
 
 impl fmt::Debug for TurnData {
-    /// Names the types and shows no value: it may be a secret.
+    /// Prints the types but no values, which may be secret.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names: Vec<_> = self.0.values().map(|(name, _)| name).collect();
         names.sort_unstable();

@@ -1,4 +1,4 @@
-//! The facts of a reply that its node keeps.
+//! Builds the facts of a reply for its node.
 
 use crate::chat_model::Reply;
 use crate::report::{ReplyFacts, Usage};
@@ -15,7 +15,7 @@ pub(super) fn dropped(model: &str, ask: &TurnRequest) -> ReplyFacts {
 pub(super) fn facts(model: &str, reply: &Reply, ask: &TurnRequest) -> ReplyFacts {
     let mut facts = dropped(model, ask);
     facts.finish = Some(reply.finish);
-    // Every reply takes tokens. A usage of zeros is unknown, and must not count as free.
+    // Every reply takes tokens, so a usage of zeros is unknown and must not count as free.
     if reply.usage != Usage::default() {
         facts.usage = Some(reply.usage);
     }
@@ -24,7 +24,7 @@ pub(super) fn facts(model: &str, reply: &Reply, ask: &TurnRequest) -> ReplyFacts
     facts.seed = reply.seed;
     facts.stop_string.clone_from(&reply.stop_string);
     facts.error.clone_from(&reply.error);
-    facts.warnings.clone_from(&reply.degradations);
+    facts.warnings.clone_from(&reply.warnings);
     facts.history_cut.clone_from(&reply.cut);
     facts.facts.clone_from(&reply.facts);
     facts

@@ -1,4 +1,4 @@
-//! Nodes and the bytes of what they show: stored before the nodes, read behind them. Knows no model.
+//! Stores the bytes of media before their nodes, and reads them after the nodes.
 
 use super::{Parts, Trail};
 use crate::Result;
@@ -6,13 +6,13 @@ use crate::store::{ConversationId, ConversationRecord, ConversationStoreExt};
 use crate::tree::{Node, NodeId};
 
 impl Parts {
-    /// Stores nodes, and before them the bytes of what they show.
+    /// Stores the bytes of the media in nodes, and then the nodes.
     pub(crate) async fn store(&self, conversation: &ConversationId, nodes: &[Node]) -> Result<()> {
         self.store_media(nodes).await?;
         self.store.append(&self.owner, conversation, nodes).await
     }
 
-    /// Stores the bytes of what nodes show.
+    /// Stores the bytes of the media in nodes.
     pub(crate) async fn store_media(&self, nodes: &[Node]) -> Result<()> {
         let media = nodes.iter().flat_map(|node| node.message.media());
         for media in media.filter(|media| media.bytes().is_some()) {
@@ -21,13 +21,13 @@ impl Parts {
         Ok(())
     }
 
-    /// Reads the nodes from the first message to `to` as a model is shown them: with the bytes of media, where the
-    /// store has them. What is not there is the model's to refuse.
+    /// Reads the nodes from the first message to `to` with the bytes of their media, if the store has them. The model
+    /// refuses media without bytes.
     pub(crate) async fn path(&self, conversation: &ConversationId, to: NodeId) -> Result<Vec<Node>> {
         self.with_media(self.store.load_path(&self.owner, conversation, to).await?).await
     }
 
-    /// Returns the trail to a node as a model is shown it: that to the head as it was gone last, another from the store.
+    /// Returns the trail to a node: the kept one if it ends at the head, else one that is read from the store.
     pub(crate) async fn trail(&self, record: &ConversationRecord, to: NodeId) -> Result<Trail> {
         let known = if record.head == Some(to) { self.trails.take(record) } else { None };
         match known {
@@ -36,7 +36,7 @@ impl Parts {
         }
     }
 
-    /// Returns nodes with the bytes of their media, where the store has them.
+    /// Returns nodes with the bytes of their media, if the store has them.
     pub(crate) async fn with_media(&self, mut nodes: Vec<Node>) -> Result<Vec<Node>> {
         let parts = nodes.iter_mut().flat_map(|node| &mut node.message.parts);
         for media in parts.flat_map(|part| part.content.media_mut()) {

@@ -1,4 +1,4 @@
-//! What happens during a turn, and what it comes to.
+//! The events and the result of a turn.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,19 +11,19 @@ use crate::report::ReplyTiming;
 use crate::store::HeadMove;
 use crate::tree::{Node, NodeId};
 
-/// Something that happens during a turn.
+/// An event of a turn.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-// A turn has a node or two, and its events are handed on one by one: a box would save nothing.
+// A turn has few nodes, and its events are passed on one by one, so a box would save nothing.
 #[allow(clippy::large_enum_variant)]
 pub enum TurnEvent {
     /// A piece of the reply.
     Delta(Delta),
-    /// A tool answered.
+    /// The result of a tool.
     ToolResult(ToolResult),
     /// A node was stored.
     Node(Node),
-    /// The turn ended: the last event.
+    /// The turn ended. It is the last event.
     Finished(Box<TurnReply>),
 }
 
@@ -32,20 +32,20 @@ pub enum TurnEvent {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TurnEnd {
-    /// The model answered, and asks for nothing more.
+    /// The model answered without tool calls.
     Answered,
-    /// Calls of the last reply are for the host to answer.
+    /// The host must run calls of the last reply.
     HostCalls,
-    /// The model asked for tools once more than it may in one turn. Those calls did not run: completing the turn runs
-    /// them, with as many rounds again.
-    ToolRounds,
-    /// [`Turn::stop`](super::Turn::stop) ended it. Tools that were running then answered with an error that says so.
-    Stopped,
-    /// The model failed midway. What it had said is kept as an interrupted node, and [`Reply::error`] says why.
+    /// The model called tools once more than the limit of one turn allows. These calls did not run:
+    /// [`Conversation::complete`](crate::Conversation::complete) runs them, with the same limit again.
+    ToolLimit,
+    /// [`Turn::cancel`](super::Turn::cancel) ended it. The results of tools that were running are errors.
+    Cancelled,
+    /// The model failed midway. The text so far is kept as an interrupted node, and [`Reply::error`] says why.
     Failed,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TurnReply {
@@ -57,15 +57,16 @@ pub struct TurnReply {
     pub node: NodeId,
     /// The turn's last node: that of the reply, or of the results of its calls.
     pub last: NodeId,
-    /// The node that the turn answered; `None` when it answered the preface alone.
+    /// The node that the turn answered; `None` if it answered the preface alone.
     pub answers: Option<NodeId>,
     /// Whether the head is at [`TurnReply::last`] now.
     pub head: HeadMove,
-    /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
-    /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
+    /// Calls without a result. The next message may contain their results, and
+    /// [`Conversation::complete`](crate::Conversation::complete) runs those of the manager's tools. Calls that still
+    /// have no result when the conversation continues get an error.
     pub pending: Vec<ToolCall>,
-    /// The nodes that the turn added below the one that it answered, in their order: a reply for each model call, and the
-    /// results of its tools. Each reply's node has what the call took.
+    /// The nodes that the turn added after the one that it answered, in their order: a reply for each model call, and
+    /// the results of its tools. Each reply's node has the usage of its call.
     pub nodes: Vec<Node>,
     /// How many times the model was called.
     pub model_calls: usize,
@@ -92,20 +93,20 @@ impl TurnReply {
         self.reply.parse()
     }
 
-    /// Returns the node that the turn answered, to go back to.
+    /// Returns the node that the turn answered.
     pub fn answers(&self) -> Option<NodeId> {
         self.answers
     }
 }
 
-/// What [`Conversation::add`](crate::Conversation::add) came to.
+/// The result of [`Conversation::add`](crate::Conversation::add).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Added {
-    /// The node of the last message, or where nothing was added the one below which it would have stood.
+pub struct AddOutcome {
+    /// The node of the last message; if nothing was added, the last node before.
     pub node: Option<NodeId>,
     /// The nodes that were added, parents before children.
     pub nodes: Vec<Node>,
-    /// Whether the head is there now.
+    /// Whether the head is at it now.
     pub head: HeadMove,
 }

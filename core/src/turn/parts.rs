@@ -1,8 +1,8 @@
-//! What turns of one manager share: the model, the tools, the store, and the way to each.
+//! What the turns of one manager share: the model, the middleware, the tools, the store.
 
 use std::sync::Arc;
 
-use super::{PartialReplies, Trails, TurnRequest, Unfinished};
+use super::{PartialReplyPolicy, Trails, TurnRequest, Unfinished};
 use crate::Result;
 use crate::chat_model::{ChatModel, Request};
 use crate::message::MessagePath;
@@ -12,10 +12,10 @@ use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarde
 use crate::tool::{ToolContext, Toolbox, Tools};
 use crate::tree::{Address, NodeId};
 
-/// How often a model may ask for tools in one turn unless it is set.
+/// How often a model may call tools in one turn by default.
 pub(crate) const TOOL_ROUNDS: usize = 8;
 
-/// Everything that turns of one manager share.
+/// What the turns of one manager share.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) model: Arc<dyn ChatModel>,
@@ -25,13 +25,13 @@ pub(crate) struct Parts {
     pub(crate) owner: Owner,
     pub(crate) sampling: SamplingOptions,
     pub(crate) tool_rounds: usize,
-    pub(crate) partial_replies: PartialReplies,
+    pub(crate) partial_replies: PartialReplyPolicy,
     pub(crate) unfinished: Arc<Unfinished>,
     pub(crate) trails: Arc<Trails>,
 }
 
 impl Parts {
-    /// What turns of one conversation in memory share.
+    /// Creates the parts of a conversation in memory.
     pub(crate) fn in_memory(model: Arc<dyn ChatModel>, record: ConversationRecord) -> Self {
         let owner = Owner::local();
         let store = MemoryStore::holding(owner.clone(), record);
@@ -43,13 +43,13 @@ impl Parts {
             owner,
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
-            partial_replies: PartialReplies::default(),
+            partial_replies: PartialReplyPolicy::default(),
             unfinished: Arc::default(),
             trails: Arc::default(),
         }
     }
 
-    /// Returns what the model is asked for an answer to `path`, offering `tools` beside those of the preface.
+    /// Returns the request for a reply to `path`, with `tools` in addition to those of the preface.
     pub(crate) fn request(
         &self,
         tools: &Tools,
@@ -65,7 +65,7 @@ impl Parts {
             }
         }
         let sampling = ask.sampling.clone().or(&record.sampling).or(&self.sampling);
-        let mut request = Request::of(preface, path).sampling(sampling).guidance(ask.guidance.clone());
+        let mut request = Request::of(preface, path).sampling(sampling).output(ask.output.clone());
         request.arguments = ask.arguments.clone();
         request.turn_data = ask.turn_data.clone();
         request.model.clone_from(&ask.model);
@@ -75,13 +75,13 @@ impl Parts {
         request
     }
 
-    /// The store, once what dropped turns have left is in it.
+    /// Returns the store after the replies of dropped turns are stored.
     pub(crate) async fn settled(&self) -> &dyn ConversationStore {
         self.unfinished.settle().await;
         &*self.store
     }
 
-    /// Looks an address up; only a position takes reading the tree.
+    /// Looks up an address; only a position needs the tree.
     pub(crate) async fn node_at(
         &self,
         conversation: &ConversationId,
@@ -89,23 +89,23 @@ impl Parts {
     ) -> Result<Option<NodeId>> {
         match address {
             Address::Node(id) => Ok(Some(*id)),
-            Address::Position(position) if position.places().is_empty() => Ok(None),
-            Address::Position(_) => self.settled().await.load(&self.owner, conversation).await?.1.at(address),
+            Address::Path(position) if position.places().is_empty() => Ok(None),
+            Address::Path(_) => self.settled().await.load(&self.owner, conversation).await?.1.at(address),
         }
     }
 
-    /// The tools of a turn: its own, or else the manager's.
+    /// Returns the tools of a turn: its own, or else those of the manager.
     pub(crate) fn tools(&self, ask: &TurnRequest) -> Result<Tools> {
         let toolbox = ask.tools.as_ref().unwrap_or(&self.toolbox);
         Ok(toolbox.now()?.with_context(ToolContext::new(ask.turn_data.clone())))
     }
 
-    /// The way to the model, past this middleware.
+    /// Returns the stack of this middleware over the model.
     pub(crate) fn next<'a>(&'a self, middleware: &'a [Arc<dyn Middleware>]) -> Next<'a> {
         Next::new(middleware, &*self.model)
     }
 
-    /// The middleware of a turn: the manager's, then its own.
+    /// Returns the middleware of a turn: that of the manager, then its own.
     pub(crate) fn middleware(&self, ask: &TurnRequest) -> Vec<Arc<dyn Middleware>> {
         let mut middleware = self.middleware.clone();
         middleware.extend(ask.middleware.iter().cloned());

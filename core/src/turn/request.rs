@@ -1,4 +1,4 @@
-//! What is asked in one turn, and whatever differs in it from the settings of the conversation.
+//! The request of one turn: its messages, and its settings.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::arguments::ProcessorArguments;
 use crate::grammar::Grammar;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
-use crate::output::Guidance;
+use crate::output::OutputConstraints;
 use crate::report::{FinishReason, ReplyFacts};
 use crate::sampling::SamplingOptions;
 use crate::stop::TaskGroup;
@@ -17,7 +17,7 @@ use crate::tree::{Address, Node, NodeStatus};
 use crate::turn::TurnData;
 use crate::{Error, ErrorKind, Result};
 
-/// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
+/// The messages of one turn, and the settings that differ from those of the conversation and the manager.
 ///
 /// ```
 /// use alloquy_core::{SamplingOptions, TurnRequest};
@@ -35,7 +35,7 @@ pub struct TurnRequest {
     pub(crate) at: Option<Address>,
     pub(crate) sampling: SamplingOptions,
     pub(crate) arguments: ProcessorArguments,
-    pub(crate) guidance: Guidance,
+    pub(crate) output: OutputConstraints,
     pub(crate) system_prompt: Option<String>,
     pub(crate) prompt: Option<String>,
     pub(crate) reply_facts: Option<ReplyFacts>,
@@ -50,55 +50,53 @@ pub struct TurnRequest {
 }
 
 impl TurnRequest {
-    /// Sets below which node this is said, or which node is answered, wherever the head is; it moves to the answer
-    /// nevertheless.
+    /// Sets the node that the messages follow, or that is answered, instead of the head. The head moves to the reply.
     pub fn at(mut self, node: impl Into<Address>) -> Self {
         self.at = Some(node.into());
         self
     }
 
-    /// Sets the form that the replies of this turn must have. Once the model has called tools it need not call more,
-    /// and then answers in that form.
-    pub fn guidance(mut self, guidance: Guidance) -> Self {
-        self.guidance = guidance;
+    /// Sets the output constraints of the replies of this turn. A demand for tool calls is fulfilled by the first ones.
+    pub fn output(mut self, constraints: OutputConstraints) -> Self {
+        self.output = constraints;
         self
     }
 
-    /// Sets how this reply is sampled; what is absent the conversation decides, then the manager.
+    /// Sets the sampling of this turn; the conversation and then the manager decide what is absent.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
         self
     }
 
-    /// Sets a variable of the chat template for this turn, over that of the conversation and of the preface.
+    /// Sets a variable of the chat template for this turn. It overrides those of the conversation and the preface.
     pub fn extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.arguments.extra.insert(name.into(), value.into());
         self
     }
 
-    /// Sets what the processor is told in this turn, over what was set before; what is absent the conversation
-    /// decides, then the preface.
+    /// Sets arguments for the processor in this turn. They override arguments that were set before; the conversation
+    /// and then the preface decide what is absent.
     pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
         self.arguments = arguments.or(&self.arguments);
         self
     }
 
-    /// Puts instructions in the place of those of the conversation, for this turn alone. Nothing said is changed; the
-    /// replies keep them as [`ReplyFacts::system_prompt`]. Messages that are added without a turn do not keep them.
+    /// Replaces the system prompt for this turn only. No stored message changes; the nodes of the replies store it as
+    /// [`ReplyFacts::system_prompt`]. Messages that are added without a turn do not store it.
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system_prompt = Some(text.into());
         self
     }
 
-    /// Remembers by which prompt these messages were made, as [`Node::prompt_name`](crate::Node::prompt_name).
+    /// Stores the name of the prompt that created these messages as [`Node::prompt_name`](crate::Node::prompt_name).
     ///
-    /// Whatever keeps prompts by name renders one into messages, and is said like everything else: it implements
-    /// `Into<TurnRequest>`, which every way to say something takes.
+    /// A library of prompts renders a prompt to messages and implements `Into<TurnRequest>`, which every method that
+    /// sends messages accepts.
     ///
     /// ```
     /// use alloquy_core::{Message, TurnRequest};
     ///
-    /// /// A prompt that was filled in.
+    /// /// A prompt with its values.
     /// struct Greeting<'a> {
     ///     name: &'a str,
     /// }
@@ -117,13 +115,13 @@ impl TurnRequest {
         self
     }
 
-    /// Sets the facts of the last of these messages: a reply that was generated elsewhere. Its node keeps them as
-    /// [`Node::reply`](crate::Node::reply), so it counts among what replies took and cost, and is interrupted if its finish
-    /// reason says so. The replies of the turn have their own facts.
+    /// Sets the facts of the last of these messages: a reply that was generated elsewhere. Its node stores them as
+    /// [`Node::reply`](crate::Node::reply), so its usage and cost count, and its finish reason decides whether it is
+    /// interrupted. The replies of the turn have their own facts.
     ///
     /// # Errors
-    /// A turn and [`Conversation::add`](crate::Conversation::add) fail with [`ErrorKind::Invalid`] where the last message is
-    /// not of the role assistant.
+    /// A turn and [`Conversation::add`](crate::Conversation::add) fail with [`ErrorKind::Invalid`] if the last message
+    /// does not have the role assistant.
     ///
     /// ```
     /// use alloquy_core::{Message, TurnRequest};
@@ -149,15 +147,14 @@ impl TurnRequest {
         self
     }
 
-    /// Sets an entry of the metadata of this turn's replies, or of the last message that is added. Metadata is the host's
-    /// alone: no name of it means anything to Alloquy.
+    /// Sets an entry of the metadata of this turn's replies, or of the last message that is added. Metadata belongs to
+    /// the host: Alloquy never interprets its keys.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self
     }
 
-    /// Sets an entry of the metadata of each of these messages, such as where a question comes from;
-    /// [`TurnRequest::metadata`] is that of the replies.
+    /// Sets an entry of the metadata of each of these messages; [`TurnRequest::metadata`] sets that of the replies.
     ///
     /// ```
     /// use alloquy_core::{Conversation, TurnRequest};
@@ -178,19 +175,20 @@ impl TurnRequest {
         self
     }
 
-    /// Sets the form of the answer, and leaves the rest of [`TurnRequest::guidance`] as it is.
+    /// Sets the grammar of the reply, and leaves the rest of [`TurnRequest::output`] as it is.
     pub fn response_format(mut self, grammar: Grammar) -> Self {
-        self.guidance.grammar = Some(grammar);
+        self.output.grammar = Some(grammar);
         self
     }
 
-    /// Names the model that answers in this turn, of [several](crate::chat_model::Models); the node of each reply says which it was.
+    /// Sets which of [several models](crate::chat_model::Models) answers in this turn. The node of each reply stores
+    /// its name.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
         self
     }
 
-    /// Sets the tools of this turn, in the place of the manager's.
+    /// Sets the tools of this turn instead of those of the manager.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.tools = Some(tools);
         self
@@ -202,20 +200,20 @@ impl TurnRequest {
         self
     }
 
-    /// Hands something to the middleware and the tools of this turn; it is not stored.
+    /// Passes values to the middleware and the tools of this turn; they are not stored.
     pub fn turn_data(mut self, data: TurnData) -> Self {
         self.turn_data = data;
         self
     }
 
-    /// Takes the turn in a group, which can end it together with others. It runs from when it is begun until it has ended or
+    /// Adds the turn to a group, which can cancel it together with others. It is running in the group until it ends or
     /// is dropped.
     pub fn group(mut self, group: &TaskGroup) -> Self {
         self.group = Some(group.clone());
         self
     }
 
-    /// Sets the metadata of a message of the question and names the prompt that made it; results of tools are made by no prompt.
+    /// Sets the metadata of a message and the name of the prompt that created it; no prompt creates tool results.
     pub(crate) fn mark_message(&self, node: &mut Node) {
         node.metadata.clone_from(&self.message_metadata);
         if node.message.role != Role::Tool {
@@ -223,7 +221,7 @@ impl TurnRequest {
         }
     }
 
-    /// Gives the last message its facts, where it is a reply that was generated elsewhere.
+    /// Sets the facts of the last message, if it is a reply that was generated elsewhere.
     pub(crate) fn mark_reply(&self, last: Option<&mut Node>) -> Result<()> {
         let Some(facts) = &self.reply_facts else { return Ok(()) };
         let model = &facts.model;

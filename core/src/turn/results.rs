@@ -1,21 +1,27 @@
-//! Results of tools that cannot be kept or taken: errors stand for them, which the model reads. Knows no store, no model.
+//! Replaces tool results that are too large for the store or the context by errors, which the model reads.
 
-use crate::Error;
 use crate::message::{Content, Message, ToolResult};
+use crate::{Error, ErrorKind};
 
-/// A message of results, some of which are errors now.
+/// A message of results, some of which were replaced by errors.
 pub(super) struct Replaced {
     pub(super) message: Message,
-    /// The results that are errors now, in order.
+    /// The errors, in order.
     pub(super) results: Vec<ToolResult>,
 }
 
-/// Returns `message` with ever more of its longest results replaced, as long as that makes it shorter: for a context that
-/// has no room.
+/// Returns whether a store can never keep the data, in contrast to a temporary failure.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported)
+}
+
+/// Returns copies of `message`, each with more of its longest results replaced, if that makes them shorter: for a
+/// context that is too small.
 pub(super) fn too_long(message: &Message, overflow: &Error) -> Vec<Replaced> {
     let mut shorter = Vec::new();
     for (index, result, length) in longest_first(message) {
-        let (id, name) = (&result.id, &result.name);
+        let id = &result.id;
+        let name = &result.name;
         let reason = format!(
             "the result of the call {id:?} of {name:?} has {length} characters, for which the model's context has no room: \
              {overflow}; ask for less at once"
@@ -27,11 +33,12 @@ pub(super) fn too_long(message: &Message, overflow: &Error) -> Vec<Replaced> {
     in_steps(message, &shorter)
 }
 
-/// Returns `message` with ever more of its longest results replaced: for a store that keeps it in no other way.
+/// Returns copies of `message`, each with more of its longest results replaced: for a store that refuses it.
 pub(super) fn too_much_for_the_store(message: &Message, refusal: &Error) -> Vec<Replaced> {
     let mut kept = Vec::new();
     for (index, result, length) in longest_first(message) {
-        let (id, name) = (&result.id, &result.name);
+        let id = &result.id;
+        let name = &result.name;
         let reason = format!(
             "the result of the call {id:?} of {name:?}, of {length} characters, cannot be stored: {refusal:#}"
         );
@@ -44,7 +51,7 @@ fn failed(result: &ToolResult, reason: String) -> ToolResult {
     ToolResult { content: reason.into(), is_error: true, ..result.clone() }
 }
 
-/// The results of a message with their places among its parts and their lengths.
+/// Returns the results of a message with the indices of their parts and their lengths, the longest first.
 fn longest_first(message: &Message) -> Vec<(usize, &ToolResult, usize)> {
     let mut found = Vec::new();
     for (index, part) in message.parts.iter().enumerate() {
@@ -56,7 +63,7 @@ fn longest_first(message: &Message) -> Vec<(usize, &ToolResult, usize)> {
     found
 }
 
-/// Replaces one result, two, four and so on: each step is a call of the model or of the store.
+/// Replaces one result, then two, four and so on, because each step costs a call of the model or the store.
 fn in_steps(message: &Message, replaced: &[(usize, ToolResult)]) -> Vec<Replaced> {
     let mut steps = Vec::new();
     let mut count = 1;
@@ -71,7 +78,8 @@ fn in_steps(message: &Message, replaced: &[(usize, ToolResult)]) -> Vec<Replaced
 }
 
 fn step(message: &Message, replaced: &[(usize, ToolResult)]) -> Replaced {
-    let (mut message, mut results) = (message.clone(), Vec::new());
+    let mut message = message.clone();
+    let mut results = Vec::new();
     for (index, part) in message.parts.iter_mut().enumerate() {
         if let Some((_, result)) = replaced.iter().find(|(place, _)| *place == index) {
             part.content = Content::ToolResult(result.clone());

@@ -1,13 +1,14 @@
-//! Where a turn starts: at the head, or wherever it is told.
+//! The place where a turn starts: the head, or the place of its request.
 
-use super::{Parts, Trail};
+use super::{OpenCalls, Parts, Trail};
+use crate::chat_model::{Origin, Request};
 use crate::message::Role;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{Address, Node};
 use crate::turn::TurnRequest;
 use crate::{Error, ErrorKind, Result};
 
-/// Where a turn starts and what is said there.
+/// The place of a turn and its request.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) conversation: ConversationId,
@@ -15,18 +16,33 @@ pub(crate) struct Start {
     pub(crate) ask: TurnRequest,
 }
 
-/// Below which node a turn goes on.
+/// The node after which a turn continues.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// Where the question says, else the head, wherever it is when the turn starts.
+    /// The node of the request, else the head at the start of the turn.
     Head,
-    /// The message that is answered there: its next answer is a sibling.
+    /// The message that was answered there; the new reply is a sibling of the former one.
     Question,
-    /// Beside a node, as its sibling.
+    /// The parent of a node, so that the messages become its siblings.
     Beside(Address),
 }
 
-/// Reads a conversation, and the path to the node below which a turn goes on.
+/// Returns the request of a draft; nothing is stored.
+pub(crate) async fn drafted(
+    parts: &Parts,
+    conversation: &ConversationId,
+    draft: &TurnRequest,
+) -> Result<Request> {
+    let (record, mut path) = open_path(parts, conversation, &Place::Head, draft).await?;
+    let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
+    let messages = path.followed_by(open.followed_by(&draft.messages)?);
+    let origin = Origin::new(parts.owner.clone(), record.id.clone()).parent(path.last().map(|node| node.id));
+    let request = parts.request(&parts.tools(draft)?, &record, messages, draft);
+    parts.trails.keep(&record, path);
+    Ok(request.origin(origin))
+}
+
+/// Reads a conversation and the path to the node after which a turn continues.
 pub(super) async fn open_path(
     parts: &Parts,
     conversation: &ConversationId,
@@ -45,17 +61,18 @@ pub(super) async fn open_path(
     match place {
         Place::Head => {}
         Place::Question => path.truncate(question_length(&path)),
-        Place::Beside(_) => drop(path.pop().ok_or_else(nothing_beside)?),
+        Place::Beside(_) => {
+            if path.pop().is_none() {
+                let message = "there is no message before the first one that could be edited";
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        }
     }
     Ok((record, path))
 }
 
-fn nothing_beside() -> Error {
-    Error::new(ErrorKind::Invalid, "nothing stands before the first message that could be edited")
-}
-
-/// How much of a path is left when the last answer, with its tool calls and results, is taken off.
+/// Returns the length of a path without its last reply and the tool calls and results of that reply.
 fn question_length(path: &[Node]) -> usize {
-    let asked = |node: &Node| matches!(node.message.role, Role::User | Role::System);
-    path.iter().rposition(asked).map_or(0, |last| last + 1)
+    let last = path.iter().rposition(|node| matches!(node.message.role, Role::User | Role::System));
+    last.map_or(0, |last| last + 1)
 }

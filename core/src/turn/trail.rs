@@ -1,5 +1,5 @@
-//! The way from the first message to the one that a turn goes on from, as far as turns need it, and those that were gone
-//! lately: a conversation that goes on is not read again. Knows no store.
+//! The trail from the first message to the one that a turn continues from. The trails of recent turns are kept, so that
+//! a conversation that continues is not read again.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -10,13 +10,13 @@ use crate::message::{Content, Message, MessagePath};
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{Node, NodeId};
 
-/// How many bytes of conversations are kept, about.
+/// About how many bytes of conversations are kept.
 const KEPT: usize = 64 << 20;
 
 /// How many conversations are kept.
 const TRAILS: usize = 32;
 
-/// What a message takes besides its text, about.
+/// About how many bytes a message takes besides its text.
 const MESSAGE: usize = 1024;
 
 /// The nodes from the first message to a tip, and their messages as requests share them.
@@ -43,7 +43,7 @@ impl Trail {
         }
     }
 
-    /// Takes the tip off.
+    /// Removes the last node and returns it.
     pub(crate) fn pop(&mut self) -> Option<Node> {
         let tip = self.nodes.pop();
         self.messages.truncate(self.nodes.len());
@@ -56,14 +56,14 @@ impl Trail {
         self.messages.truncate(self.nodes.len());
     }
 
-    /// Takes off what stands at `index` and behind.
+    /// Removes the nodes from `index` on and returns them.
     pub(crate) fn split_off(&mut self, index: usize) -> Vec<Node> {
-        let behind = self.nodes.split_off(index.min(self.nodes.len()));
+        let after = self.nodes.split_off(index.min(self.nodes.len()));
         self.messages.truncate(self.nodes.len());
-        behind
+        after
     }
 
-    /// The messages, with the ids that replies were sampled as.
+    /// Returns the messages, with the token ids of replies.
     pub(crate) fn messages(&self) -> &MessagePath {
         &self.messages
     }
@@ -80,7 +80,8 @@ impl Trail {
         self.nodes.last().map(|node| node.id)
     }
 
-    /// How many bytes it takes, about; as much as nothing may take where it shows media, whose bytes are too large to keep.
+    /// Returns about how many bytes it takes. With media it is more than the limit, because their bytes are too large
+    /// to keep.
     fn bytes(&self) -> usize {
         let weights = self.nodes.iter().map(|node| match node.message.media().next() {
             None => MESSAGE + 2 * weight(&node.message) + 2 * size_of_val(node.tokens.as_slice()),
@@ -108,7 +109,7 @@ impl FromIterator<Node> for Trail {
     }
 }
 
-/// How many bytes of text a message has, about.
+/// Returns about how many bytes of text a message has.
 fn weight(message: &Message) -> usize {
     let parts = message.parts.iter().map(|part| match &part.content {
         Content::Text(text) | Content::Thinking(text) => text.len(),
@@ -118,34 +119,33 @@ fn weight(message: &Message) -> usize {
     parts.sum()
 }
 
-/// The trails that turns have gone lately, up to the heads of conversations. No other is kept: what stands at the head
-/// cannot have been pruned.
+/// The trails of recent turns to the heads of conversations. Only these are kept, because the head cannot have been
+/// pruned.
 #[derive(Debug, Default)]
 pub(crate) struct Trails(Mutex<VecDeque<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
     conversation: ConversationId,
-    /// Another one of the same name was created later.
+    /// Distinguishes it from a later conversation of the same name.
     created: SystemTime,
     trail: Trail,
     bytes: usize,
 }
 
 impl Trails {
-    /// Takes out the trail to the head of a conversation.
+    /// Removes the trail to the head of a conversation and returns it.
     pub(super) fn take(&self, record: &ConversationRecord) -> Option<Trail> {
         let mut kept = self.kept();
-        let is_it = |kept: &Kept| {
+        let index = kept.iter().position(|kept| {
             kept.conversation == record.id
                 && kept.created == record.created
                 && kept.trail.tip() == record.head
-        };
-        let index = kept.iter().position(is_it)?;
+        })?;
         kept.remove(index).map(|kept| kept.trail)
     }
 
-    /// Keeps a trail that a turn has gone, and forgets those that were gone longest ago.
+    /// Keeps the trail of a turn, and drops the least recently used ones.
     pub(crate) fn keep(&self, record: &ConversationRecord, trail: Trail) {
         let mut kept = self.kept();
         kept.retain(|kept| kept.conversation != record.id);
@@ -160,7 +160,7 @@ impl Trails {
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Kept>> {
-        // Each one is whole, whatever a thread was doing when it panicked.
+        // The trails are valid even if a thread panicked while it held the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

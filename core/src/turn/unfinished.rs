@@ -1,4 +1,4 @@
-//! What dropped turns have yet to store, kept without a thread or a runtime. Knows no turn.
+//! The unfinished work of dropped turns, which is done without a thread or a runtime.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,28 +9,28 @@ use futures::future::{BoxFuture, Shared};
 use crate::panics::caught_now;
 use crate::{Error, ErrorKind, Result};
 
-/// What becomes of a reply that is dropped while it is written, or whose model fails midway.
+/// What happens to a reply that is dropped while it is generated, or whose model fails midway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PartialReplies {
-    /// What was said becomes a node that is [interrupted](crate::tree::NodeStatus::Interrupted), and the head moves there
-    /// unless another writer was faster. Nothing is left of a reply that was dropped before its first word.
+pub enum PartialReplyPolicy {
+    /// The text so far becomes an [interrupted](crate::tree::NodeStatus::Interrupted) node, and the head moves there
+    /// unless another writer was faster. A reply that was dropped before its first word stores nothing.
     #[default]
     Keep,
-    /// It is as if it had not been said: a model that fails is an error of the turn, and the head stays where it was.
-    /// A reply that is [stopped](crate::Turn::stop) is kept all the same.
+    /// The text is dropped: a model that fails is an error of the turn, and the head does not move. A reply that is
+    /// [cancelled](crate::Turn::cancel) is kept all the same.
     Discard,
 }
 
-/// Starts work that nobody waits for, as a task of the host's runtime.
+/// Starts work in the background, as a task of the host's runtime.
 pub(crate) type Spawner = Arc<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
 type Work = Shared<BoxFuture<'static, std::result::Result<(), Arc<Error>>>>;
 
-/// What dropped turns have yet to store.
+/// What dropped turns still have to store.
 ///
-/// Dropping does as much as the store does without waiting. The rest is done by whatever uses the manager next, which
-/// waits for it: the same future, so that nothing is written twice, and nothing is read before it is there.
+/// Dropping a turn does as much as the store does without waiting. The next call of the manager awaits the rest. It is
+/// the same future, so that no node is written twice, and no reader misses it.
 #[derive(Default)]
 pub(crate) struct Unfinished {
     work: Mutex<Vec<Work>>,
@@ -38,7 +38,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Also starts what is left with `spawner`.
+    /// Creates one that starts unfinished work with `spawner`.
     pub(crate) fn with_spawner(spawner: Option<Spawner>) -> Self {
         Self { work: Mutex::default(), spawner }
     }
@@ -49,8 +49,8 @@ impl Unfinished {
 
     pub(super) fn begin(&self, work: BoxFuture<'static, std::result::Result<(), Arc<Error>>>) {
         let work = work.shared();
-        // The first poll hands the work to a store that has a thread of its own, which ends it even when nothing of this
-        // process polls again.
+        // A store with a thread of its own takes over the work at the first poll, and completes it even if it is never
+        // polled again.
         match work.clone().now_or_never() {
             Some(Ok(())) => return,
             Some(Err(_)) => {}
@@ -59,7 +59,8 @@ impl Unfinished {
         self.work().push(work);
     }
 
-    /// Starts work with the host's spawner. Where that panics, as outside of its runtime, the work waits for the next call.
+    /// Starts work with the host's spawner. If that panics, for example outside of its runtime, the work waits for the
+    /// next call.
     fn spawn(&self, work: Work) {
         let Some(spawner) = &self.spawner else { return };
         let started = caught_now(ErrorKind::Invalid, "the spawner", || {
@@ -71,14 +72,14 @@ impl Unfinished {
         }
     }
 
-    /// Waits until all of it is stored, or cannot be. Only [`Unfinished::outcome`] asks which.
+    /// Waits until all of it is stored or has failed. [`Unfinished::outcome`] returns the failure.
     pub(super) async fn settle(&self) {
         let waiting: Vec<_> = self.work().iter().filter(|work| work.peek().is_none()).cloned().collect();
         for work in waiting {
-            // The outcome stays with the work.
+            // The outcome is kept in the work.
             let _ = work.await;
         }
-        // Of what failed the first is kept until somebody asks.
+        // The first failure is kept until it is returned.
         let mut has_failed = false;
         self.work().retain(|work| match work.peek() {
             None => true,
@@ -87,7 +88,7 @@ impl Unfinished {
         });
     }
 
-    /// Waits, and returns the first failure since it was asked last.
+    /// Waits, and returns the first failure since the last call.
     pub(crate) async fn outcome(&self) -> Result<()> {
         self.settle().await;
         let done = std::mem::take(&mut *self.work());

@@ -1,4 +1,4 @@
-//! What a session has computed, as bytes that outlive the process. Reads no disk; what the state means is the session's.
+//! Snapshots: the state of a session as bytes, which another process can read. The state itself is defined by the session.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -9,19 +9,19 @@
 //! | 32 | the model: [`Engine::identity`](crate::Engine::identity) |
 //! | 32 | the template |
 //! | 32 | the key: SHA-256 of the version, the two digests and the units |
-//! | … | the units: `0` and a token's four bytes, or `1` and the digest of a picture or a sound; at their end a `2` where the session had gone on otherwise than the prompt |
+//! | … | the units: `0` and a token's four bytes, or `1` and the digest of a piece of media. A `2` follows the last one if the session had more units |
 //! | … | the state |
-//! | 32 | BLAKE3 of everything above, which takes a third of SHA-256's time |
+//! | 32 | BLAKE3 of everything above, which is three times as fast as SHA-256 |
 //!
-//! Numbers are little-endian. Every length is checked against the bytes that are there before anything is made of it.
+//! Numbers are little-endian. Every length is checked against the existing bytes before memory is allocated for it.
 //!
-//! The key vouches for all that stands before the state, so that a session may take the state while it is read; at its end
-//! the checksum says whether that session is to be kept.
+//! The key verifies everything before the state, so a session may restore the state while it is read. The checksum at the end
+//! decides whether that session is kept.
 
 use crate::Session;
 use alloquy_core::Result;
 use alloquy_core::media::Digest;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 
 mod header;
 mod reading;
@@ -31,43 +31,43 @@ mod state_reader;
 
 use self::header::{DIGEST, Head, Header, UNITS, encode};
 
-pub use header::{Beginning, SnapshotOrigin};
+pub use header::{Beginning, SnapshotIdentity};
 pub use reading::Reading;
-pub use refusal::SnapshotRefusal;
+pub use refusal::SnapshotError;
 pub use source::SnapshotSource;
 pub use state_reader::StateReader;
 
-/// What a session has computed of some units, with all that says whether another one may go on from it.
+/// The state of a session after some units, with all that decides whether another session may continue from it.
 ///
 /// [`Decoder::snapshot`](crate::decoder::Decoder::snapshot) makes one, and [`Decoder::restore`](crate::decoder::Decoder::restore) takes it back.
 ///
 /// ```
-/// use alloquy_engine::decoder::{Snapshot, SnapshotRefusal};
+/// use alloquy_engine::decoder::{Snapshot, SnapshotError};
 ///
-/// assert_eq!(Snapshot::read(b"no snapshot".to_vec()).unwrap_err(), SnapshotRefusal::Foreign);
+/// assert_eq!(Snapshot::read(b"no snapshot".to_vec()).unwrap_err(), SnapshotError::Foreign);
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     head: Head,
-    /// Where the state begins, which goes on up to the checksum.
+    /// Where the state begins. It ends at the checksum.
     state: usize,
     bytes: Vec<u8>,
 }
 
 impl Snapshot {
-    /// Writes down what `session` has computed of `units`, which are the first that it holds.
+    /// Saves the state of `session` after `units`, which are the first that it holds.
     ///
     /// # Errors
     /// As [`Session::snapshot`].
-    pub fn take(origin: SnapshotOrigin, units: &[Unit], session: &dyn Session) -> Result<Self> {
-        Self::of(origin, Beginning { units: units.to_vec(), went_on: false }, session)
+    pub fn take(origin: SnapshotIdentity, units: &[PromptUnit], session: &dyn Session) -> Result<Self> {
+        Self::of(origin, Beginning { units: units.to_vec(), was_longer: false }, session)
     }
 
     /// As [`Snapshot::take`], for a session that may have held more than these units.
     ///
     /// # Errors
     /// As [`Session::snapshot`].
-    pub fn of(origin: SnapshotOrigin, beginning: Beginning, session: &dyn Session) -> Result<Self> {
+    pub fn of(origin: SnapshotIdentity, beginning: Beginning, session: &dyn Session) -> Result<Self> {
         let encoded = encode(&beginning);
         let state = UNITS + encoded.len();
         let mut bytes = vec![0; UNITS];
@@ -77,34 +77,35 @@ impl Snapshot {
         let header = Header { units: encoded.len() as u64, state: (bytes.len() - state) as u64, origin, key };
         bytes.splice(..UNITS, header.bytes());
         let checksum = checksum(&bytes);
-        // Growing by as much again would take the memory of another session.
+        // Growth by doubling would take the memory of another session.
         bytes.reserve_exact(DIGEST);
         bytes.extend_from_slice(checksum.as_bytes());
         Ok(Self { head: Head { origin, key, beginning }, state, bytes })
     }
 
-    /// Reads a snapshot back. It takes as long as hashing its bytes does.
+    /// Reads a snapshot. It takes as long as hashing its bytes.
     ///
     /// # Errors
-    /// [`SnapshotRefusal::Foreign`], [`SnapshotRefusal::OtherVersion`], [`SnapshotRefusal::Cut`] and
-    /// [`SnapshotRefusal::Damaged`]: whatever the bytes are, reading them is safe.
-    pub fn read(bytes: Vec<u8>) -> Result<Self, SnapshotRefusal> {
+    /// [`SnapshotError::Foreign`], [`SnapshotError::OtherVersion`], [`SnapshotError::Cut`] and
+    /// [`SnapshotError::Damaged`]: reading any bytes is safe.
+    pub fn read(bytes: Vec<u8>) -> Result<Self, SnapshotError> {
         let reading = Reading::open(bytes.as_slice(), bytes.len() as u64)?;
-        let (head, length) = (reading.head.clone(), reading.left as usize);
+        let head = reading.head.clone();
+        let length = reading.left as usize;
         reading.finish()?;
         Ok(Self { head, state: bytes.len() - DIGEST - length, bytes })
     }
 
-    /// Says whether what was computed with `origin` can go on from this.
+    /// Checks that sessions of `origin` can continue from this snapshot.
     ///
     /// # Errors
-    /// [`SnapshotRefusal::OtherModel`] and [`SnapshotRefusal::OtherTemplate`].
-    pub fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
+    /// [`SnapshotError::OtherModel`] and [`SnapshotError::OtherTemplate`].
+    pub fn check(&self, origin: &SnapshotIdentity) -> Result<(), SnapshotError> {
         self.head.check(origin)
     }
 
-    /// Returns what it was computed with.
-    pub fn origin(&self) -> &SnapshotOrigin {
+    /// Returns the model and the template that it was computed with.
+    pub fn origin(&self) -> &SnapshotIdentity {
         &self.head.origin
     }
 
@@ -114,16 +115,16 @@ impl Snapshot {
     }
 
     /// Returns the units that are computed.
-    pub fn units(&self) -> &[Unit] {
+    pub fn units(&self) -> &[PromptUnit] {
         &self.head.beginning.units
     }
 
-    /// Returns what the session has written.
+    /// Returns the state that the session has saved.
     pub fn state(&self) -> &[u8] {
         self.bytes.get(self.state..self.bytes.len() - DIGEST).unwrap_or_default()
     }
 
-    /// Returns the bytes that [`Snapshot::read`] reads.
+    /// Returns the bytes for [`Snapshot::read`].
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -135,7 +136,7 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// Hashes on every core: for half a gigabyte one takes an eighth of a second.
+/// Hashes on all cores: half a gigabyte takes one core an eighth of a second.
 fn checksum(bytes: &[u8]) -> blake3::Hash {
     blake3::Hasher::new().update_rayon(bytes).finalize()
 }

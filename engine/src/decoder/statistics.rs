@@ -1,26 +1,26 @@
-//! What is kept for prompts to come.
+//! What a decoder keeps for later prompts.
 
-/// What a decoder keeps, and what became of the prompts since it was started.
+/// What a decoder keeps for later prompts, and how much of the prompts so far was reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {
     /// How many sessions there are, those in use included.
     pub sessions: usize,
-    /// How many bytes they take together, as far as they say so.
+    /// How many bytes they take together, as far as they report it.
     pub bytes: usize,
-    /// How many prompts found nothing that they could go on from.
+    /// How many prompts shared no prefix with any session.
     pub opened: usize,
-    /// How many went on in a session, cut back where it held more.
+    /// How many continued in a session, which was cut back if it held more.
     pub continued: usize,
-    /// How many went on in a copy, because what it was copied from is worth keeping.
+    /// How many continued in a copy of a session, whose tail was kept.
     pub forked: usize,
-    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::Session::copied)), as far as they say so;
-    /// without those whose call failed.
+    /// How many bytes sessions have copied inside ([`Session::copied`](crate::Session::copied)), as far as they report it.
+    /// Sessions whose call failed are not counted.
     pub copied: usize,
-    /// How many sessions were dropped because others needed the room.
+    /// How many sessions were dropped to make room for others.
     pub evicted: usize,
-    /// Units of all prompts that were held already.
-    pub reused: usize,
-    /// Units of all prompts that had to be computed.
-    pub forwarded: usize,
+    /// How many units of all prompts were held already.
+    pub cached: usize,
+    /// How many units of all prompts were computed.
+    pub computed: usize,
 }

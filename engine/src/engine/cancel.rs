@@ -1,4 +1,4 @@
-//! Asking running work to end soon. Knows no work.
+//! A flag that cancels running work. Knows no work.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,64 +6,65 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-/// Asks running work to end soon; clones share the flag.
+/// Cancels running work; clones share the flag.
 ///
 /// ```
-/// use alloquy_engine::Cancel;
+/// use alloquy_engine::CancelToken;
 ///
-/// let cancel = Cancel::default();
+/// let cancel = CancelToken::default();
 /// let seen_by_worker = cancel.clone();
 /// cancel.cancel();
 /// assert!(seen_by_worker.check().unwrap_err().is_cancelled());
 /// ```
 #[derive(Clone, Default)]
-pub struct Cancel(Arc<State>);
+pub struct CancelToken(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    is_asked: AtomicBool,
-    /// Ends the step that runs, where one can be ended.
+    is_cancelled: AtomicBool,
+    /// Ends the running step, if it can be ended.
     end: Mutex<Option<End>>,
 }
 
 type End = Box<dyn Fn() + Send>;
 
-impl Cancel {
-    /// Asks for the end, and ends the step that runs.
+impl CancelToken {
+    /// Sets the flag, and ends the running step.
     pub fn cancel(&self) {
-        self.0.is_asked.store(true, Ordering::SeqCst);
+        self.0.is_cancelled.store(true, Ordering::SeqCst);
         self.end_step();
     }
 
-    /// Says whether the end was asked for.
+    /// Returns whether the flag is set.
     pub fn is_cancelled(&self) -> bool {
-        self.0.is_asked.load(Ordering::SeqCst)
+        self.0.is_cancelled.load(Ordering::SeqCst)
     }
 
-    /// Returns [`ErrorKind::Cancelled`] once the end was asked for.
+    /// Checks the flag between two steps.
     ///
     /// # Errors
-    /// See above.
+    /// [`ErrorKind::Cancelled`] once the flag is set.
     pub fn check(&self) -> Result<()> {
-        match self.is_cancelled() {
-            true => Err(Error::new(ErrorKind::Cancelled, "cancelled")),
-            false => Ok(()),
+        if self.is_cancelled() {
+            return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
         }
+        Ok(())
     }
 
-    /// Runs a step that does not look at the flag itself: `end` is called, on the thread that asks, to end it.
+    /// Runs a step that does not check the flag itself. To end it, `end` is called on the thread that cancels.
     ///
-    /// It may be called more than once, and before the step begins, but never after this returns. One step at a time
-    /// can be ended so.
+    /// `end` may be called more than once, and before the step begins, but never after this returns. Only one step at a time
+    /// can be ended in this way.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     ///
-    /// use alloquy_engine::Cancel;
+    /// use alloquy_engine::CancelToken;
     ///
-    /// let cancel = Cancel::default();
-    /// let (elsewhere, is_over) = (cancel.clone(), Arc::new(AtomicBool::new(false)));
+    /// let cancel = CancelToken::default();
+    /// let elsewhere = cancel.clone();
+    /// let is_over = Arc::new(AtomicBool::new(false));
     /// let end = Arc::clone(&is_over);
     /// cancel.during(move || end.store(true, Ordering::SeqCst), || {
     ///     std::thread::spawn(move || elsewhere.cancel());
@@ -72,7 +73,7 @@ impl Cancel {
     /// ```
     pub fn during<T>(&self, end: impl Fn() + Send + 'static, step: impl FnOnce() -> T) -> T {
         let _running = Running::new(self, Box::new(end));
-        // Asked for between the last look and now: whoever asked found nothing to end.
+        // Cancelled between the last check and now: `cancel` found no step to end.
         if self.is_cancelled() {
             self.end_step();
         }
@@ -90,17 +91,17 @@ impl Cancel {
     }
 }
 
-impl fmt::Debug for Cancel {
+impl fmt::Debug for CancelToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
     }
 }
 
 /// A step that can be ended, for as long as it runs, also when it panics.
-struct Running<'a>(&'a Cancel);
+struct Running<'a>(&'a CancelToken);
 
 impl<'a> Running<'a> {
-    fn new(cancel: &'a Cancel, end: End) -> Self {
+    fn new(cancel: &'a CancelToken, end: End) -> Self {
         *cancel.end() = Some(end);
         Self(cancel)
     }

@@ -5,24 +5,24 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// A part of loading a model. Whoever loads one says which of them there are.
+/// A part of loading a model. A loader measures those that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LoadPhase {
-    /// Reading the files that describe the model, and looking at its graph's.
+    /// Reading the files that describe the model, and the head of its graph.
     Files,
     /// Making the tokenizer.
     Tokenizer,
-    /// Finding the library that computes, and loading it; in a process that has it already, nothing.
+    /// Finding the runtime library and loading it. A process that has loaded it already takes no time.
     Runtime,
-    /// Hashing what tells the model from every other.
+    /// Hashing what identifies the model.
     Identity,
-    /// Making the graph ready: optimising it, reading its weights and laying them out.
+    /// Loading the graph: optimizing it, and reading its weights and laying them out.
     Graph,
     /// Choosing the chat template and compiling it.
     Template,
-    /// Choosing the processor, and wiring it with the rest.
+    /// Choosing the processor, and connecting it with the rest.
     Processor,
 }
 
@@ -57,7 +57,7 @@ pub struct LoadTiming {
 }
 
 impl LoadTiming {
-    /// Does a part of the work and notes how long it took; the parts of one phase add up.
+    /// Runs a part of the work and measures it. Several parts of one phase add up.
     pub fn measure<T>(&mut self, phase: LoadPhase, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
@@ -69,7 +69,7 @@ impl LoadTiming {
         done
     }
 
-    /// Returns each phase with how long it took.
+    /// Returns the phases with the time of each.
     pub fn phases(&self) -> &[(LoadPhase, Duration)] {
         &self.phases
     }

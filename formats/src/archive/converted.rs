@@ -1,4 +1,4 @@
-//! What reading and writing a conversation give: the conversation or the text, and what is not in it as it stood.
+//! What reading and writing a conversation return: the conversation or the text, and what was changed or left out.
 
 use alloquy_core::store::Archive;
 
@@ -9,7 +9,7 @@ use super::loss::{Omission, Repair};
 pub struct ReadArchive {
     /// The conversation.
     pub archive: Archive,
-    /// What is not as it stood in the document; empty when all of it is.
+    /// What is not as in the document; empty when all of it is.
     pub repairs: Vec<Repair>,
 }
 
@@ -18,6 +18,6 @@ pub struct ReadArchive {
 pub struct WrittenArchive {
     /// The document, which ends with a line feed.
     pub text: String,
-    /// What does not stand in it; empty when all does.
+    /// What is not in it; empty when everything is.
     pub omitted: Vec<Omission>,
 }

@@ -1,8 +1,8 @@
 //! The conversation states of dataknobs: read in every schema version, written in 1.1.0. Knows its documents; no database.
 //!
-//! A state has one root, dotted ids that are positions, and times without a zone. What of it has no place in a node stands
-//! in the node's metadata under `dataknobs` ([`ORIGIN`](notes::ORIGIN)), and what of a node has no place in a state stands
-//! in the state's metadata under `alloquy` ([`NOTE`](notes::NOTE)): so either side gets back what it gave.
+//! A state has one root, dotted ids that are positions, and times without a zone. Fields of a state that a node lacks are
+//! kept in the node's metadata under `dataknobs` ([`ORIGIN`](notes::ORIGIN)). Fields of a node that a state lacks are kept
+//! in the state's metadata under `alloquy` ([`NOTE`](notes::NOTE)). So a round trip through either side loses nothing.
 
 mod facts;
 mod forest;
@@ -65,11 +65,19 @@ fn unwrapped(document: Value) -> Result<Map<String, Value>> {
     let Some(Value::Object(fields)) = state.shift_remove("fields") else {
         return Ok(state);
     };
-    let value = |(name, field): (String, Value)| match field {
+    let mut state = Map::new();
+    for (name, field) in fields {
+        state.insert(name, value_of(field));
+    }
+    Ok(state)
+}
+
+/// Returns the value of a record's field: `"tea"` of `{"value": "tea", "type": "str"}`, and a plain field as it is.
+fn value_of(field: Value) -> Value {
+    match field {
         Value::Object(mut field) if field.contains_key("value") => {
-            (name, field.shift_remove("value").unwrap_or_default())
+            field.shift_remove("value").unwrap_or_default()
         }
-        plain => (name, plain),
-    };
-    Ok(fields.into_iter().map(value).collect())
+        plain => plain,
+    }
 }

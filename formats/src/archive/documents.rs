@@ -1,5 +1,5 @@
-//! The conversations of a document, one after the other, so that a large document is not held as trees. Knows where one JSON
-//! document ends and the next begins; formats read what stands in each.
+//! Iterates over the conversations of a document, so that a large document is not held as trees. Finds where one JSON
+//! document ends and the next begins; the formats read each.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::limits::ArchiveLimits;
 use super::{dataknobs, markdown, native, transcripts};
 use crate::messages::MediaRules;
 
-/// The conversations of a document, each read when it is asked for. One that cannot be read is an error of its own.
+/// The conversations of a document, each read on demand. One that cannot be read is an error of its own.
 ///
 /// ```
 /// use alloquy_formats::archive::{ArchiveFormat, ArchiveLimits, Archives};
@@ -33,17 +33,17 @@ pub struct Archives<'a> {
     text: &'a str,
     limits: ArchiveLimits,
     rules: &'a MediaRules<'a>,
-    /// Where each document stands.
+    /// The bytes of each document.
     places: std::vec::IntoIter<Range<usize>>,
     /// How many documents were read, and up to which byte.
     read: usize,
     bytes_read: usize,
-    /// Those of the document that was read last.
+    /// The conversations of the document that was read last, which the caller has not taken yet.
     waiting: std::vec::IntoIter<Result<ReadArchive>>,
 }
 
 impl<'a> Archives<'a> {
-    /// Begins to read a document. JSON is checked to its end before the first conversation is read.
+    /// Starts to read a document. JSON is checked to its end before the first conversation is read.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for what is not a document of the format, or larger than `limits`.
@@ -61,8 +61,16 @@ impl<'a> Archives<'a> {
                 vec![whole]
             }
         };
-        let (places, waiting) = (places.into_iter(), Vec::new().into_iter());
-        Ok(Self { format, text, limits, rules, places, read: 0, bytes_read: 0, waiting })
+        Ok(Self {
+            format,
+            text,
+            limits,
+            rules,
+            places: places.into_iter(),
+            read: 0,
+            bytes_read: 0,
+            waiting: Vec::new().into_iter(),
+        })
     }
 
     /// Returns how many bytes the document has.
@@ -78,7 +86,8 @@ impl<'a> Archives<'a> {
     /// Reads the conversations of one document.
     fn document(&mut self, place: Range<usize>) -> Vec<Result<ReadArchive>> {
         self.bytes_read = place.end;
-        let (index, text) = (self.read, self.text.get(place).unwrap_or_default());
+        let index = self.read;
+        let text = self.text.get(place).unwrap_or_default();
         self.read += 1;
         match self.format {
             ArchiveFormat::ChatMl => vec![transcripts::read_chatml(text, &self.limits, self.rules)],
@@ -87,8 +96,9 @@ impl<'a> Archives<'a> {
                 vec![json(index, text).and_then(|document| native::read(document, &self.limits))]
             }
             ArchiveFormat::OpenAi => {
-                let read = |document| transcripts::read_document(index, &document, &self.limits, self.rules);
-                vec![json(index, text).and_then(read)]
+                vec![json(index, text).and_then(|document| {
+                    transcripts::read_document(index, &document, &self.limits, self.rules)
+                })]
             }
             ArchiveFormat::Dataknobs => match json(index, text) {
                 Ok(document) => dataknobs::read(document, &self.limits),
@@ -135,7 +145,7 @@ fn json_places(text: &str) -> Result<Vec<Range<usize>>> {
     }
 }
 
-/// Reads one document, which is JSON, but may be nested too deep.
+/// Parses one document. It is known to be JSON, but it may be nested too deep.
 fn json(index: usize, text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|source| {
         let message = format!("document {} cannot be read", index + 1);

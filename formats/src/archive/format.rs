@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{dataknobs, markdown, native};
 
-/// How conversations are written down.
+/// A document format of conversations.
 ///
 /// ```
 /// use alloquy_formats::archive::ArchiveFormat;
@@ -37,7 +37,7 @@ impl ArchiveFormat {
     /// Every format.
     pub const ALL: [Self; 5] = [Self::Alloquy, Self::Dataknobs, Self::OpenAi, Self::ChatMl, Self::Markdown];
 
-    /// Returns the name, as a command line takes it.
+    /// Returns the name, as a command line accepts it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Alloquy => "alloquy",

@@ -7,11 +7,11 @@ use super::converted::ReadArchive;
 use super::documents::Archives;
 use super::loss::Repair;
 
-/// How many conversations, of how many bytes of their source, are written together: the disk is waited for once.
+/// How many conversations, of how many bytes of their source, are stored together, so that the disk is waited for once.
 const TOGETHER: usize = 500;
 const BYTES: usize = 4 << 20;
 
-/// Conversations from elsewhere, each read when it is asked for: [`Archives`] of a document, or a database.
+/// Conversations from elsewhere, each read on demand: [`Archives`] of a document, or a database.
 pub trait ArchiveSource: Iterator<Item = Result<ReadArchive>> {
     /// Returns how much there is to read: bytes of a document, conversations of a database.
     fn size(&self) -> usize;
@@ -74,8 +74,9 @@ pub async fn import_all<S: ArchiveSource + ?Sized>(
     outcomes
 }
 
-/// Imports the next conversations of a source, as [`import_all`] does all of them: as many as are written together, some
-/// hundreds. `None` is the end. [`ArchiveSource::read_so_far`] is the progress between two calls.
+/// Imports the next some hundred conversations of a source, those that are stored together; `None` is the end.
+///
+/// [`import_all`] calls it in a loop. [`ArchiveSource::read_so_far`] is the progress between two calls.
 pub async fn import_some<S: ArchiveSource + ?Sized>(
     store: &dyn ConversationStore,
     owner: &Owner,
@@ -87,7 +88,8 @@ pub async fn import_some<S: ArchiveSource + ?Sized>(
     while outcomes.len() < TOGETHER && source.read_so_far() - begin < BYTES {
         match source.next() {
             Some(Ok(ReadArchive { archive, repairs })) => {
-                let (id, nodes) = (archive.record.id.clone(), archive.nodes.len());
+                let id = archive.record.id.clone();
+                let nodes = archive.nodes.len();
                 outcomes.push(Ok(Imported { id, nodes, repairs }));
                 archives.push(archive);
             }

@@ -28,10 +28,8 @@ impl ArchiveLimits {
 }
 
 fn within(what: &str, count: usize, limit: usize) -> Result<()> {
-    match count > limit {
-        true => {
-            Err(Error::new(ErrorKind::Invalid, format!("{count} {what} are more than the limit of {limit}")))
-        }
-        false => Ok(()),
+    if count <= limit {
+        return Ok(());
     }
+    Err(Error::new(ErrorKind::Invalid, format!("{count} {what} are more than the limit of {limit}")))
 }

@@ -1,4 +1,4 @@
-//! What a document does not say as it stood: repaired while reading, left out while writing. Knows no format.
+//! What a conversion changes: repairs while reading, omissions while writing. Knows no format.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub enum Repair {
     BadTime {
         /// The node.
         node: String,
-        /// What stands there.
+        /// The text in the place of the time.
         found: String,
     },
     /// A node is older than the sibling before it, or than 1970; its id says a later time, its metadata the one it had.
@@ -42,14 +42,14 @@ pub enum Repair {
     Duplicate(String),
     /// These nodes had other numbers among their siblings, or no numbers: their place is where their edges put them.
     Renumbered(Vec<String>),
-    /// The node at which the conversation stands is not there; it stands at another one.
+    /// The current node of the conversation does not exist; another one is its head.
     HeadMoved {
         /// The id in the document.
         from: String,
-        /// Where it stands.
+        /// The id of the head.
         to: String,
     },
-    /// A role that nobody has here; the message is one of the user's, or of the tool's when it is a function's.
+    /// A role that does not exist here; the message has the role `user`, or `tool` when the role is `function`.
     UnknownRole {
         /// The node.
         node: String,
@@ -58,33 +58,32 @@ pub enum Repair {
     },
     /// The content of a message is neither text nor absent; it is its JSON.
     ContentNotText(String),
-    /// Calls of tools stood beside the message, where old versions wrote them.
+    /// Calls of tools were in the metadata, where old versions wrote them; they are in the message.
     CallsMoved(String),
-    /// A call has no id, or what stands there is no call; it was given one, or was left in the metadata.
+    /// A call has no id and was given one, or it is no call and was left in the metadata.
     CallRepaired(String),
     /// The arguments of a call are a text that holds an object, as some services send them; they are that object.
     ArgumentsRead(String),
-    /// A result names no call that is open; it stands under a made-up id.
+    /// A result names no open call; it has a made-up id.
     ResultRepaired(String),
-    /// What is noted with a node means something else here; the metadata keeps it under `dataknobs`.
+    /// Metadata of a node would mean something else here; it is kept under `dataknobs`.
     NotedOtherwise {
         /// The node.
         node: String,
         /// The names in its metadata.
         names: Vec<String>,
     },
-    /// A reply says what it took, but not in tokens: nobody knows how many.
+    /// The usage of a reply has no counts of tokens; it is left out.
     UsageUnread(String),
-    /// Under `alloquy` in the metadata of the conversation stands what is no [`Annotations`](alloquy_core::annotations::Annotations);
-    /// it is kept under `dataknobs`.
+    /// The value under `alloquy` in the metadata of the conversation is no
+    /// [`Annotations`](alloquy_core::annotations::Annotations); it is kept under `dataknobs`.
     ForeignNotes(String),
-    /// What Alloquy noted with a node contradicts what the node says by now, which counts.
+    /// What Alloquy noted with a node contradicts the node, which was changed since; the node counts.
     NoteOutdated(String),
 }
 
 impl fmt::Display for Repair {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |node: &str, what: &str| format!("node {node:?}: {what}");
         let sentence = match self {
             Self::NewerVersion(version) => format!("version {version} is read as the newest known one"),
             Self::Renamed { from, to } => format!("the conversation {from:?} is called {to:?} now"),
@@ -93,10 +92,10 @@ impl fmt::Display for Repair {
             }
             Self::NoZone(count) => format!("times that name no zone count as UTC: {count}"),
             Self::BadTime { node, found } => {
-                of(node, &format!("{found:?} is no time, it counts as said when the one before it was"))
+                format!("node {node:?}: {found:?} is no time, it has the time of the node before it")
             }
             Self::TimeMoved(node) => {
-                of(node, "its id says a later time, because a sibling before it has that")
+                format!("node {node:?}: its id says a later time, because a sibling before it has that")
             }
             Self::NoNodes => "the conversation has no nodes".to_owned(),
             Self::Orphans(nodes) => {
@@ -107,29 +106,32 @@ impl fmt::Display for Repair {
                 format!("an edge from {from:?} to {to:?} is left out: it has a parent already")
             }
             Self::Duplicate(node) => format!("two nodes are called {node:?}: both are kept"),
-            Self::Renumbered(nodes) => format!("other ids than their places have {}", quoted(nodes)),
+            Self::Renumbered(nodes) => format!("the ids of {} do not match their places", quoted(nodes)),
             Self::HeadMoved { from, to } => {
-                format!("the conversation stood at {from:?}, now it stands at {to:?}")
+                format!("the current node was {from:?}, it is {to:?} now")
             }
             Self::UnknownRole { node, role } => {
-                of(node, &format!("nobody has the role {role:?} here, the metadata keeps it"))
+                format!("node {node:?}: the role {role:?} is unknown here, the metadata keeps it")
             }
-            Self::ContentNotText(node) => of(node, "its content is no text but other JSON"),
-            Self::CallsMoved(node) => of(node, "calls of tools were moved into the message"),
+            Self::ContentNotText(node) => format!("node {node:?}: its content is no text but other JSON"),
+            Self::CallsMoved(node) => format!("node {node:?}: calls of tools were moved into the message"),
             Self::ArgumentsRead(node) => {
-                of(node, "the arguments of a call were a text, they are the object in it")
+                format!("node {node:?}: the arguments of a call were a text, they are the object in it")
             }
-            Self::CallRepaired(node) => of(node, "a call of a tool had no id, or was none"),
-            Self::ResultRepaired(node) => of(node, "a result names no call before it"),
+            Self::CallRepaired(node) => format!("node {node:?}: a call of a tool had no id, or was none"),
+            Self::ResultRepaired(node) => format!("node {node:?}: a result names no call before it"),
             Self::NotedOtherwise { node, names } => {
-                of(node, &format!("what its metadata calls {} means something else here", quoted(names)))
+                let names = quoted(names);
+                format!("node {node:?}: what its metadata calls {names} means something else here")
             }
-            Self::UsageUnread(node) => of(node, "its usage does not say how many tokens it took"),
+            Self::UsageUnread(node) => {
+                format!("node {node:?}: its usage does not say how many tokens it took")
+            }
             Self::ForeignNotes(reason) => {
                 format!("what is noted on the nodes cannot be read and is kept aside: {reason}")
             }
             Self::NoteOutdated(node) => {
-                of(node, "it was changed elsewhere, what was noted of that is dropped")
+                format!("node {node:?}: it was changed elsewhere, what was noted of that is dropped")
             }
         };
         formatter.write_str(&excerpt(&sentence))
@@ -157,10 +159,10 @@ pub enum Omission {
     Settings,
     /// Further fields of messages or parts, in this many nodes.
     FurtherFields(usize),
-    /// Media, thoughts, results and whatever else is no text, in this many nodes: readers of the format do not see it, and
+    /// Media, thinking, results and whatever else is no text, in this many nodes. Readers of the format do not see it;
     /// Alloquy finds it in a note beside the message.
     Noted(usize),
-    /// Thoughts, media, calls, results and whatever else is no text, in this many messages.
+    /// Thinking, media, calls, results and whatever else is no text, in this many messages.
     NoText(usize),
     /// Nodes that had no way to the root when they were imported.
     Orphans(usize),
@@ -186,11 +188,11 @@ impl fmt::Display for Omission {
             Self::NoText(count) => {
                 write!(
                     formatter,
-                    "of {count} messages whatever is no text is left out, such as thoughts and calls"
+                    "of {count} messages whatever is no text is left out, such as thinking and calls"
                 )
             }
             Self::Orphans(count) => {
-                write!(formatter, "{count} nodes that stood outside the tree are left out")
+                write!(formatter, "{count} nodes outside the tree are left out")
             }
         }
     }

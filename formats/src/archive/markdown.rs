@@ -1,6 +1,6 @@
 //! Conversations as Markdown: a heading for each message, its text below. Knows headings and fences; not Markdown.
 //!
-//! What is no text stands in a fenced block of the language `alloquy`, a line of JSON each, so that it reads back. A line
+//! A part that is no text is a fenced block of the language `alloquy` with one line of JSON, so that it reads back. A line
 //! of text that looks like a heading or like such a fence has a backslash in front.
 
 use alloquy_core::store::Archive;
@@ -75,8 +75,8 @@ fn is_plain(part: &Part) -> bool {
     part.extra.is_empty() && part.source.is_none()
 }
 
-/// Says whether a text is what stands between two empty lines: space around it would be lost, and so would others than
-/// line feeds.
+/// Says whether a text between two empty lines reads back: line feeds around it would be lost, and so would carriage
+/// returns.
 fn reads_back(text: &str) -> bool {
     !text.is_empty() && text.trim_matches('\n') == text && !text.contains('\r')
 }
@@ -90,11 +90,15 @@ fn fenced(value: &Value) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let line = |line: &str| match is_marked(line.trim_start_matches('\\')) {
-        true => format!("\\{line}"),
-        false => line.to_owned(),
-    };
-    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        if is_marked(line.trim_start_matches('\\')) {
+            lines.push(format!("\\{line}"));
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    lines.join("\n")
 }
 
 fn unescaped(line: &str) -> &str {
@@ -108,7 +112,7 @@ fn is_marked(line: &str) -> bool {
     heading(line).is_some() || line == FENCE
 }
 
-/// Reads messages under their headings. What stands before the first one is no message and must be a title.
+/// Reads messages under their headings. Only a title may be before the first heading.
 pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
     let mut lines = text.lines();
     let mut title = None;
@@ -125,12 +129,14 @@ pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
             None if line.starts_with("# ") && title.is_none() => title = line.get(2..),
             None => {
                 return Err(invalid(format!(
-                    "the line {line:?} stands before the first heading such as \"## User\""
+                    "the line {line:?} is before the first heading such as \"## User\""
                 )));
             }
         }
     }
-    messages.iter_mut().for_each(trim);
+    for message in &mut messages {
+        trim(message);
+    }
     let mut read = of(Transcript::new(messages), text, limits)?;
     if let Some(title) = title {
         read.archive.record.metadata.insert("title".to_owned(), title.into());
@@ -145,12 +151,12 @@ fn read_line(line: &str, message: &mut Message) {
             text.push('\n');
             text.push_str(line);
         }
-        // A text in a fence ends there, so a plain one begins with the empty line behind it.
+        // A text in a fence ends there, so a plain one begins with the empty line after it.
         _ => message.parts.push(Content::Text(line.to_owned()).into()),
     }
 }
 
-/// Takes off the empty lines around each text, and texts of nothing else. Those of fences have them on purpose.
+/// Removes the empty lines around each text, and texts of nothing else. Texts of fences have them on purpose.
 fn trim(message: &mut Message) {
     for part in &mut message.parts {
         match &mut part.content {
@@ -181,7 +187,7 @@ fn read_fence<'a>(lines: &mut impl Iterator<Item = &'a str>, message: &mut Messa
         invalid(format!("the block {line:?} is no part of a message")).with_source(source)
     })?;
     if part.as_text().is_some() {
-        // Marks it until all lines are read, so that lines behind it are not taken for its own.
+        // Marks it until all lines are read, so that the lines after it are not added to it.
         part.extra.insert(FENCE.to_owned(), Value::Null);
     }
     message.parts.push(part);

@@ -16,10 +16,10 @@ use super::derived::name_of;
 use super::limits::ArchiveLimits;
 use super::loss::Repair;
 
-/// The field that makes a document one of ours; it holds the version.
+/// The field that marks a document of Alloquy; it holds the version.
 pub(super) const MARK: &str = "alloquy_conversation";
 
-/// What is written. Documents of every version that ever was are read; in version 1 the facts of a reply are in `metadata`.
+/// The version that is written. Every earlier version is read; in version 1 the facts of a reply are in `metadata`.
 const VERSION: u64 = 2;
 
 const DOCUMENT: [&str; 4] = [MARK, "record", "nodes", "blobs"];
@@ -48,7 +48,7 @@ pub(super) fn read(document: Value, limits: &ArchiveLimits) -> Result<ReadArchiv
     Ok(ReadArchive { archive, repairs: repairs.into_iter().collect() })
 }
 
-/// Gives a conversation another name where older versions let it have one that nobody could read.
+/// Renames a conversation whose name is invisible; older versions allowed such names.
 fn visible(record: &mut ConversationRecord) -> Result<Option<Repair>> {
     if record.id.must_be_visible().is_ok() {
         return Ok(None);
@@ -93,7 +93,7 @@ fn node(index: usize, value: Value) -> Result<Node> {
     typed(Some(value), &NODE, &place)
 }
 
-/// Reads a value whose type would drop fields that it does not know without a word.
+/// Reads a value of a type that ignores unknown fields, and refuses these.
 fn typed<T: DeserializeOwned>(value: Option<Value>, names: &[&str], place: &str) -> Result<T> {
     let fields = object(value.unwrap_or_default(), place)?;
     known(&fields, names, place)?;
@@ -124,19 +124,26 @@ pub(super) fn blobs(value: Value) -> Result<BTreeMap<Digest, Arc<[u8]>>> {
 
 /// Writes such an object.
 pub(super) fn written_blobs(archive: &Archive) -> Value {
-    let written =
-        |(digest, bytes): (&Digest, &Arc<[u8]>)| (digest.to_string(), STANDARD.encode(bytes).into());
-    Value::Object(archive.blobs.iter().map(written).collect())
+    let mut written = Map::new();
+    for (digest, bytes) in &archive.blobs {
+        written.insert(digest.to_string(), STANDARD.encode(bytes).into());
+    }
+    Value::Object(written)
 }
 
 fn blob(digest: &str, bytes: &Value) -> Result<(Digest, Arc<[u8]>)> {
-    let wrong = || invalid(format!("blobs[{digest:?}] is not base64 of bytes with that digest"));
-    let bytes = STANDARD.decode(bytes.as_str().ok_or_else(wrong)?).map_err(|_| wrong())?;
+    let Some(bytes) = bytes.as_str().and_then(|text| STANDARD.decode(text).ok()) else {
+        return Err(wrong_blob(digest));
+    };
     let named: Digest = digest.parse()?;
-    match Digest::of(&bytes) == named {
-        true => Ok((named, bytes.into())),
-        false => Err(wrong()),
+    if Digest::of(&bytes) != named {
+        return Err(wrong_blob(digest));
     }
+    Ok((named, bytes.into()))
+}
+
+fn wrong_blob(digest: &str) -> Error {
+    invalid(format!("blobs[{digest:?}] is not base64 of bytes with that digest"))
 }
 
 fn invalid(message: impl Into<String>) -> Error {

@@ -1,11 +1,11 @@
-//! Conversations as a list of messages: OpenAI's, a line each, and ChatML. Knows the dialects' readers; not trees.
+//! Conversations as lists of messages: one line of OpenAI's JSON each, or ChatML. Knows the dialects' readers; not trees.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloquy_core::media::Digest;
 use alloquy_core::message::ToolResult;
 use alloquy_core::store::{Archive, ConversationRecord};
-use alloquy_core::{Content, Message, Node, NodeId, Part, Preface, Result};
+use alloquy_core::{Content, Message, Node, NodeId, Preface, Result};
 use serde_json::Value;
 
 use super::converted::{ReadArchive, WrittenArchive};
@@ -14,7 +14,7 @@ use super::limits::ArchiveLimits;
 use super::loss::Omission;
 use crate::messages::{self, Dialect, MediaRules, Transcript};
 
-/// Reads a conversation that is a document among others.
+/// Reads the conversation of one document, the `index`-th of several.
 pub(super) fn read_document(
     index: usize,
     document: &Value,
@@ -31,7 +31,7 @@ pub(super) fn read_chatml(text: &str, limits: &ArchiveLimits, rules: &MediaRules
     of(messages::read_text(Dialect::ChatMl, text, rules)?, text, limits)
 }
 
-/// Makes a conversation of messages, one below the other; `text` is what its ids are derived from.
+/// Builds a conversation of messages, one below the other, with ids derived from `text`.
 pub(super) fn of(transcript: Transcript, text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
     limits.check_nodes(transcript.messages.len())?;
     let (preface, messages) = transcript.into_preface();
@@ -84,7 +84,7 @@ pub(super) fn write_chatml(archive: &Archive) -> Result<WrittenArchive> {
     Ok(WrittenArchive { text, omitted })
 }
 
-/// Returns a message as marked text has it: one text. What tools said is the text of their message.
+/// Returns a message as marked text has it: one text. The text of a tool message is that of its results.
 fn text_alone(message: &Message) -> Message {
     let results: Vec<_> = message.tool_results().map(ToolResult::text).collect();
     let text = if results.is_empty() { message.text() } else { results.join("\n") };
@@ -96,8 +96,8 @@ fn has_more_than_text(message: &Message) -> bool {
 }
 
 fn has_further_fields(message: &Message) -> bool {
-    let has_more = |part: &Part| !part.extra.is_empty() || part.source.is_some();
-    !message.extra.is_empty() || message.parts.iter().any(has_more)
+    !message.extra.is_empty()
+        || message.parts.iter().any(|part| !part.extra.is_empty() || part.source.is_some())
 }
 
 /// Returns the preface and the messages up to the head, with the bytes of what they show.
@@ -121,20 +121,20 @@ fn load(message: &mut Message, archive: &Archive) -> Result<()> {
     Ok(())
 }
 
-/// Whether a node holds more than its message and its place.
-fn says_more(node: &Node) -> bool {
+/// Says whether a node holds more than its message and its place.
+fn has_facts_or_metadata(node: &Node) -> bool {
     let has_facts = node.reply.is_some() || node.prompt_name.is_some() || node.label.is_some();
     has_facts || !node.metadata.is_empty()
 }
 
-/// Says what a list of `shown` messages does not have of a conversation.
+/// Returns what a list of `shown` messages leaves out of a conversation.
 pub(super) fn omitted(archive: &Archive, shown: usize) -> Vec<Omission> {
     let Archive { record, nodes, .. } = archive;
     let mut omitted = Vec::new();
     if nodes.len() > shown {
         omitted.push(Omission::Branches(nodes.len() - shown));
     }
-    if !record.metadata.is_empty() || nodes.iter().any(says_more) {
+    if !record.metadata.is_empty() || nodes.iter().any(has_facts_or_metadata) {
         omitted.push(Omission::Metadata);
     }
     let plain = Preface { messages: record.preface.messages.clone(), ..Preface::default() };

@@ -24,9 +24,11 @@ pub(super) fn read(document: &Value, reader: &mut Reader<'_>) -> Result<Transcri
         Value::String(text) => Some(json(text)?),
         _ => None,
     };
-    let one = |(index, message)| read_message(message, &root.index(index), reader);
-    let messages = list(travelled.as_ref().unwrap_or(document), &root)?;
-    Ok(Transcript::new(messages.iter().enumerate().map(one).collect::<Result<_>>()?))
+    let mut messages = Vec::new();
+    for (index, message) in list(travelled.as_ref().unwrap_or(document), &root)?.iter().enumerate() {
+        messages.push(read_message(message, &root.index(index), reader)?);
+    }
+    Ok(Transcript::new(messages))
 }
 
 fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Message> {
@@ -45,33 +47,36 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
 fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
     match value {
         Value::String(text) => Ok(vec![Content::Text(text.clone()).into()]),
-        Value::Array(items) => {
-            let one = |(index, item)| read_item(item, &place.index(index), reader);
-            items.iter().enumerate().map(one).collect()
-        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| read_item(item, &place.index(index), reader))
+            .collect(),
         other => Err(place.expected("a string or a list of items", other)),
     }
 }
 
-/// Reads `{text}`, `{image}`, `{audio}` or `{video}`, or a text as a bare string; `type` may stand beside it and names the same.
+/// Reads `{text}`, `{image}`, `{audio}` or `{video}`, or a text as a bare string. A `type` beside the field names it too.
 fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     if let Value::String(text) = item {
         return Ok(Content::Text(text.clone()).into());
     }
     let mut fields = Fields::of(item, place)?;
-    let said = fields.take_str("type")?;
+    let named = fields.take_str("type")?;
     let keys: Vec<_> = ITEMS.into_iter().filter(|name| fields.has(name)).collect();
     let [name] = keys.as_slice() else {
         return Err(place.invalid(format_args!("an item has one of: {}", ITEMS.join(", "))));
     };
-    if let Some(said) = said.filter(|said| said != name) {
-        return Err(place.field("type").unknown("type of item", said, &[name]));
+    if let Some(named) = named
+        && named != *name
+    {
+        return Err(place.field("type").unknown("type of item", named, &[name]));
     }
     let place = place.field(name);
     let value = fields.need(name)?;
     if let ("video", Value::Array(frames)) = (*name, value) {
-        let film = read_frames(frames, &place, reader)?;
-        return Ok(further::beside(film.into(), fields.rest()));
+        let video = read_frames(frames, &place, reader)?;
+        return Ok(further::beside(video.into(), fields.rest()));
     }
     let text = string(value, &place)?;
     let part = match MediaKind::ALL.into_iter().find(|kind| kind.as_str() == *name) {
@@ -81,26 +86,29 @@ fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result
     Ok(further::beside(part.into(), fields.rest()))
 }
 
-/// Reads a film as the list of its pictures.
+/// Reads a video as the list of its images.
 fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Content> {
     if frames.is_empty() {
-        return Err(place.invalid("a film has one picture or more"));
+        return Err(place.invalid("a video has one image or more"));
     }
     reader.media.allow(MediaKind::Video, place)?;
-    let mut pictures = Vec::with_capacity(frames.len());
+    let mut images = Vec::with_capacity(frames.len());
     for (index, frame) in frames.iter().enumerate() {
         let place = place.index(index);
-        pictures.push(reader.media.frame(string(frame, &place)?, &place)?);
+        images.push(reader.media.frame(string(frame, &place)?, &place)?);
     }
-    Ok(Content::Video(pictures))
+    Ok(Content::Video(images))
 }
 
 /// Writes the list.
 pub(super) fn write(transcript: &Transcript) -> Result<Value> {
     plain::messages_only(transcript)?;
     let root = Place::root("messages");
-    let one = |(index, message)| write_message(message, &root.index(index));
-    transcript.messages.iter().enumerate().map(one).collect()
+    let mut messages = Vec::new();
+    for (index, message) in transcript.messages.iter().enumerate() {
+        messages.push(write_message(message, &root.index(index))?);
+    }
+    Ok(messages.into())
 }
 
 fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
@@ -123,16 +131,19 @@ fn write_content(parts: &[Part], place: &Place<'_>) -> Result<Value> {
     }
 }
 
-/// Writes a film that is one file as that, and another as the list of its pictures.
-fn write_film(frames: &[Media], place: &Place<'_>) -> Result<Value> {
+/// Writes a video that is one file as that, and another as the list of its images.
+fn write_video(frames: &[Media], place: &Place<'_>) -> Result<Value> {
     match frames {
-        [film] if MediaKind::of(film) == Some(MediaKind::Video) => {
-            Ok(Outgoing::of(MediaKind::Video, film, place)?.data_uri().into())
+        [video] if MediaKind::of(video) == Some(MediaKind::Video) => {
+            Ok(Outgoing::of(MediaKind::Video, video, place)?.data_uri().into())
         }
-        [] => Err(place.unsupported("a film without pictures cannot be written")),
+        [] => Err(place.unsupported("a video without images cannot be written")),
         frames => {
-            let picture = |frame| Ok(Value::from(Outgoing::of(MediaKind::Image, frame, place)?.data_uri()));
-            frames.iter().map(picture).collect()
+            let mut addresses = Vec::with_capacity(frames.len());
+            for frame in frames {
+                addresses.push(Outgoing::of(MediaKind::Image, frame, place)?.data_uri());
+            }
+            Ok(addresses.into())
         }
     }
 }
@@ -142,7 +153,7 @@ fn write_item(Part { content, extra, .. }: &Part, place: &Place<'_>) -> Result<V
         Content::Text(text) => json!({"text": text}),
         Content::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
         Content::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
-        Content::Video(frames) => json!({"video": write_film(frames, place)?}),
+        Content::Video(frames) => json!({"video": write_video(frames, place)?}),
         _ => return Err(layout::inexpressible(content, place)),
     };
     ITEM.add(written, extra, place)

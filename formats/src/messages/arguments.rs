@@ -34,17 +34,23 @@ fn object(text: &str) -> Option<Value> {
     value.is_object().then_some(value)
 }
 
+/// Puts quotes around the numbers that have no exact value here: `{"id": 12345678901234567890123}` becomes
+/// `{"id": "12345678901234567890123"}`.
 fn with_large_numbers_quoted(text: &str) -> Cow<'_, str> {
-    // A key is a string, or the text is no JSON.
-    let is_key = |at: usize, number: &str| {
-        text.get(at + number.len()..).is_some_and(|rest| rest.trim_start().starts_with(':'))
-    };
-    let large = numbers(text).filter(|(_, number)| is_number(number) && !fits(number));
-    let mut large = large.filter(|(at, number)| !is_key(*at, number)).peekable();
-    if large.peek().is_none() {
+    let mut large = Vec::new();
+    for (at, number) in numbers(text) {
+        // A number before a colon is no JSON, as keys are strings: it stays as it is, and the parser refuses the text.
+        let rest = text.get(at + number.len()..).unwrap_or_default();
+        let is_key = rest.trim_start().starts_with(':');
+        if is_number(number) && !fits(number) && !is_key {
+            large.push((at, number));
+        }
+    }
+    if large.is_empty() {
         return text.into();
     }
-    let (mut quoted, mut end) = (String::new(), 0);
+    let mut quoted = String::new();
+    let mut end = 0;
     for (at, number) in large {
         quoted.push_str(text.get(end..at).unwrap_or_default());
         quoted.extend(["\"", number, "\""]);
@@ -54,26 +60,30 @@ fn with_large_numbers_quoted(text: &str) -> Cow<'_, str> {
     quoted.into()
 }
 
-/// Says whether a number has a value here: a whole one an exact one, another the nearest double.
+/// Says whether a number has a value here: an exact one for a whole number, the nearest double for any other.
 fn fits(number: &str) -> bool {
-    match number.contains(['.', 'e', 'E']) {
-        true => number.parse().is_ok_and(f64::is_finite),
-        false => number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok(),
+    if number.contains(['.', 'e', 'E']) {
+        number.parse().is_ok_and(f64::is_finite)
+    } else {
+        number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
     }
 }
 
 /// Says whether a text is a number of JSON's: RFC 8259, section 6.
 fn is_number(text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
     let whole = whole.strip_prefix('-').unwrap_or(whole);
     let leading_zero = whole.len() > 1 && whole.starts_with('0');
     let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-    digits(whole) && !leading_zero && digits(fraction) && digits(exponent)
+    is_digits(whole) && !leading_zero && is_digits(fraction) && is_digits(exponent)
 }
 
-/// Returns where what may be a number stands: outside strings, beginning with a digit or `-`.
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// Returns the words that may be numbers, with their places: outside strings, beginning with a digit or `-`.
 fn numbers(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_string = false;
     let mut escaped = false;

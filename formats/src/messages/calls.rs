@@ -16,9 +16,9 @@ const FUNCTION: &str = "function";
 
 /// The calls of a document so far, for the answers that follow.
 ///
-/// An answer without an id answers the earliest call of its name that nobody answered yet, and one without a
-/// name the earliest call of all. A call without an id is `call_1`, `call_2`, … in the order of the document,
-/// past the ids that came before it.
+/// An answer without an id answers the earliest call of its name that has no answer yet, and one without a
+/// name the earliest call of all. A call without an id is `call_1`, `call_2`, … in the order of the document;
+/// ids that occurred before are skipped.
 #[derive(Default)]
 pub(super) struct Calls {
     /// Name and ordinal by id; a repeated id is that of its last call.
@@ -41,7 +41,7 @@ impl Calls {
         id
     }
 
-    /// Returns the id and the name of the call that an answer is for, as far as the document tells.
+    /// Returns the id and the name of the call that an answer is for, as far as the document has them.
     pub(super) fn answer(&mut self, id: Option<&str>, name: Option<&str>) -> (String, Option<String>) {
         let earliest = match (id, name) {
             (Some(id), _) => self.known.get(id).map(|(_, ordinal)| *ordinal),
@@ -80,8 +80,11 @@ pub(super) fn read(
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
 ) -> Result<Vec<Part>> {
-    let one = |(index, call)| read_one(call, &place.index(index), calls, arguments);
-    list(value, place)?.iter().enumerate().map(one).collect()
+    let mut parts = Vec::new();
+    for (index, call) in list(value, place)?.iter().enumerate() {
+        parts.push(read_one(call, &place.index(index), calls, arguments)?);
+    }
+    Ok(parts)
 }
 
 fn read_one(
@@ -111,17 +114,18 @@ pub(super) fn read_function(
 ) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let name = fields.need_str("name")?;
-    let given = match fields.has("arguments") {
-        true => arguments(fields.take("arguments").unwrap_or(&Value::Null)),
-        false => Value::Object(Map::new()),
+    let given = if fields.has("arguments") {
+        arguments(fields.take("arguments").unwrap_or(&Value::Null))
+    } else {
+        Value::Object(Map::new())
     };
     let call = ToolCall::new(calls.call(id, name), name, given);
     Ok(further::inside(Content::ToolCall(call), FUNCTION, fields.rest()))
 }
 
-/// Writes a call in the form that [`read`] takes.
+/// Writes a call in the form that [`read`] accepts.
 pub(super) fn write(
-    Placed { index, said: call, extra }: &Placed<'_, ToolCall>,
+    Placed { index, content: call, extra }: &Placed<'_, ToolCall>,
     arguments: &Value,
     message: &Place<'_>,
 ) -> Result<Value> {

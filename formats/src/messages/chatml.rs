@@ -1,4 +1,4 @@
-//! ChatML: text between markers, or the plain list of roles and texts that such text stands for.
+//! ChatML: text between markers, or the plain list of roles and texts that such text means.
 
 use alloquy_core::{Content, Message, Result, Role};
 use serde_json::Value;
@@ -17,25 +17,28 @@ pub(super) fn read(document: &Value) -> Result<Transcript> {
     match document {
         Value::String(text) => read_text(text),
         _ => {
-            let one = |(index, message)| read_message(message, &root.index(index));
-            let messages = list(document, &root)?.iter().enumerate().map(one);
-            messages.collect::<Result<_>>().map(Transcript::new)
+            let mut messages = Vec::new();
+            for (index, message) in list(document, &root)?.iter().enumerate() {
+                messages.push(read_message(message, &root.index(index))?);
+            }
+            Ok(Transcript::new(messages))
         }
     }
 }
 
 fn read_message(value: &Value, place: &Place<'_>) -> Result<Message> {
     let mut fields = Fields::of(value, place)?;
-    let (role, text) = match fields.has("from") {
-        true => (sharegpt_role(fields.need_str("from")?), fields.need_str("value")?),
-        false => (fields.need_str("role")?, fields.need_str("content")?),
+    let (role, text) = if fields.has("from") {
+        (sharegpt_role(fields.need_str("from")?), fields.need_str("value")?)
+    } else {
+        (fields.need_str("role")?, fields.need_str("content")?)
     };
     let role = known_role(role, place)?;
     let name = fields.take_str("name")?.map(str::to_owned);
     Ok(Message { name, extra: fields.rest(), ..Message::new(role, vec![Content::Text(text.to_owned())]) })
 }
 
-/// The speakers of ShareGPT's dumps.
+/// Returns the role of a speaker in ShareGPT's dumps.
 fn sharegpt_role(from: &str) -> &str {
     match from {
         "human" => "user",
@@ -76,7 +79,7 @@ fn read_marked<'a>(text: &'a str, place: &Place<'_>) -> Result<(Message, &'a str
         return Err(place.invalid("the line with the role has no end"));
     };
     if let Some(marker) = marker_in(header) {
-        return Err(place.invalid(format_args!("{marker} stands in the line with the role")));
+        return Err(place.invalid(format_args!("{marker} is in the line with the role")));
     }
     let (role, name) = match header.split_once(" name=") {
         Some((role, name)) => (role, Some(name.to_owned())),
@@ -87,7 +90,7 @@ fn read_marked<'a>(text: &'a str, place: &Place<'_>) -> Result<(Message, &'a str
         return Err(place.invalid(format_args!("the message is not closed by {END}")));
     };
     if content.contains(START) {
-        return Err(place.invalid(format_args!("{START} stands inside a message")));
+        return Err(place.invalid(format_args!("{START} is inside a message")));
     }
     Ok((Message { name, ..Message::new(role, vec![Content::Text(content.to_owned())]) }, after))
 }
@@ -96,8 +99,11 @@ fn read_marked<'a>(text: &'a str, place: &Place<'_>) -> Result<(Message, &'a str
 pub(super) fn write(transcript: &Transcript) -> Result<String> {
     plain::messages_only(transcript)?;
     let root = Place::root("messages");
-    let one = |(index, message)| write_marked(message, &root.index(index));
-    transcript.messages.iter().enumerate().map(one).collect()
+    let mut text = String::new();
+    for (index, message) in transcript.messages.iter().enumerate() {
+        text += &write_marked(message, &root.index(index))?;
+    }
+    Ok(text)
 }
 
 fn write_marked(message: &Message, place: &Place<'_>) -> Result<String> {
@@ -114,20 +120,23 @@ fn write_marked(message: &Message, place: &Place<'_>) -> Result<String> {
         return Err(place.field("extra").field(field).unsupported("the dialect has no further fields"));
     }
     check_unmarked(text, &part_place.index(0))?;
-    let name = message.name.as_deref().map(|name| header_name(name, place)).transpose()?.unwrap_or_default();
+    let name = match &message.name {
+        Some(name) => header_name(name, place)?,
+        None => String::new(),
+    };
     Ok(format!("{START}{}{name}\n{text}{END}\n", message.role))
 }
 
 fn header_name(name: &str, place: &Place<'_>) -> Result<String> {
     let place = place.field("name");
     check_unmarked(name, &place)?;
-    match name.contains(['\n', '\r']) {
-        true => Err(place.unsupported(format_args!("the name {} has a line break", quoted(name)))),
-        false => Ok(format!(" name={name}")),
+    if name.contains(['\n', '\r']) {
+        return Err(place.unsupported(format_args!("the name {} has a line break", quoted(name))));
     }
+    Ok(format!(" name={name}"))
 }
 
-/// Text with a marker in it would read as another message.
+/// Refuses text with a marker in it, which would read as another message.
 fn check_unmarked(text: &str, place: &Place<'_>) -> Result<()> {
     match marker_in(text) {
         Some(marker) => Err(place.unsupported(format_args!("the text has the marker {marker} in it"))),

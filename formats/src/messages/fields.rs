@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::place::Place;
 
-/// An object being read. `null` stands for an absent field wherever the field is known.
+/// An object that is being read. A known field that is `null` counts as absent.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
     place: &'a Place<'a>,
@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// Takes the first of several spellings that is there; two spellings of one thing are an error.
+    /// Takes a field that has one of several spellings; two spellings in one object are an error.
     pub(super) fn take_any(&mut self, names: &[&'static str]) -> Result<Option<(&'static str, &'a Value)>> {
         let mut found = None;
         for name in names {
@@ -57,13 +57,13 @@ impl<'a> Fields<'a> {
         value.as_bool().ok_or_else(|| self.place.field(name).expected("a boolean", value))
     }
 
-    /// Returns the fields nobody took, in order.
+    /// Returns the fields that were not taken, in order.
     pub(super) fn rest(self) -> Map<String, Value> {
         let unknown = self.map.iter().filter(|(name, _)| !self.taken.contains(&name.as_str()));
         unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Ends the reading where an unknown field has nowhere to go.
+    /// Refuses fields that were not taken, where an unknown field has no place.
     pub(super) fn finish(self) -> Result<()> {
         match self.map.keys().find(|name| !self.taken.contains(&name.as_str())) {
             Some(name) => Err(self.place.field(name).unsupported("a transcript has no place for this field")),

@@ -1,4 +1,4 @@
-//! The fields of a part that a dialect does not know: kept when it is read, put back where they stood when written.
+//! The unknown fields of a part: kept when it is read, written back to the place that they had.
 
 use alloquy_core::{Content, Part, Result};
 use serde_json::{Map, Value};
@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use super::fields::append;
 use super::place::Place;
 
-/// The names that a dialect reads for itself in an object that says a part.
+/// The names that a dialect reads itself in the object of a part.
 pub(super) struct Shape {
-    /// Those of the object.
+    /// The names of the object's fields.
     pub(super) known: &'static [&'static str],
-    /// The object inside it that has fields of its own, and the names in there.
+    /// The object inside it that has fields of its own, and the names of these.
     pub(super) inner: Option<(&'static str, &'static [&'static str])>,
 }
 
@@ -29,7 +29,7 @@ impl Shape {
         Self { known, inner: Some((name, inside)) }
     }
 
-    /// Adds the further fields of the part at `place` to the object that says it.
+    /// Adds the further fields of the part at `place` to its object.
     ///
     /// # Errors
     /// `Unsupported` for a field that a reader would take for something else.
@@ -62,7 +62,7 @@ fn add_inside(object: Option<&mut Value>, fields: &Value, known: &[&str], place:
     }
 }
 
-/// A part whose object inside the part's object has fields that nobody took.
+/// Adds to a part the fields of its inner object that were not taken.
 pub(super) fn inside(part: Content, name: &str, rest: Map<String, Value>) -> Part {
     let mut part = Part::from(part);
     if !rest.is_empty() {
@@ -71,13 +71,13 @@ pub(super) fn inside(part: Content, name: &str, rest: Map<String, Value>) -> Par
     part
 }
 
-/// A part whose own object has fields that nobody took.
+/// Adds to a part the fields of its own object that were not taken.
 pub(super) fn beside(mut part: Part, rest: Map<String, Value>) -> Part {
     part.extra.extend(rest);
     part
 }
 
-/// Refuses further fields where the dialect has nothing but a text for such a part.
+/// Refuses further fields where the dialect writes such a part as a text.
 pub(super) fn none(extra: &Map<String, Value>, place: &Place<'_>) -> Result<()> {
     match extra.keys().next() {
         Some(name) => {

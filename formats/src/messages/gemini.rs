@@ -76,11 +76,14 @@ fn read_tools(value: &Value) -> Result<Vec<ToolSpec>> {
 
 fn read_contents(value: &Value, reader: &mut Reader<'_>) -> Result<Vec<Message>> {
     let root = Place::root("contents");
-    let one = |(index, content)| read_content(content, &root.index(index), reader);
-    list(value, &root)?.iter().enumerate().map(one).collect()
+    let mut messages = Vec::new();
+    for (index, content) in list(value, &root)?.iter().enumerate() {
+        messages.push(read_content(content, &root.index(index), reader)?);
+    }
+    Ok(messages)
 }
 
-/// Reads `{role, parts}`; without a role it is the user's, and answers alone are a message of the tools.
+/// Reads `{role, parts}`. Without a role it is the user's; a message of nothing but answers is the tools'.
 pub(super) fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Message> {
     let mut fields = Fields::of(value, place)?;
     let role = match fields.take_str("role")?.unwrap_or("user") {
@@ -91,9 +94,10 @@ pub(super) fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader
         other => return Err(place.field("role").unknown("role", other, &ROLES)),
     };
     let parts_place = place.field("parts");
-    let one = |(index, part)| read_part(part, &parts_place.index(index), reader);
-    let parts: Vec<_> =
-        list(fields.need("parts")?, &parts_place)?.iter().enumerate().map(one).collect::<Result<_>>()?;
+    let mut parts = Vec::new();
+    for (index, part) in list(fields.need("parts")?, &parts_place)?.iter().enumerate() {
+        parts.push(read_part(part, &parts_place.index(index), reader)?);
+    }
     let role = if role == Role::User && only_results(&parts) { Role::Tool } else { role };
     let name = fields.take_str("name")?.map(str::to_owned);
     Ok(Message { name, extra: fields.rest(), ..Message::new(role, parts) })
@@ -117,7 +121,7 @@ fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
             let part = if thought { Content::Thinking } else { Content::Text };
             part(super::fields::string(value, &place)?.to_owned()).into()
         }
-        _ if thought => return Err(place.unsupported("only text can be a thought")),
+        _ if thought => return Err(place.unsupported("only text can be a thinking block")),
         INLINE | "inline_data" => read_inline(value, &place, reader)?,
         "fileData" | "file_data" => read_file(value, &place, reader)?,
         CALL | "function_call" => read_call(value, &place, reader)?,
@@ -161,7 +165,8 @@ fn take_kind<'a>(fields: &mut Fields<'a>, place: &Place<'_>) -> Result<(MediaKin
 
 fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
-    let (id, name) = (fields.take_str("id")?, fields.need_str("name")?);
+    let id = fields.take_str("id")?;
+    let name = fields.need_str("name")?;
     let arguments = match fields.take("args") {
         None => Value::Object(Map::new()),
         Some(arguments @ Value::Object(_)) => arguments.clone(),
@@ -173,7 +178,8 @@ fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
 
 fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
-    let (id, name) = (fields.take_str("id")?, fields.need_str("name")?);
+    let id = fields.take_str("id")?;
+    let name = fields.need_str("name")?;
     let (content, is_error) = match fields.take("response") {
         None => (Value::Null, false),
         Some(response) => open_response(response),
@@ -200,9 +206,10 @@ pub(super) fn write(transcript: &Transcript) -> Result<Value> {
     let mut contents = Vec::new();
     for (index, message) in transcript.messages.iter().enumerate() {
         let content = write_content(message, index, &root.index(index))?;
-        match message.role {
-            Role::System => drop(document.insert("systemInstruction".into(), content)),
-            Role::User | Role::Assistant | Role::Tool => contents.push(content),
+        if message.role == Role::System {
+            document.insert("systemInstruction".into(), content);
+        } else {
+            contents.push(content);
         }
     }
     document.insert("contents".into(), contents.into());
@@ -215,21 +222,25 @@ pub(super) fn write(transcript: &Transcript) -> Result<Value> {
 
 fn write_tools(tools: &[ToolSpec]) -> Result<Value> {
     let root = Place::root("tools");
-    let one = |(index, tool)| tools::write_bare(tool, &root.index(index));
-    let declarations: Value = tools.iter().enumerate().map(one).collect::<Result<_>>()?;
+    let mut declarations = Vec::with_capacity(tools.len());
+    for (index, tool) in tools.iter().enumerate() {
+        declarations.push(tools::write_bare(tool, &root.index(index))?);
+    }
     Ok(json!([{"functionDeclarations": declarations}]))
 }
 
 fn write_content(message: &Message, index: usize, place: &Place<'_>) -> Result<Value> {
     let role = write_role(message, index, place)?;
     let parts_place = place.field("parts");
-    let one = |(index, part)| write_part(part, &parts_place.index(index));
-    let parts: Value = message.parts.iter().enumerate().map(one).collect::<Result<_>>()?;
+    let mut parts = Vec::with_capacity(message.parts.len());
+    for (index, part) in message.parts.iter().enumerate() {
+        parts.push(write_part(part, &parts_place.index(index))?);
+    }
     let mut object = Map::new();
     if let Some(role) = role {
         object.insert("role".into(), role.into());
     }
-    object.insert("parts".into(), parts);
+    object.insert("parts".into(), parts.into());
     if let Some(name) = &message.name {
         object.insert("name".into(), name.clone().into());
     }
@@ -237,7 +248,7 @@ fn write_content(message: &Message, index: usize, place: &Place<'_>) -> Result<V
     Ok(Value::Object(object))
 }
 
-/// The API takes the roles `user` and `model`; answers are the user's, and the system has no role.
+/// Returns the role as the API has it: `user` or `model`, `user` for answers, none for the system.
 fn write_role(message: &Message, index: usize, place: &Place<'_>) -> Result<Option<&'static str>> {
     match message.role {
         Role::System if index > 0 => {
@@ -259,7 +270,7 @@ fn write_part(Part { content, extra, .. }: &Part, place: &Place<'_>) -> Result<V
         Content::Thinking(text) => (json!({"text": text, "thought": true}), TEXT_PART),
         Content::Image(media) => (write_media(MediaKind::Image, media, place)?, INLINE_PART),
         Content::Audio(media) => (write_media(MediaKind::Audio, media, place)?, INLINE_PART),
-        Content::Video(frames) => (write_inline(&Outgoing::film(frames, place)?), INLINE_PART),
+        Content::Video(frames) => (write_inline(&Outgoing::video(frames, place)?), INLINE_PART),
         Content::ToolCall(call) => (write_call(call, place)?, CALL_PART),
         Content::ToolResult(result) => (write_response(result), RESPONSE_PART),
         _ => return Err(layout::inexpressible(content, place)),
@@ -284,10 +295,12 @@ fn write_call(call: &ToolCall, place: &Place<'_>) -> Result<Value> {
 
 fn write_response(result: &ToolResult) -> Value {
     let content = &result.content;
-    let response = match result.is_error {
-        true => json!({"error": content}),
-        false if content.is_object() && open_response(content) == (content.clone(), false) => content.clone(),
-        false => json!({"output": content}),
+    let response = if result.is_error {
+        json!({"error": content})
+    } else if content.is_object() && open_response(content) == (content.clone(), false) {
+        content.clone()
+    } else {
+        json!({"output": content})
     };
     json!({RESPONSE: {"id": result.id, "name": result.name, "response": response}})
 }

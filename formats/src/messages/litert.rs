@@ -1,4 +1,4 @@
-//! The messages of LiteRT-LM: `content` as a string or items, thoughts and other channels in `channels`, answers as items.
+//! The messages of LiteRT-LM: `content` as a string or items, thinking and other channels in `channels`, answers as items.
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::message::{ChannelText, Malformed};
@@ -21,10 +21,10 @@ const TEXT: Shape = Shape::flat(&["type", "text", "error"]);
 const MEDIA: Shape = Shape::flat(&["type", "path", "blob", "mime_type"]);
 const MESSAGE: [&str; 6] = ["role", "content", "parts", "name", "channels", "tool_calls"];
 
-/// The channel that thoughts are written to.
+/// The channel that thinking blocks are written to.
 const THOUGHT: &str = "thought";
-/// The channels that are read as a thought: model files name them differently.
-const THOUGHTS: [&str; 4] = [THOUGHT, "thinking", "reasoning", "reasoning_content"];
+/// The channels that are read as a thinking block: model files name them differently.
+const THINKING: [&str; 4] = [THOUGHT, "thinking", "reasoning", "reasoning_content"];
 
 /// Reads one message, a list of them, or a preface with `messages`, `tools` and `extra_context`.
 pub(super) fn read(document: &Value, reader: &mut Reader<'_>) -> Result<Transcript> {
@@ -59,8 +59,11 @@ fn read_preface(mut fields: Fields<'_>, reader: &mut Reader<'_>) -> Result<Trans
 
 fn read_messages(value: &Value, reader: &mut Reader<'_>) -> Result<Vec<Message>> {
     let root = Place::root("messages");
-    let one = |(index, message)| read_message(message, &root.index(index), reader);
-    list(value, &root)?.iter().enumerate().map(one).collect()
+    let mut messages = Vec::new();
+    for (index, message) in list(value, &root)?.iter().enumerate() {
+        messages.push(read_message(message, &root.index(index), reader)?);
+    }
+    Ok(messages)
 }
 
 fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Message> {
@@ -75,18 +78,14 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
         "tool" => Role::Tool,
         other => return Err(place.field("role").unknown("role", other, &ROLES)),
     };
-    let (said, channels) = read_channels(&mut fields, place)?;
-    let mut message = Message::new(role, said);
+    let (thought_and_texts, channels) = read_channels(&mut fields, place)?;
+    let mut message = Message::new(role, thought_and_texts);
     if let Some(content) = fields.take("content") {
         message.parts.extend(read_content(content, role, &place.field("content"), reader)?);
     }
     if let Some(value) = fields.take("tool_calls") {
-        message.parts.extend(calls::read(
-            value,
-            &place.field("tool_calls"),
-            &mut reader.calls,
-            Value::clone,
-        )?);
+        let place = place.field("tool_calls");
+        message.parts.extend(calls::read(value, &place, &mut reader.calls, Value::clone)?);
     }
     message.name = fields.take_str("name")?.map(str::to_owned);
     message.extra = fields.rest();
@@ -96,30 +95,33 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
     Ok(message)
 }
 
-/// Reads the thought and then the other channels, and returns as they are those that hold no text.
+/// Reads the thinking block, then the other channels of text. Returns the channels that hold no text as they are.
 fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Vec<Content>, Map<String, Value>)> {
     let Some(value) = fields.take("channels") else { return Ok((Vec::new(), Map::new())) };
     let place = place.field("channels");
     let mut channels = Fields::of(value, &place)?;
-    let thought = match channels.take_any(&THOUGHTS)? {
-        Some((name, text)) => Some(Content::Thinking(string(text, &place.field(name))?.to_owned())),
-        None => None,
-    };
-    let (texts, others): (Vec<_>, Vec<_>) =
-        channels.rest().into_iter().partition(|(_, said)| said.is_string());
-    let said = texts.into_iter().filter_map(|(name, text)| {
-        let text = text.as_str()?.to_owned();
-        Some(Content::Channel(ChannelText { name, text }))
-    });
-    Ok((thought.into_iter().chain(said).collect(), Map::from_iter(others)))
+    let mut contents = Vec::new();
+    if let Some((name, text)) = channels.take_any(&THINKING)? {
+        contents.push(Content::Thinking(string(text, &place.field(name))?.to_owned()));
+    }
+    let mut others = Map::new();
+    for (name, value) in channels.rest() {
+        if let Value::String(text) = value {
+            contents.push(Content::Channel(ChannelText { name, text }));
+        } else {
+            others.insert(name, value);
+        }
+    }
+    Ok((contents, others))
 }
 
 fn read_content(value: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
     match (value, role) {
-        (Value::Array(items), _) => {
-            let one = |(index, item)| read_item(item, role, &place.index(index), reader);
-            items.iter().enumerate().map(one).collect()
-        }
+        (Value::Array(items), _) => items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| read_item(item, role, &place.index(index), reader))
+            .collect(),
         (Value::String(text), Role::Tool) => Ok(vec![answer::of_text(text, &mut reader.calls).into()]),
         (Value::String(text), _) => Ok(vec![Content::Text(text.clone()).into()]),
         (Value::Object(_), Role::Tool) => Ok(vec![answer::read(value, place, &mut reader.calls)?]),
@@ -141,17 +143,17 @@ fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_
         "text" => read_text(&mut fields, role, reader)?,
         "image" => read_media(MediaKind::Image, &mut fields, place, reader)?,
         "audio" => read_media(MediaKind::Audio, &mut fields, place, reader)?,
-        "video" => return Err(no_films(place)),
+        "video" => return Err(no_videos(place)),
         "tool_response" | "response" => return answer::read(item, place, &mut reader.calls),
         other => return Err(place.field("type").unknown("type of item", other, &ITEMS)),
     };
     Ok(further::beside(part.into(), fields.rest()))
 }
 
-/// LiteRT-LM has no films, under whatever name.
-fn no_films(place: &Place<'_>) -> Error {
-    let sentence = "the dialect has no films, only pictures (\"image\") and sounds (\"audio\"); aki has films, as lists \
-                    of pictures";
+/// LiteRT-LM has no videos, under whatever name.
+fn no_videos(place: &Place<'_>) -> Error {
+    let sentence = "the dialect has no videos, only images (\"image\") and audio clips (\"audio\"); aki has videos, as lists \
+                    of images";
     place.field("type").unsupported(sentence)
 }
 
@@ -190,9 +192,11 @@ fn read_media(
 /// Writes a preface: `messages` and, when there are any, `tools` and `extra_context`.
 pub(super) fn write(transcript: &Transcript) -> Result<Value> {
     let root = Place::root("messages");
-    let one = |(index, message)| write_message(message, &root.index(index));
-    let messages: Value = transcript.messages.iter().enumerate().map(one).collect::<Result<_>>()?;
-    let mut document = Map::from_iter([("messages".to_owned(), messages)]);
+    let mut messages = Vec::with_capacity(transcript.messages.len());
+    for (index, message) in transcript.messages.iter().enumerate() {
+        messages.push(write_message(message, &root.index(index))?);
+    }
+    let mut document = Map::from_iter([("messages".to_owned(), Value::Array(messages))]);
     if !transcript.tools.is_empty() {
         document.insert("tools".into(), tools::write(&transcript.tools, &Place::root("tools"))?);
     }
@@ -210,13 +214,13 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     if let Some(content) = write_content(message.role, &layout, place)? {
         object.insert("content".into(), content);
     }
-    let mut written = write_said(layout.thought, &channels, place)?;
+    let mut written = write_channels(layout.thought, &channels, place)?;
     add_others(&mut written, extra.shift_remove("channels").as_ref(), place)?;
     if !written.is_empty() {
         object.insert("channels".into(), Value::Object(written));
     }
     if !layout.calls.is_empty() {
-        let calls = layout.calls.iter().map(|call| calls::write(call, &call.said.arguments, place));
+        let calls = layout.calls.iter().map(|call| calls::write(call, &call.content.arguments, place));
         object.insert("tool_calls".into(), calls.collect::<Result<_>>()?);
     }
     if let Some(name) = &message.name {
@@ -226,36 +230,38 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     Ok(Value::Object(object))
 }
 
-/// Takes the channels that stand between the thought and the content: those have a place.
+/// Takes the channels between the thinking block and the content; elsewhere the dialect has no place for them.
 fn take_channels<'a>(layout: &mut Layout<'a>) -> Vec<Placed<'a, ChannelText>> {
-    let channel = |(index, part): (usize, &'a Part)| match &part.content {
-        Content::Channel(said) => Some(Placed { index, said, extra: &part.extra }),
-        _ => None,
-    };
-    let channels: Vec<_> = (layout.start..).zip(layout.content).map_while(channel).collect();
-    layout.content = layout.content.get(channels.len()..).unwrap_or_default();
-    layout.start += channels.len();
+    let mut channels = Vec::new();
+    while let [Part { content: Content::Channel(channel), extra, .. }, rest @ ..] = layout.content {
+        channels.push(Placed { index: layout.start, content: channel, extra });
+        layout.content = rest;
+        layout.start += 1;
+    }
     channels
 }
 
-fn write_said(
+fn write_channels(
     thought: Option<&str>,
     channels: &[Placed<'_, ChannelText>],
     place: &Place<'_>,
 ) -> Result<Map<String, Value>> {
     let parts = place.field("parts");
-    let mut written: Map<String, Value> =
-        thought.map(|thought| (THOUGHT.to_owned(), thought.into())).into_iter().collect();
+    let mut written = Map::new();
+    if let Some(thought) = thought {
+        written.insert(THOUGHT.to_owned(), thought.into());
+    }
     for channel in channels {
-        let (place, name) = (parts.index(channel.index), &channel.said.name);
+        let place = parts.index(channel.index);
+        let name = &channel.content.name;
         further::none(channel.extra, &place)?;
-        if THOUGHTS.contains(&name.as_str()) {
-            return Err(place.unsupported(format_args!("the channel {name:?} is the dialect's for thoughts")));
+        if THINKING.contains(&name.as_str()) {
+            return Err(place.unsupported(format_args!("the channel {name:?} is the dialect's for thinking")));
         }
         if written.contains_key(name) {
             return Err(place.unsupported(format_args!("the dialect has one channel {name:?} a message")));
         }
-        written.insert(name.clone(), channel.said.text.clone().into());
+        written.insert(name.clone(), channel.content.text.clone().into());
     }
     Ok(written)
 }
@@ -268,7 +274,7 @@ fn add_others(channels: &mut Map<String, Value>, others: Option<&Value>, place: 
         Some(Value::Object(others)) if others.values().any(Value::is_string) => {
             Err(place.unsupported("channels of text are parts"))
         }
-        Some(Value::Object(others)) if !others.is_empty() => append(channels, others, &THOUGHTS, &place),
+        Some(Value::Object(others)) if !others.is_empty() => append(channels, others, &THINKING, &place),
         Some(_) => Err(place.unsupported("channels are an object of one or more")),
         None => Ok(()),
     }
@@ -281,8 +287,11 @@ fn write_content(role: Role, layout: &Layout<'_>, place: &Place<'_>) -> Result<O
         (_, Some(text)) if role != Role::Tool => Ok(Some(text.into())),
         (parts, _) => {
             let place = place.field("parts");
-            let one = |(index, part)| write_item(part, role, &place.index(layout.start + index));
-            parts.iter().enumerate().map(one).collect::<Result<Value>>().map(Some)
+            let mut items = Vec::with_capacity(parts.len());
+            for (index, part) in (layout.start..).zip(parts) {
+                items.push(write_item(part, role, &place.index(index))?);
+            }
+            Ok(Some(items.into()))
         }
     }
 }
@@ -308,7 +317,7 @@ fn write_media(kind: MediaKind, media: &Media, place: &Place<'_>) -> Result<Valu
         ("type".to_owned(), kind.as_str().into()),
         ("blob".to_owned(), media.base64().into()),
     ]);
-    if !media.speaks_for_itself() {
+    if !media.has_evident_type() {
         item.insert("mime_type".into(), media.media_type.into());
     }
     Ok(Value::Object(item))

@@ -21,10 +21,7 @@ pub enum MediaReference<'a> {
 
 impl<'a> MediaReference<'a> {
     fn of(address: &'a str) -> Self {
-        match address.contains("://") {
-            true => MediaReference::Url(address),
-            false => MediaReference::Path(address),
-        }
+        if address.contains("://") { MediaReference::Url(address) } else { MediaReference::Path(address) }
     }
 }
 
@@ -37,13 +34,13 @@ impl fmt::Display for MediaReference<'_> {
     }
 }
 
-/// Fetches the media that a document only names: the host's file system or network, under the host's rules.
+/// Fetches the media that a document only names: from the host's file system or network, under the host's rules.
 ///
-/// Every closure of the same shape is one.
+/// Every closure of the same shape implements it; [`MediaRules`] has an example.
 ///
 /// # Contract
-/// The media has a MIME type of its kind. Whoever implements it decides which folders and hosts may be read:
-/// a document is input from outside. An error keeps its kind and gets the place in the document in front.
+/// The media has a MIME type of its kind. The implementation decides which folders and hosts may be read, because a
+/// document is input from outside. An error keeps its kind and gets the place in the document in front.
 pub trait MediaSource {
     /// Fetches a piece of media.
     ///
@@ -72,7 +69,7 @@ impl MediaSource for NoMediaSource {
     }
 }
 
-/// Which media a reader takes.
+/// Which media a reader accepts.
 ///
 /// ```
 /// use alloquy_core::{Media, Result};
@@ -95,14 +92,14 @@ pub struct MediaRules<'a> {
     pub max_bytes: usize,
     /// The most bytes of all pieces of a document together, decoded.
     pub max_total_bytes: usize,
-    /// The kinds that are taken.
+    /// The accepted kinds.
     pub kinds: &'a [MediaKind],
-    /// Who fetches what the document only names.
+    /// The source of the media that the document only names.
     pub source: &'a dyn MediaSource,
 }
 
 impl Default for MediaRules<'_> {
-    /// Takes every kind, 32 MiB a piece, 128 MiB a document, and fetches nothing.
+    /// Accepts every kind, 32 MiB a piece, 128 MiB a document, and fetches nothing.
     fn default() -> Self {
         Self {
             max_bytes: 32 << 20,
@@ -143,15 +140,15 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Takes a picture of a film.
+    /// Takes an image of a video.
     pub(super) fn frame(&mut self, address: &str, place: &Place<'_>) -> Result<Media> {
         match self.among_frames(address, place)? {
             Content::Image(media) => Ok(media),
-            _ => Err(place.invalid("a film is a list of pictures")),
+            _ => Err(place.invalid("a video is a list of images")),
         }
     }
 
-    /// The pictures of a film are taken where films are.
+    /// The images of a video are taken where videos are.
     fn among_frames(&mut self, address: &str, place: &Place<'_>) -> Result<Content> {
         let rules = MediaRules { kinds: &MediaKind::ALL, ..*self.rules };
         let mut intake = Intake { rules: &rules, total: self.total };
@@ -185,7 +182,7 @@ impl<'a> Intake<'a> {
         Ok(kind.part(Media::new(media_type, bytes)))
     }
 
-    /// Takes base64 whose MIME type nobody says: the first bytes say it.
+    /// Takes base64 without a MIME type, which the first bytes determine.
     pub(super) fn blob(&mut self, kind: MediaKind, data: &str, place: &Place<'_>) -> Result<Content> {
         self.allow(kind, place)?;
         let bytes = self.decode(data, place)?;
@@ -220,7 +217,7 @@ impl<'a> Intake<'a> {
         Err(place.unsupported(format_args!("media of the kind {kind} are not taken here; taken: {taken}")))
     }
 
-    /// Charges for the bytes before it makes them.
+    /// Decodes base64; the bytes are charged before they are decoded.
     fn decode(&mut self, data: &str, place: &Place<'_>) -> Result<Vec<u8>> {
         let padding = data.bytes().rev().take(2).take_while(|byte| *byte == b'=').count();
         let decoded = (data.len().div_ceil(4) * 3).saturating_sub(padding);
@@ -256,7 +253,7 @@ fn check_kind(kind: MediaKind, media_type: &str, place: &Place<'_>) -> Result<()
     Err(place.invalid(format_args!("the {kind} has the MIME type {}", quoted(media_type))))
 }
 
-/// Media on their way out: bytes at hand, and a MIME type that a reader will take again.
+/// Media to be written: the bytes are loaded, and a reader accepts the MIME type.
 pub(super) struct Outgoing<'a> {
     pub(super) kind: MediaKind,
     pub(super) media_type: &'a str,
@@ -280,12 +277,12 @@ impl<'a> Outgoing<'a> {
         Ok(Self { kind, media_type, bytes })
     }
 
-    /// A film can be written while it is one file; the pictures it was sampled to cannot.
-    pub(super) fn film(frames: &'a [Media], place: &Place<'_>) -> Result<Self> {
+    /// A video can be written while it is one file; the images it was sampled to cannot.
+    pub(super) fn video(frames: &'a [Media], place: &Place<'_>) -> Result<Self> {
         match frames {
             [media] => Self::of(MediaKind::Video, media, place),
             _ => {
-                let sentence = format!("a film of {} pictures cannot be written", frames.len());
+                let sentence = format!("a video of {} images cannot be written", frames.len());
                 Err(place.unsupported(sentence))
             }
         }
@@ -299,8 +296,8 @@ impl<'a> Outgoing<'a> {
         format!("data:{};base64,{}", self.media_type, self.base64())
     }
 
-    /// Says whether the bytes alone tell the MIME type.
-    pub(super) fn speaks_for_itself(&self) -> bool {
+    /// Says whether the first bytes determine the MIME type.
+    pub(super) fn has_evident_type(&self) -> bool {
         self.kind.type_of(self.bytes) == Some(self.media_type)
     }
 }

@@ -14,8 +14,9 @@ pub(super) fn normal(media_type: &str) -> Option<String> {
 }
 
 fn is_name(name: &str) -> bool {
-    let valid = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-    !name.is_empty() && name.len() <= 127 && name.bytes().all(valid)
+    !name.is_empty()
+        && name.len() <= 127
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
 }
 
 fn is_parameter(parameter: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The chat format of OpenAI's API, with what servers and Hugging Face templates add to it.
 
-use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::message::ToolResult;
 use alloquy_core::{Content, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
@@ -57,11 +57,14 @@ fn read_messages(value: &Value, reader: &mut Reader<'_>) -> Result<Vec<Message>>
 
 /// Adds a message. Answers in a row are one message of the tools, unless one of them carries more than answers.
 fn push(messages: &mut Vec<Message>, message: Message) {
-    let joins = |message: &Message| message.role == Role::Tool && message.extra.is_empty();
     match messages.last_mut() {
-        Some(last) if joins(last) && joins(&message) => last.parts.extend(message.parts),
+        Some(last) if is_plain_answer(last) && is_plain_answer(&message) => last.parts.extend(message.parts),
         _ => messages.push(message),
     }
+}
+
+fn is_plain_answer(message: &Message) -> bool {
+    message.role == Role::Tool && message.extra.is_empty()
 }
 
 fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Message> {
@@ -102,7 +105,7 @@ fn read_spoken(
     Ok(message)
 }
 
-/// Reads the thought under either of its names; servers send both for a while, with one text.
+/// Reads the thinking block under either of its names; some servers send both, with the same text.
 fn read_thought(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<Option<Content>> {
     let long = fields.take_str("reasoning_content")?;
     let short = fields.take_str("reasoning")?;
@@ -131,7 +134,7 @@ fn read_answer(mut fields: Fields<'_>, place: &Place<'_>, reader: &mut Reader<'_
     let given = fields.need_str("tool_call_id")?;
     let (id, name) = reader.calls.answer(Some(given), fields.take_str("name")?);
     let Some(name) = name else {
-        let sentence = format!("no call {} stands before this answer, and it has no \"name\"", quoted(given));
+        let sentence = format!("no call {} precedes this answer, and it has no \"name\"", quoted(given));
         return Err(place.field("tool_call_id").invalid(sentence));
     };
     finish_answer(id, name, fields, place)
@@ -181,7 +184,9 @@ fn write_message(message: &Message, place: &Place<'_>, messages: &mut Vec<Value>
     }
     match extra.shift_remove(REFUSAL) {
         Some(mark) => write_refusal(&mark, &layout, &mut object, place)?,
-        None => drop(object.insert("content".into(), content::write(&layout, place)?)),
+        None => {
+            object.insert("content".into(), content::write(&layout, place)?);
+        }
     }
     if !layout.calls.is_empty() {
         object.insert("tool_calls".into(), write_calls(&layout, place)?);
@@ -227,12 +232,14 @@ fn write_refusal(
 }
 
 fn write_calls(layout: &Layout<'_>, place: &Place<'_>) -> Result<Value> {
-    let one = |call: &Placed<'_, ToolCall>| {
-        let parts = place.field("parts");
-        let written = arguments::write(&call.said.arguments, &parts.index(call.index).field("arguments"))?;
-        calls::write(call, &written, place)
-    };
-    layout.calls.iter().map(one).collect()
+    let parts = place.field("parts");
+    let mut calls = Vec::with_capacity(layout.calls.len());
+    for call in &layout.calls {
+        let place_of_call = parts.index(call.index);
+        let arguments = arguments::write(&call.content.arguments, &place_of_call.field("arguments"))?;
+        calls.push(calls::write(call, &arguments, place)?);
+    }
+    Ok(calls.into())
 }
 
 fn write_answers(message: &Message, place: &Place<'_>, messages: &mut Vec<Value>) -> Result<()> {
@@ -244,7 +251,7 @@ fn write_answers(message: &Message, place: &Place<'_>, messages: &mut Vec<Value>
         let sentence = "several answers are several messages, which have no fields in common";
         return Err(place.field("extra").unsupported(sentence));
     }
-    for Placed { index, said: result, extra } in results {
+    for Placed { index, content: result, extra } in results {
         let content = content::write_text(result.text(), extra, &place.field("parts").index(index))?;
         let mut answer =
             json!({"role": "tool", "tool_call_id": result.id, "name": result.name, "content": content});

@@ -1,9 +1,9 @@
-//! What a request of OpenAI's API asks of its reply, beside the messages. Knows no model.
+//! The options of a request to OpenAI's API that concern its reply. Knows no model.
 
 use alloquy_core::Result;
 use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
+use alloquy_core::output::{OutputConstraints, ParallelCalls, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, string};
@@ -13,12 +13,11 @@ const FORMATS: [&str; 4] = ["text", "json_object", "json_schema", "regex"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 const CHOICES: [&str; 3] = ["auto", "none", "required"];
 
-/// What a request in OpenAI's format asks of its reply: `response_format`, `tool_choice`, `parallel_tool_calls` and
-/// `reasoning_effort`.
+/// The options of a request in OpenAI's format that concern its reply: `response_format`, `tool_choice`,
+/// `parallel_tool_calls` and `reasoning_effort`.
 ///
-/// `response_format` has the types `text`, `json_object`, `json_schema` and, as servers add, `regex`. An effort of `none` is no
-/// thinking at all; any other lets the model think, without a bound, and is the template's variable
-/// `reasoning_effort` as well.
+/// `response_format` has the types `text`, `json_object`, `json_schema` and, as servers add, `regex`. An effort of `none`
+/// turns thinking off. Any other turns it on without a budget, and is the template's variable `reasoning_effort` as well.
 ///
 /// ```
 /// use alloquy_formats::messages::OpenAiOptions;
@@ -28,7 +27,7 @@ const CHOICES: [&str; 3] = ["auto", "none", "required"];
 ///
 /// let request = json!({"response_format": {"type": "regex", "pattern": "[0-9]{3}"}, "reasoning_effort": "low"});
 /// let options = OpenAiOptions::of(request.as_object().ok_or("an object")?)?;
-/// assert_eq!(options.guidance.grammar, Some(Grammar::Regex("[0-9]{3}".to_owned())));
+/// assert_eq!(options.output.grammar, Some(Grammar::Regex("[0-9]{3}".to_owned())));
 /// assert_eq!(options.arguments.thinking, Some(ThinkingSwitch::On));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -36,30 +35,30 @@ const CHOICES: [&str; 3] = ["auto", "none", "required"];
 #[non_exhaustive]
 pub struct OpenAiOptions {
     /// The form of the reply.
-    pub guidance: Guidance,
+    pub output: OutputConstraints,
     /// Whether the model thinks.
     pub arguments: ProcessorArguments,
 }
 
 impl OpenAiOptions {
-    /// Reads the fields that stand beside the messages, [`Transcript::extra`](super::Transcript::extra). Other fields are
-    /// passed over: they ask nothing of the reply.
+    /// Reads the fields beside the messages, [`Transcript::extra`](super::Transcript::extra). Fields that do not concern
+    /// the reply are ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) naming the field that says something else, and what it could say.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for another value of one of these fields; it names the field
+    /// and the valid values.
     pub fn of(fields: &Map<String, Value>) -> Result<Self> {
         let mut options = Self::default();
-        let given = |name: &str| fields.get(name).filter(|value| !value.is_null());
-        if let Some(format) = given("response_format") {
-            options.guidance.grammar = grammar(format, &Place::root("response_format"))?;
+        if let Some(format) = given(fields, "response_format") {
+            options.output.grammar = grammar(format, &Place::root("response_format"))?;
         }
-        if let Some(choice) = given("tool_choice") {
-            options.guidance.tool_choice = Some(tool_choice(choice, &Place::root("tool_choice"))?);
+        if let Some(choice) = given(fields, "tool_choice") {
+            options.output.tool_choice = Some(tool_choice(choice, &Place::root("tool_choice"))?);
         }
-        if let Some(parallel) = given("parallel_tool_calls") {
-            options.guidance.parallel_calls = parallel_calls(parallel, &Place::root("parallel_tool_calls"))?;
+        if let Some(parallel) = given(fields, "parallel_tool_calls") {
+            options.output.parallel_calls = parallel_calls(parallel, &Place::root("parallel_tool_calls"))?;
         }
-        match given("reasoning_effort") {
+        match given(fields, "reasoning_effort") {
             Some(effort) => options.with_effort(effort, &Place::root("reasoning_effort")),
             None => Ok(options),
         }
@@ -70,16 +69,18 @@ impl OpenAiOptions {
         let thinks = effort != "none";
         self.arguments = self.arguments.extra("reasoning_effort", effort);
         self.arguments.thinking = Some(if thinks { ThinkingSwitch::On } else { ThinkingSwitch::Off });
-        self.guidance.thinking_budget = (!thinks).then_some(0);
+        self.output.thinking_budget = (!thinks).then_some(0);
         Ok(self)
     }
 }
 
+/// Returns a field of the request; null is none.
+fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fields.get(name).filter(|value| !value.is_null())
+}
+
 fn one_of<'a>(name: &'a str, what: &str, known: &[&str], place: &Place<'_>) -> Result<&'a str> {
-    match known.contains(&name) {
-        true => Ok(name),
-        false => Err(place.unknown(what, name, known)),
-    }
+    if known.contains(&name) { Ok(name) } else { Err(place.unknown(what, name, known)) }
 }
 
 fn grammar(format: &Value, place: &Place<'_>) -> Result<Option<Grammar>> {
@@ -97,7 +98,7 @@ fn grammar(format: &Value, place: &Place<'_>) -> Result<Option<Grammar>> {
     })
 }
 
-/// Reads a JSON Schema, or the text of one, out of what names it.
+/// Reads a JSON Schema, or the text of one, from the object that names it.
 fn schema(named: &Value, place: &Place<'_>) -> Result<Value> {
     let place = place.field("json_schema");
     let schema = Fields::of(named, &place)?.need("schema")?;

@@ -1,11 +1,11 @@
-//! Where in a document something is, and the errors that say so. Knows no dialect.
+//! Places in a document, and the errors that name them. Knows no dialect.
 
 use std::fmt;
 
 use alloquy_core::{Error, ErrorKind};
 use serde_json::Value;
 
-/// The most characters of a value that an error quotes: enough to recognise it, too few to leak a picture.
+/// The most characters of a value that an error quotes: enough to recognize it, too few to leak an image.
 const QUOTED: usize = 48;
 
 /// A path such as `messages[2].content[1].image_url`, built while descending and printed only in an error.
@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
         self.invalid(format_args!("expected {wanted}, found {}", kind(found)))
     }
 
-    /// An unknown name in a place that has a closed list of them.
+    /// Creates the error of an unknown name where a closed list of names is valid.
     pub(super) fn unknown(&self, what: &str, name: &str, known: &[&str]) -> Error {
         self.invalid(format_args!("unknown {what} {}, one of: {}", quoted(name), known.join(", ")))
     }
@@ -57,7 +57,7 @@ impl fmt::Display for Place<'_> {
         match (self.parent, self.step) {
             (None, Step::Field(name)) => formatter.write_str(name),
             (None, Step::Index(index)) => write!(formatter, "[{index}]"),
-            // The name comes from the document, and may be as long as that.
+            // The name comes from the document, and may be as long as the document.
             (Some(parent), Step::Field(name)) if name.len() > QUOTED => {
                 write!(formatter, "{parent}.{}", quoted(name))
             }

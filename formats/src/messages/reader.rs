@@ -1,4 +1,4 @@
-//! What the reading of a document begins with: JSON of its text, and what is counted while it is read. Knows no dialect.
+//! The state of reading a document: its media and its calls so far. Knows no dialect.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::calls::Calls;
 use super::media::{Intake, MediaRules};
 
-/// What a reading carries along.
+/// The state that every part of a reader shares.
 pub(super) struct Reader<'a> {
     pub(super) media: Intake<'a>,
     pub(super) calls: Calls,
 }
 
 impl<'a> Reader<'a> {
-    /// A reading that has found nothing yet.
+    /// Creates the state at the start of a document.
     pub(super) fn new(rules: &'a MediaRules<'a>) -> Self {
         Self { media: Intake::new(rules), calls: Calls::default() }
     }

@@ -27,7 +27,7 @@ fn read_one(value: &Value, place: &Place<'_>) -> Result<ToolSpec> {
     read_bare(function, &place.field("function"))
 }
 
-/// Reads `{name, description, parameters}` and whatever stands beside them.
+/// Reads `{name, description, parameters}` and the fields beside them.
 pub(super) fn read_bare(value: &Value, place: &Place<'_>) -> Result<ToolSpec> {
     let mut fields = Fields::of(value, place)?;
     Ok(ToolSpec {
@@ -40,10 +40,12 @@ pub(super) fn read_bare(value: &Value, place: &Place<'_>) -> Result<ToolSpec> {
 
 /// Writes a list of wrapped tools.
 pub(super) fn write(tools: &[ToolSpec], place: &Place<'_>) -> Result<Value> {
-    let wrapped = |(index, tool)| {
-        write_bare(tool, &place.index(index)).map(|bare| json!({"type": "function", "function": bare}))
-    };
-    tools.iter().enumerate().map(wrapped).collect()
+    let mut wrapped = Vec::with_capacity(tools.len());
+    for (index, tool) in tools.iter().enumerate() {
+        let bare = write_bare(tool, &place.index(index))?;
+        wrapped.push(json!({"type": "function", "function": bare}));
+    }
+    Ok(wrapped.into())
 }
 
 /// Writes a bare tool; an empty description and parameters that are `null` are left out.

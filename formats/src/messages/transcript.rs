@@ -1,12 +1,12 @@
-//! A transcript: the messages of a document, the tools it offers, and the fields that stand beside them.
+//! A transcript: the messages of a document, its tools, and the fields beside them.
 
 use alloquy_core::{Error, ErrorKind, Message, Preface, Request, Result, Role, ToolSpec};
 use serde_json::{Map, Value};
 
-/// What a document of any dialect says: its messages, its tools, and the fields that stand beside them.
+/// What a document of any dialect says: its messages, its tools, and the fields beside them.
 ///
-/// System messages stand in `messages`, in their place. [`into_preface`](Self::into_preface) splits off the
-/// ones that lead.
+/// System messages are in `messages`, in their place. [`into_preface`](Self::into_preface) splits off the
+/// leading ones.
 ///
 /// ```
 /// use alloquy_formats::messages::Transcript;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 pub struct Transcript {
     /// Every message, in order.
     pub messages: Vec<Message>,
-    /// The tools that the model may ask for.
+    /// The tools that the model may call.
     pub tools: Vec<ToolSpec>,
     /// Fields beside the messages, in order, such as `documents`.
     pub extra: Map<String, Value>,
@@ -51,8 +51,8 @@ impl Transcript {
         (preface, messages)
     }
 
-    /// Returns what a model is asked: the preface and the messages after it. AKI and Gemini's API want the last message to be
-    /// the user's, and so does this; the result of a tool may be the last one, too.
+    /// Converts into a request to a model: the preface and the messages after it. The last message must be of the user or
+    /// a result of a tool, as AKI and Gemini's API require.
     ///
     /// ```
     /// use alloquy_formats::messages::Transcript;

@@ -1,11 +1,11 @@
-//! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
+//! Runs one generation: first its prompt, chunk by chunk, then its tokens.
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::report::{CacheReport, Speculation};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ErrorKind, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind};
-use alloquy_engine::{Cancel, Engine};
+use alloquy_engine::{CancelToken, Engine};
 
 use super::guided_sampler::Draw;
 use super::job::Job;
@@ -14,27 +14,28 @@ use super::scoring::positions;
 use super::slots::Slot;
 use crate::sampler::LogSoftmax;
 
-/// How many tokens of a reply get their room beforehand: few are longer, and the memory counts from then on.
+/// The number of tokens of a reply whose memory is allocated beforehand. Few replies are longer, and this memory counts at once.
 const RESERVED: usize = 256;
 
-/// A generation with the session that it goes on in.
+/// A generation with its session.
 pub(super) struct Active {
     pub(super) job: Box<Job>,
     pub(super) slot: Slot,
     report: CacheReport,
-    /// How many units of the prompt are computed.
+    /// The number of units of the prompt that are computed.
     computed: usize,
-    /// How many positions the prompt takes beyond one a unit.
+    /// The number of positions of the prompt, minus its number of units.
     surplus: usize,
-    /// The token that was said last and is not computed yet.
-    next: Option<Unit>,
+    /// The token that was sampled last and is not computed yet.
+    next: Option<PromptUnit>,
+    /// The number of tokens that were sampled.
     sampled: usize,
 }
 
-/// Whether a generation goes on.
+/// Whether a generation or a scoring has more to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Going {
-    On,
+pub(super) enum Status {
+    Running,
     Done,
 }
 
@@ -43,108 +44,124 @@ impl Active {
         job.emit(Ok(DecodeEventKind::Started { seed: job.sampler.seed() }));
         job.sampler.read(job.prompt.tokens().flatten());
         let units = job.prompt.units.len();
-        // Media of which nobody knows what they take are refused when they are computed.
+        // Media whose positions the engine does not know are refused when they are computed.
         let positions = positions(engine, &job.prompt.units).unwrap_or(units).max(units);
         slot.session.reserve(positions + job.limit.min(RESERVED));
         let surplus = positions - units;
-        Self { job, slot, report, computed: report.reused, surplus, next: None, sampled: 0 }
+        Self { job, slot, report, computed: report.cached, surplus, next: None, sampled: 0 }
     }
 
-    /// Says whether a part of the prompt is still to be computed.
+    /// Returns whether a part of the prompt is still to be computed.
     pub(super) fn is_prefilling(&self) -> bool {
         self.computed < self.job.prompt.units.len()
     }
 
     /// Returns the whole prompt.
-    pub(super) fn prompt(&self) -> &[Unit] {
+    pub(super) fn prompt(&self) -> &[PromptUnit] {
         &self.job.prompt.units
     }
 
-    /// Computes the next chunk of the prompt; behind the last one, the first token is drawn.
-    pub(super) fn prefill(&mut self, engine: &dyn Engine) -> Result<Going> {
+    /// Computes the next chunk of the prompt. After the last chunk, the first token is sampled.
+    pub(super) fn prefill(&mut self, engine: &dyn Engine) -> Result<Status> {
         let rest = self.job.prompt.units.get(self.computed..).unwrap_or_default();
         let chunk = rest.get(..engine.prefill_chunk().max(1)).unwrap_or(rest);
-        // Before the call: one that is cancelled midway has appended a part, and the session says how much.
-        self.slot.resident.extend(chunk);
+        // The units are added before the call, because a cancelled call may have computed a part of them. The session's length
+        // is the length of that part. The units after it are removed when the slot is put back.
+        self.slot.cached.extend(chunk);
         self.slot.session.forward(chunk, &self.job.cancel)?;
         self.computed += chunk.len();
         if self.is_prefilling() {
-            return Ok(Going::On);
+            return Ok(Status::Running);
         }
         self.job.emit(Ok(DecodeEventKind::Prefilled(self.report)));
-        match self.job.limit {
-            0 => Ok(self.end(DecodeEnd::MaxTokens)),
-            _ => self.draw(engine),
+        if self.job.limit == 0 {
+            return Ok(self.end(DecodeEnd::MaxTokens));
         }
+        self.draw(engine)
     }
 
-    /// Takes the token that is to be computed next, as one the session holds.
-    pub(super) fn take_next(&mut self) -> Option<Unit> {
+    /// Returns the token to compute next, and adds it to the cached units.
+    pub(super) fn take_next(&mut self) -> Option<PromptUnit> {
         let unit = self.next.take()?;
-        self.slot.resident.push(unit.clone());
+        self.slot.cached.push(unit.clone());
         Some(unit)
     }
 
-    /// Computes the token that was said last together with guesses of what follows it, and draws tokens as long as they
-    /// are those that were guessed, and one more.
-    pub(super) fn speculate(&mut self, engine: &dyn Engine, lookup: PromptLookup) -> Result<Going> {
-        let Some(next) = self.take_next() else { return Ok(Going::On) };
-        let guesses = lookup.guess(&self.slot.resident, self.room(engine));
-        let units: Vec<_> = std::iter::once(next).chain(guesses.iter().cloned()).collect();
+    /// Computes the token that was sampled last together with a draft of the tokens after it. Tokens are sampled up to the first
+    /// that differs from the draft:
+    ///
+    /// ```text
+    /// computed:  total  =   a     +    b     the token `total` and a draft of four
+    /// sampled:   =      a   +     c          `c` differs, and the rest of the draft is discarded
+    /// ```
+    pub(super) fn speculate(&mut self, engine: &dyn Engine, lookup: PromptLookup) -> Result<Status> {
+        let Some(next) = self.take_next() else { return Ok(Status::Running) };
+        let draft = lookup.draft(&self.slot.cached, self.room(engine));
+        let mut units = vec![next];
+        units.extend_from_slice(&draft);
         let mut rows = Vec::with_capacity(units.len());
         self.slot
             .session
-            .forward_each(&units, &Cancel::default(), &mut |logits| rows.push(logits.to_vec()))?;
-        let (going, kept) = self.draw_guessed(engine, rows, &guesses)?;
-        if !guesses.is_empty() {
-            self.job.emit(Ok(DecodeEventKind::Speculated(Speculation::new(guesses.len(), kept))));
+            .forward_each(&units, &CancelToken::default(), &mut |logits| rows.push(logits.to_vec()))?;
+        let (status, kept) = self.draw_drafted(engine, rows, &draft)?;
+        if !draft.is_empty() {
+            self.job.emit(Ok(DecodeEventKind::Speculated(Speculation::new(draft.len(), kept))));
         }
         self.rewind()?;
-        Ok(going)
+        Ok(status)
     }
 
-    /// How many tokens may be guessed: the last one that may be said needs no computing.
+    /// Returns the greatest length of a draft. The last token of a reply is never computed, so a draft does not have it.
     fn room(&self, engine: &dyn Engine) -> usize {
-        let held = self.slot.resident.len() + self.surplus;
+        let held = self.slot.cached.len() + self.surplus;
         let context = engine.model().context_length.saturating_sub(held);
         (self.job.limit - self.sampled).saturating_sub(1).min(context)
     }
 
-    /// Draws from the logits behind each guess until one is wrong, and says how many were right.
-    fn draw_guessed(
+    /// Samples from each row of logits up to the first token that differs from the draft, and returns how many tokens did not.
+    /// The first row is that of the token before the draft.
+    fn draw_drafted(
         &mut self,
         engine: &dyn Engine,
         rows: Vec<Vec<f32>>,
-        guesses: &[Unit],
-    ) -> Result<(Going, usize)> {
+        draft: &[PromptUnit],
+    ) -> Result<(Status, usize)> {
         for (index, mut logits) in rows.into_iter().enumerate() {
-            if draw(engine, &mut self.job, &mut logits)?.is_none_or(|token| self.said(token) == Going::Done) {
-                return Ok((Going::Done, index));
+            let Some(token) = draw(engine, &mut self.job, &mut logits)? else {
+                return Ok((Status::Done, index));
+            };
+            if self.sampled(token) == Status::Done {
+                return Ok((Status::Done, index));
             }
-            if self.next.as_ref() != guesses.get(index) {
-                return Ok((Going::On, index));
+            if self.next.as_ref() != draft.get(index) {
+                return Ok((Status::Running, index));
             }
+            // The sampled token is that of the draft, which is computed already.
             self.take_next();
         }
-        Ok((Going::On, guesses.len()))
+        Ok((Status::Running, draft.len()))
     }
 
-    /// Takes wrong guesses back out of the session. A model that cannot go back so far computes again what it lost.
+    /// Removes the rest of the draft from the session. A model that cannot rewind so far computes the lost units again.
     fn rewind(&mut self) -> Result<()> {
-        let kept = self.slot.session.truncate(self.slot.resident.len())?;
-        match self.slot.resident.get(kept..).filter(|lost| !lost.is_empty()) {
-            Some(lost) => self.slot.session.forward(lost, &Cancel::default()).map(drop),
-            None => Ok(()),
+        let kept = self.slot.session.truncate(self.slot.cached.len())?;
+        let lost = self.slot.cached.get(kept..).unwrap_or_default();
+        if !lost.is_empty() {
+            self.slot.session.forward(lost, &CancelToken::default())?;
+        }
+        Ok(())
+    }
+
+    /// Samples a token from the session's logits.
+    pub(super) fn draw(&mut self, engine: &dyn Engine) -> Result<Status> {
+        match draw(engine, &mut self.job, self.slot.session.logits())? {
+            Some(token) => Ok(self.sampled(token)),
+            None => Ok(Status::Done),
         }
     }
 
-    /// Draws a token from the session's logits.
-    pub(super) fn draw(&mut self, engine: &dyn Engine) -> Result<Going> {
-        let token = draw(engine, &mut self.job, self.slot.session.logits())?;
-        Ok(token.map_or(Going::Done, |token| self.said(token)))
-    }
-
-    fn said(&mut self, token: TokenId) -> Going {
+    /// Counts a token of the reply.
+    fn sampled(&mut self, token: TokenId) -> Status {
         self.sampled += 1;
         if self.job.guide.is_complete() {
             return self.end(DecodeEnd::GrammarComplete);
@@ -152,30 +169,28 @@ impl Active {
         if self.sampled == self.job.limit {
             return self.end(DecodeEnd::MaxTokens);
         }
-        self.next = Some(Unit::Token(token));
-        Going::On
+        self.next = Some(PromptUnit::Token(token));
+        Status::Running
     }
 
-    fn end(&mut self, end: DecodeEnd) -> Going {
+    fn end(&mut self, end: DecodeEnd) -> Status {
         self.job.emit(Ok(DecodeEventKind::Finished(end)));
-        Going::Done
+        Status::Done
     }
 
-    /// Returns the session when it can be used on: it came to its end, or was cancelled and says what it holds.
+    /// Reports an error, and returns the session if it can be used again: after the end, and after a cancelled call, whose
+    /// session reports its length. After any other error, the state of the session is unknown.
     pub(super) fn leave(self, outcome: Result<()>) -> Option<Slot> {
-        match outcome {
-            Ok(()) => Some(self.slot),
-            Err(error) => {
-                let is_usable = error.kind() == ErrorKind::Cancelled;
-                self.job.emit(Err(error));
-                is_usable.then_some(self.slot)
-            }
-        }
+        let Err(error) = outcome else { return Some(self.slot) };
+        let is_usable = error.kind() == ErrorKind::Cancelled;
+        self.job.emit(Err(error));
+        is_usable.then_some(self.slot)
     }
 }
 
-/// Draws a token and tells it; `None` when it ends the reply, which is told too.
+/// Draws a token and emits it; `None` when it ends the reply, which is emitted too.
 fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option<TokenId>> {
+    // Log-probabilities are those of the model, before penalties and grammars change the logits.
     let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
     let stop_tokens = &engine.model().stop_tokens;
     let tokenizer = engine.tokenizer();

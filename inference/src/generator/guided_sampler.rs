@@ -1,36 +1,43 @@
-//! Leads one reply token by token: through its thoughts, and then in the form of its grammar. Knows no model call.
+//! Constrains one reply token by token: first by a thinking budget, then by a grammar.
 
 use std::collections::VecDeque;
 
 use alloquy_core::Result;
-use alloquy_core::grammar::{Constraint, Progress};
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
+use alloquy_core::grammar::{GrammarMatcher, MatcherState};
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 use alloquy_engine::decoder::GuidedDecoding;
 
 use crate::sampler::Sampler;
-use crate::thinking::{Stage, Thoughts};
+use crate::thinking::{Stage, ThinkingScanner};
 
-/// Leads one reply. The default leads nowhere: every token is drawn freely.
+/// Constrains one reply. Without a grammar and a budget, every token is sampled freely.
 ///
-/// A constraint sleeps while the model thinks. It wakes behind the marker that ends the thought, or at once when the
-/// prompt leaves no room for one. A model that may still begin a thought is allowed to, beside what the constraint
-/// allows; where both begin with the same tokens, the first that differs tells.
+/// The grammar applies after the marker that ends thinking, or from the first token on if the prompt leaves no room for
+/// thinking. A model that may think is allowed to begin with either:
+///
+/// ```text
+/// <think> Two and two. </think> {"sum": 4}     free up to `</think>`, then the grammar
+/// {"sum": 4}                                   the grammar from the first token on
+/// ```
+///
+/// If the marker and the grammar begin with the same tokens, the first token that differs decides.
 #[derive(Debug, Default)]
 pub(crate) struct GuidedSampler {
     stage: Stage,
-    thoughts: Option<Thoughts>,
-    constraint: Option<Box<dyn Constraint>>,
-    /// The constraint before its first token, as long as that may begin a thought as well.
-    unbegun: Option<Box<dyn Constraint>>,
-    /// How many tokens said so far may begin a thought and the answer.
+    thinking: Option<ThinkingScanner>,
+    constraint: Option<Box<dyn GrammarMatcher>>,
+    /// A copy of the grammar before its first token, while the tokens so far may still begin a thinking block.
+    unbegun: Option<Box<dyn GrammarMatcher>>,
+    /// The number of tokens so far, while they may begin either a thinking block or the answer.
     shared: usize,
-    /// Tokens that come next, whatever the model would say.
+    /// The next tokens, regardless of the logits.
     forced: VecDeque<TokenId>,
+    /// The number of tokens after which thinking was ended, until it is reported.
     cut: Option<usize>,
     complete: bool,
 }
 
-/// All that a draw needs.
+/// The inputs of one sampling step.
 pub(crate) struct Draw<'a> {
     pub(crate) logits: &'a mut [f32],
     pub(crate) sampler: &'a mut Sampler,
@@ -51,32 +58,32 @@ impl Draw<'_> {
         self.tokenizer.bytes(token).unwrap_or_default()
     }
 
-    /// Encodes what follows some other text: SentencePiece writes no space before it.
+    /// Encodes a text that follows other text: at the start of a text, SentencePiece would add a space.
     fn encode(&self, text: &str) -> Result<VecDeque<TokenId>> {
-        let before = Piece::Literal("\n");
+        let before = TokenizerInput::Literal("\n");
         let known = self.tokenizer.encode(&[before])?.len();
-        let tokens = self.tokenizer.encode(&[before, Piece::Text(text)])?;
+        let tokens = self.tokenizer.encode(&[before, TokenizerInput::Text(text)])?;
         Ok(tokens.into_iter().skip(known).collect())
     }
 }
 
 impl GuidedSampler {
-    /// Leads a reply as it is asked for.
+    /// Constrains a reply as requested.
     pub(crate) fn new(guided: GuidedDecoding) -> Self {
         let mut guide = Self { constraint: guided.grammar.map(|(_, matcher)| matcher), ..Self::default() };
         if let Some(rule) = guided.thinking {
             guide.stage = Stage::first(&rule);
-            guide.thoughts = Some(Thoughts::new(&rule));
+            guide.thinking = Some(ThinkingScanner::new(&rule));
         }
         guide
     }
 
-    /// Says whether the reply must end, because its form is complete.
+    /// Returns whether the reply must end, because its grammar is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Returns after how many tokens a thought was ended since the last call.
+    /// Returns the number of tokens after which thinking was ended, if that was since the last call.
     pub(crate) fn take_cut(&mut self) -> Option<usize> {
         self.cut.take()
     }
@@ -93,31 +100,40 @@ impl GuidedSampler {
         }
     }
 
-    /// The first tokens: a thought begins, or the answer. As long as both may begin so, the answer's form is kept, and
-    /// its beginning kept aside.
+    /// Samples one of the first tokens. They may begin a thinking block or the answer.
+    ///
+    /// While both are possible, the grammar applies, and a copy of it from before its first token is kept.
     fn open(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
-        let (Some(thoughts), Some(constraint)) = (&mut self.thoughts, &mut self.constraint) else {
+        let (Some(thinking), Some(constraint)) = (&mut self.thinking, &mut self.constraint) else {
             return self.open_freely(draw);
         };
-        let mut marker = draw.encode(&thoughts.start)?.split_off(self.shared);
+        // The grammar masks the marker's next token, so that token gets its logit back.
+        let mut marker = draw.encode(&thinking.start)?.split_off(self.shared);
         let next = marker.pop_front();
-        let logit = |logits: &[f32]| next.and_then(|token| logits.get(token as usize).copied());
-        let free = logit(draw.logits);
+        let free = logit(draw.logits, next);
         constraint.mask(draw.logits)?;
-        let thought = logit(draw.logits).is_some_and(|masked| !masked.is_finite());
-        if let (true, Some(token), Some(free)) = (thought, next, free) {
-            draw.logits.iter_mut().skip(token as usize).take(1).for_each(|logit| *logit = free);
+        let masked = logit(draw.logits, next).is_some_and(|logit| !logit.is_finite());
+        if masked
+            && let Some(free) = free
+            && let Some(logit) = next.and_then(|token| draw.logits.get_mut(token as usize))
+        {
+            *logit = free;
         }
         let token = draw.sample()?;
+
+        // A token that the grammar forbids begins thinking, and the rest of the marker follows it.
         let begins = Some(token) == next;
-        if thought && begins {
+        if masked && begins {
             self.stage = Stage::Thinking;
             self.forced = marker;
             self.constraint = self.unbegun.take().or_else(|| self.constraint.take());
             return Ok(token);
         }
         if begins && !marker.is_empty() {
-            self.unbegun = self.unbegun.take().or_else(|| Some(constraint.fork()));
+            // `<` may begin `<think>` or an answer in markup, so nothing is decided yet.
+            if self.unbegun.is_none() {
+                self.unbegun = Some(constraint.fork());
+            }
             self.shared += 1;
         } else {
             self.stage = Stage::Answer;
@@ -128,59 +144,66 @@ impl GuidedSampler {
     fn open_freely(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
         let token = draw.sample()?;
         let said = draw.bytes(token);
-        self.stage = match self.thoughts.as_mut() {
-            Some(thoughts) => thoughts.opens(&said),
+        self.stage = match self.thinking.as_mut() {
+            Some(thinking) => thinking.opens(&said),
             None => Stage::Answer,
         };
         Ok(token)
     }
 
     fn think(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
-        let Some(thoughts) = &mut self.thoughts else {
+        let Some(thinking) = &mut self.thinking else {
             return self.answer(draw);
         };
-        if thoughts.is_spent() {
+        if thinking.is_over_budget() {
             return self.cut(draw);
         }
         let token = draw.sample()?;
         if draw.ends(token) {
-            // Without a form to keep, a reply that ends in its thoughts ends there.
+            // A reply that must match a grammar still has to answer. Without a grammar it may end while it thinks.
             return if self.constraint.is_some() { self.cut(draw) } else { Ok(token) };
         }
-        let before = thoughts.tail.clone();
-        if let Some(behind) = thoughts.push(&draw.bytes(token)) {
+        let before = thinking.tail.clone();
+        if let Some(rest) = thinking.push(&draw.bytes(token)) {
             self.stage = Stage::Answer;
             if self.constraint.is_some() {
-                return self.wake(token, &behind, before, draw);
+                return self.begin_answer(token, &rest, before, draw);
             }
         }
         Ok(token)
     }
 
-    /// The constraint wakes behind `token`, which ended the thought and said `behind` already.
-    fn wake(&mut self, token: TokenId, behind: &[u8], before: Vec<u8>, draw: &Draw<'_>) -> Result<TokenId> {
-        let Some(thoughts) = &mut self.thoughts else {
+    /// Begins the answer after `token`, which ended thinking.
+    ///
+    /// `rest` is the text of the token after the marker. `before` is the tail of the thinking block before the token.
+    fn begin_answer(
+        &mut self,
+        token: TokenId,
+        rest: &[u8],
+        before: Vec<u8>,
+        draw: &Draw<'_>,
+    ) -> Result<TokenId> {
+        let Some(thinking) = &mut self.thinking else {
             return Ok(token);
         };
-        let after = thoughts.around.1.as_bytes();
-        match after.strip_prefix(behind) {
-            Some(rest) => {
-                self.forced = draw.encode(&String::from_utf8_lossy(rest))?;
-                Ok(token)
-            }
-            None if behind.iter().all(u8::is_ascii_whitespace) => Ok(token),
-            // The token says more than the marker: the answer would begin before its form is kept.
-            None => {
-                thoughts.tail = before;
-                self.force(draw)?;
-                Ok(self.forced.pop_front().unwrap_or(token))
-            }
+        // `</think>` or `</think>\n`: the missing line breaks follow.
+        let blanks = thinking.around.1.as_bytes();
+        if let Some(missing) = blanks.strip_prefix(rest) {
+            self.forced = draw.encode(&String::from_utf8_lossy(missing))?;
+            return Ok(token);
         }
+        if rest.iter().all(u8::is_ascii_whitespace) {
+            return Ok(token);
+        }
+        // `>{"` contains a part of the answer that the grammar has not checked. The marker alone replaces the token.
+        thinking.tail = before;
+        self.force(draw)?;
+        Ok(self.forced.pop_front().unwrap_or(token))
     }
 
-    /// Ends the thought here.
+    /// Ends thinking here, because of the budget or because the reply would end without an answer.
     fn cut(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
-        self.cut = self.thoughts.as_ref().map(|thoughts| thoughts.tokens);
+        self.cut = self.thinking.as_ref().map(|thinking| thinking.tokens);
         self.stage = Stage::Answer;
         self.force(draw)?;
         match self.forced.pop_front() {
@@ -189,8 +212,9 @@ impl GuidedSampler {
         }
     }
 
+    /// Makes the tokens that end thinking the next ones.
     fn force(&mut self, draw: &Draw<'_>) -> Result<()> {
-        let ending = self.thoughts.as_ref().map(Thoughts::ending).unwrap_or_default();
+        let ending = self.thinking.as_ref().map(ThinkingScanner::ending).unwrap_or_default();
         self.forced = draw.encode(&ending)?;
         Ok(())
     }
@@ -206,8 +230,13 @@ impl GuidedSampler {
     fn accept(&mut self, token: TokenId, draw: &Draw<'_>) -> Result<TokenId> {
         if let Some(constraint) = self.constraint.as_mut().filter(|_| !draw.ends(token)) {
             constraint.accept(token)?;
-            self.complete = constraint.progress()? == Progress::Complete;
+            self.complete = constraint.progress()? == MatcherState::Complete;
         }
         Ok(token)
     }
+}
+
+/// Returns the logit of a token.
+fn logit(logits: &[f32], token: Option<TokenId>) -> Option<f32> {
+    logits.get(token? as usize).copied()
 }

@@ -1,11 +1,11 @@
-//! What an engine's thread is asked to do. Knows no session.
+//! The work that is sent to an engine's thread.
 
 use alloquy_core::Result;
 use alloquy_core::prompt::Prompt;
-use alloquy_engine::Cancel;
+use alloquy_engine::CancelToken;
 use alloquy_engine::decoder::snapshot::Reading;
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeEvent, DecodeEventKind, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource,
+    CacheStatistics, DecodeEvent, DecodeEventKind, Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource,
 };
 use futures::channel::{mpsc, oneshot};
 
@@ -13,31 +13,31 @@ use super::guided_sampler::GuidedSampler;
 use super::scoring::Scoring;
 use crate::sampler::Sampler;
 
-/// What the thread is asked to do.
+/// One piece of work for the thread.
 #[derive(Debug)]
 pub(super) enum Work {
     Generate(Box<Job>),
     Score(Scoring),
     Statistics(oneshot::Sender<CacheStatistics>),
-    Snapshot(Prompt, SnapshotOrigin, oneshot::Sender<Result<Snapshot>>),
-    Restore(Box<Reading<SnapshotSource>>, oneshot::Sender<Result<usize, SnapshotRefusal>>),
+    Snapshot(Prompt, SnapshotIdentity, oneshot::Sender<Result<Snapshot>>),
+    Restore(Box<Reading<SnapshotSource>>, oneshot::Sender<Result<usize, SnapshotError>>),
 }
 
-/// One generation: its prompt, how it is drawn, and where its events go.
+/// One generation: its prompt, its sampling, and the reader of its events.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) prompt: Prompt,
     pub(super) sampler: Sampler,
     pub(super) limit: usize,
     pub(super) guide: GuidedSampler,
-    pub(super) cancel: Cancel,
+    pub(super) cancel: CancelToken,
     pub(super) events: mpsc::UnboundedSender<Result<DecodeEvent>>,
 }
 
 impl Job {
-    /// Reports what happens now.
+    /// Sends an event to the reader of the stream.
     pub(super) fn emit(&self, event: Result<DecodeEventKind>) {
-        // Nobody listens any more: the stream was dropped, and `cancel` ends the work.
+        // Fails when the stream was dropped: then `cancel` ends the work.
         let _ = self.events.unbounded_send(event.map(DecodeEvent::now));
     }
 }

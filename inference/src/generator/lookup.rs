@@ -1,49 +1,57 @@
-//! Guesses of what comes next, out of what was said before. Draws nothing.
+//! Finds draft tokens for speculative decoding in the prompt and in the reply so far.
 //!
-//! Reference: "Prompt Lookup Decoding", Saxena 2023: a reply that quotes its prompt, as summaries, edits of code and calls of
-//! tools do, goes on as the place that it quotes.
+//! Reference: "Prompt Lookup Decoding", Saxena 2023. Summaries, edits of code and tool calls quote their prompt. Such a reply
+//! continues as the quoted place does.
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 
-/// How replies are guessed ahead. A guess is computed together with the token before it, and kept where the model draws
-/// the same: the tokens are those that come without guessing, in fewer runs of the model.
+/// Speculative decoding by prompt lookup: the last tokens are looked up in the prompt and the reply, and the tokens that
+/// followed them there are the draft.
 ///
-/// Only a reply that is written alone is guessed ahead; several share runs already.
+/// ```text
+/// so far:  let total = a + b; ... let total = a
+/// matched:                        total = a           the last three tokens
+/// draft:                                    + b ;     what followed them before
+/// ```
+///
+/// The draft is computed together with the token before it, in one run of the model. It is kept as far as the same tokens are
+/// sampled, so the reply is the same as without a draft, with fewer runs.
+///
+/// Only a reply that is generated alone has drafts, because several replies share their runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PromptLookup {
-    /// How many tokens must have been said before in the same order, at least; 0 guesses nothing.
+    /// The number of last tokens that must occur earlier in the same order; 0 for no drafts.
     pub matched: usize,
-    /// How many tokens are guessed at most.
+    /// The greatest number of tokens of a draft.
     pub guessed: usize,
 }
 
 impl Default for PromptLookup {
-    /// Eight tokens behind three that were said before.
+    /// Drafts of eight tokens after three known ones.
     fn default() -> Self {
         Self { matched: 3, guessed: 8 }
     }
 }
 
 impl PromptLookup {
-    /// Returns what followed the last occurrence of the last units of `said`, at most `room` of it.
-    pub(super) fn guess(self, said: &[Unit], room: usize) -> Vec<Unit> {
-        let Some((before, last)) = said.len().checked_sub(self.matched).map(|border| said.split_at(border))
-        else {
-            return Vec::new();
-        };
+    /// Returns the units that followed the latest earlier occurrence of the last units, at most `room` of them.
+    pub(super) fn draft(self, units: &[PromptUnit], room: usize) -> Vec<PromptUnit> {
+        let Some(border) = units.len().checked_sub(self.matched) else { return Vec::new() };
+        let (before, last) = units.split_at(border);
         if last.is_empty() || last.iter().any(is_media) {
             return Vec::new();
         }
-        let earlier = said.windows(last.len()).take(before.len());
+        // An occurrence may overlap the last units: after `a a a`, `a` is likely.
+        let earlier = units.windows(last.len()).take(before.len());
         let place = earlier.enumerate().rev().find(|(_, window)| *window == last);
-        let follows = place.and_then(|(at, _)| said.get(at + last.len()..)).unwrap_or_default();
+        let follows = place.and_then(|(at, _)| units.get(at + last.len()..)).unwrap_or_default();
         let follows = follows.iter().take_while(|unit| !is_media(unit));
         follows.take(self.guessed.min(room)).cloned().collect()
     }
 }
 
-fn is_media(unit: &Unit) -> bool {
-    matches!(unit, Unit::Media(_))
+fn is_media(unit: &PromptUnit) -> bool {
+    matches!(unit, PromptUnit::Media(_))
 }
 
 #[cfg(test)]
@@ -51,21 +59,21 @@ mod tests {
     use super::*;
     use alloquy_core::tokenizer::TokenId;
 
-    fn guess(said: &[TokenId], room: usize) -> Vec<Unit> {
-        let said: Vec<_> = said.iter().copied().map(Unit::Token).collect();
-        PromptLookup { matched: 2, guessed: 3 }.guess(&said, room)
+    fn draft(tokens: &[TokenId], room: usize) -> Vec<PromptUnit> {
+        let units: Vec<_> = tokens.iter().copied().map(PromptUnit::Token).collect();
+        PromptLookup { matched: 2, guessed: 3 }.draft(&units, room)
     }
 
-    fn units<const N: usize>(tokens: [TokenId; N]) -> Vec<Unit> {
-        tokens.map(Unit::Token).to_vec()
+    fn units<const N: usize>(tokens: [TokenId; N]) -> Vec<PromptUnit> {
+        tokens.map(PromptUnit::Token).to_vec()
     }
 
     #[test]
-    fn the_last_place_that_was_like_this_one_is_followed() {
-        assert_eq!(guess(&[1, 2, 9, 1, 2, 7, 5, 4, 6, 1, 2], 9), units([7, 5, 4]));
-        assert_eq!(guess(&[1, 2, 9, 1, 2, 7, 5, 4, 6, 1, 2], 1), units([7]));
-        assert_eq!(guess(&[1, 1, 1], 9), units([1]));
-        assert_eq!(guess(&[1, 2, 3], 9), []);
-        assert_eq!(guess(&[1], 9), []);
+    fn the_latest_occurrence_is_followed() {
+        assert_eq!(draft(&[1, 2, 9, 1, 2, 7, 5, 4, 6, 1, 2], 9), units([7, 5, 4]));
+        assert_eq!(draft(&[1, 2, 9, 1, 2, 7, 5, 4, 6, 1, 2], 1), units([7]));
+        assert_eq!(draft(&[1, 1, 1], 9), units([1]));
+        assert_eq!(draft(&[1, 2, 3], 9), []);
+        assert_eq!(draft(&[1], 9), []);
     }
 }

@@ -1,25 +1,35 @@
-//! How an engine's thread works: what is kept, how many generations advance together, and guesses.
+//! Options of an engine's thread: the size of the cache, the number of concurrent generations, and speculative decoding.
 
 use super::lookup::PromptLookup;
 use super::slots::CacheBudget;
 
-/// How an engine's thread works.
+/// Options of a [`Generator`](crate::Generator).
 ///
-/// A number of sessions stands for that many, each of which may be in use at the same time; a [`CacheBudget`] leaves the
-/// rest as it is.
+/// A number converts to that many sessions, all of which may be in use at once. A [`CacheBudget`] converts to the default with
+/// that budget.
+///
+/// ```
+/// use alloquy_inference::{GeneratorOptions, PromptLookup};
+///
+/// // For one conversation on one device. A reply has the whole engine, so it may have drafts.
+/// let options = GeneratorOptions { max_concurrent: 1, lookup: Some(PromptLookup::default()), ..Default::default() };
+/// assert_eq!(GeneratorOptions::from(8).max_concurrent, 8);
+/// # assert_eq!(options.cache.sessions, 32);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeneratorOptions {
-    /// How much is kept for prompts to come.
+    /// The budget of the cache for later prompts.
     pub cache: CacheBudget,
-    /// How many generations advance together, at least one and no more than there may be sessions; others wait. Each takes
-    /// the memory of a session until it ends, and the more there are, the longer is each of their steps.
+    /// The number of concurrent generations, at least one and at most the number of sessions. Others are queued.
+    ///
+    /// Each takes the memory of a session until it ends. With more of them, each step takes longer.
     pub max_concurrent: usize,
-    /// How replies are guessed ahead; not at all unless set.
+    /// Speculative decoding by prompt lookup; off unless set.
     pub lookup: Option<PromptLookup>,
 }
 
 impl Default for GeneratorOptions {
-    /// Four generations in sessions of the usual budget, without guesses.
+    /// Four generations in the default budget, without speculative decoding.
     fn default() -> Self {
         Self { cache: CacheBudget::default(), max_concurrent: 4, lookup: None }
     }

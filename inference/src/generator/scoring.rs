@@ -1,32 +1,33 @@
-//! How likely given texts are as a continuation. Knows no other work of the thread.
+//! Scores how likely given texts are as continuations of a prompt.
 
-use alloquy_core::prompt::Unit;
-use alloquy_core::sampling::Logprob;
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use futures::channel::oneshot;
 
 use crate::sampler::LogSoftmax;
 
-/// Targets to score, and who waits for it.
+/// Targets to score, and the caller that waits for the scores.
 #[derive(Debug)]
 pub(crate) struct Scoring {
-    pub(crate) prompt: Vec<Unit>,
+    pub(crate) prompt: Vec<PromptUnit>,
     pub(crate) targets: Vec<Vec<TokenId>>,
-    pub(crate) cancel: Cancel,
-    pub(crate) answer: oneshot::Sender<Result<Vec<Vec<Logprob>>>>,
+    pub(crate) cancel: CancelToken,
+    pub(crate) answer: oneshot::Sender<Result<Vec<Vec<TokenLogprob>>>>,
 }
 
-/// Refuses what would not fit.
+/// Checks that a prompt fits with the longest of its targets.
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`] without a prompt, [`ErrorKind::ContextOverflow`].
-pub(crate) fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<TokenId>]) -> Result<()> {
+/// [`ErrorKind::Invalid`] without a prompt, and [`ErrorKind::ContextOverflow`] if they do not fit.
+pub(crate) fn check_room(engine: &dyn Engine, prompt: &[PromptUnit], targets: &[Vec<TokenId>]) -> Result<()> {
     if prompt.is_empty() {
         return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
     }
-    let (context, longest) = (engine.model().context_length, targets.iter().map(Vec::len).max().unwrap_or(0));
+    let context = engine.model().context_length;
+    let longest = targets.iter().map(Vec::len).max().unwrap_or(0);
     let length = positions(engine, prompt)?;
     if length + longest > context {
         let message =
@@ -37,12 +38,15 @@ pub(crate) fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<To
 }
 
 /// Returns how many positions units take.
-pub(crate) fn positions(engine: &dyn Engine, units: &[Unit]) -> Result<usize> {
-    let count = |unit: &Unit| match unit {
-        Unit::Token(_) => Ok(1),
-        media @ Unit::Media(_) => engine.positions(media),
-    };
-    units.iter().map(count).sum()
+pub(crate) fn positions(engine: &dyn Engine, units: &[PromptUnit]) -> Result<usize> {
+    let mut positions = 0;
+    for unit in units {
+        positions += match unit {
+            PromptUnit::Token(_) => 1,
+            PromptUnit::Media(_) => engine.positions(unit)?,
+        };
+    }
+    Ok(positions)
 }
 
 /// Scores one target; `first` are the logits at the prompt's end.
@@ -50,16 +54,21 @@ pub(crate) fn score_target(
     session: &mut dyn Session,
     first: &[f32],
     target: &[TokenId],
-    cancel: &Cancel,
-) -> Result<Vec<Logprob>> {
+    cancel: &CancelToken,
+) -> Result<Vec<TokenLogprob>> {
+    let mut scores = Vec::with_capacity(target.len());
     let mut tokens = target.iter().copied();
-    let mut scores: Vec<_> =
-        tokens.next().map(|token| LogSoftmax::new(first).of(token)).into_iter().collect();
-    // The last token's logits say what would follow it.
-    let fed: Vec<_> =
-        target.split_last().map_or(&[][..], |(_, fed)| fed).iter().copied().map(Unit::Token).collect();
-    session.forward_each(&fed, cancel, &mut |logits| {
-        scores.extend(tokens.next().map(|token| LogSoftmax::new(logits).of(token)));
+    // The logits after each token score the next one: the first token is scored by the prompt, and the last one need not be
+    // computed.
+    if let Some(token) = tokens.next() {
+        scores.push(LogSoftmax::new(first).of(token));
+    }
+    let computed = target.split_last().map(|(_, computed)| computed).unwrap_or_default();
+    let computed: Vec<_> = computed.iter().copied().map(PromptUnit::Token).collect();
+    session.forward_each(&computed, cancel, &mut |logits| {
+        if let Some(token) = tokens.next() {
+            scores.push(LogSoftmax::new(logits).of(token));
+        }
     })?;
     Ok(scores)
 }

@@ -1,22 +1,34 @@
 //! Which session serves a prompt. The only place that decides what is reused.
+//!
+//! A slot is a session with the units that it has computed. For each prompt, the slot with the longest common prefix is cut
+//! back to that prefix, or copied where its tail is worth keeping:
+//!
+//! ```text
+//! slot A:  system  question 1  answer 1  question 2  answer 2
+//! prompt:  system  question 1  answer 1  question 3           another branch of the same conversation
+//! slot B:  system  question 1  answer 1                       a copy of A, cut back; A keeps its tail
+//! ```
+//!
+//! Prefixes are compared by hashes, one for each length, so that a prompt is hashed once and each slot is compared in a few
+//! steps. What is kept of the chosen session is compared unit by unit.
 
-use alloquy_core::prompt::{Unit, common_prefix};
+use alloquy_core::prompt::{PromptUnit, common_prefix};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::snapshot::{Beginning, Reading};
 use alloquy_engine::decoder::{
-    CacheStatistics, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader,
+    CacheStatistics, Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource, StateReader,
 };
 use alloquy_engine::{Engine, Session};
 
+mod cached_units;
 mod computed;
-mod held;
 mod shortened;
 #[cfg(test)]
 mod stand_in;
 
+use cached_units::CachedUnits;
 use computed::Computed;
-use held::Held;
 
 /// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
@@ -28,14 +40,15 @@ use held::Held;
 /// ```
 ///
 /// ### Why two numbers?
-/// Memory is what a KV cache costs, so that bytes are what is to be limited. A model that does not say how many it takes is
-/// limited by the number alone, and whoever looks for a prompt compares it with what each session holds.
+/// A KV cache costs memory, so bytes are limited. A model that does not report its bytes is limited by the number alone. The
+/// number also limits the time of a search, which compares a prompt with each session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheBudget {
     /// How many KV caches there may be, at least one.
     pub sessions: usize,
-    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](alloquy_engine::Session::bytes)). One is
-    /// kept however large it is, and those in use are never dropped.
+    /// How many bytes they may take together, as far as sessions report it
+    /// ([`Session::bytes`](alloquy_engine::Session::bytes)). One is kept however large it is, and those in use are never
+    /// dropped.
     pub bytes: usize,
 }
 
@@ -47,13 +60,13 @@ impl Default for CacheBudget {
 }
 
 impl From<usize> for CacheBudget {
-    /// So many sessions, and the default for the rest.
+    /// As many sessions as given, and the default for the rest.
     fn from(sessions: usize) -> Self {
         Self { sessions, ..Self::default() }
     }
 }
 
-/// Open sessions with what each of them holds.
+/// The open sessions that no generation uses, with what each of them holds.
 #[derive(Debug)]
 pub(crate) struct Slots {
     slots: Vec<Slot>,
@@ -63,32 +76,33 @@ pub(crate) struct Slots {
     computed: Computed,
 }
 
-/// A session and the units it holds. Taken out to be used: one whose call fails is never put back.
+/// A session and the units that it holds. A generation takes it out while it runs; one whose call fails is never put back.
 pub(crate) struct Slot {
     pub(crate) session: Box<dyn Session>,
-    pub(crate) resident: Held,
+    pub(crate) cached: CachedUnits,
     used: u64,
-    /// Whether the session that it was restored from held something else behind all this. Nothing was computed since.
-    went_on: bool,
+    /// Whether the session that it was restored from held more units after these. Nothing was computed since.
+    was_longer: bool,
     /// How many of the bytes that its session has copied are counted.
     counted: usize,
 }
 
 impl Slot {
-    fn new(session: Box<dyn Session>, resident: Held) -> Self {
-        Self { session, resident, used: 0, counted: 0, went_on: false }
+    fn new(session: Box<dyn Session>, cached: CachedUnits) -> Self {
+        Self { session, cached, used: 0, counted: 0, was_longer: false }
     }
 
     fn fork(&self) -> Result<Self> {
-        Ok(Self { went_on: self.went_on, ..Self::new(self.session.fork()?, self.resident.clone()) })
+        let session = self.session.fork()?;
+        Ok(Self { was_longer: self.was_longer, ..Self::new(session, self.cached.clone()) })
     }
 
-    /// Where a prompt that shares so many units differs from what is held, or was held before a restart.
+    /// Returns where a prompt with this common prefix differs from what is held, or was held before a restart.
     fn first_difference(&self, shared: usize) -> Option<usize> {
-        (shared < self.resident.len() || self.went_on).then_some(shared)
+        (shared < self.cached.len() || self.was_longer).then_some(shared)
     }
 
-    /// How many bytes its session has copied that are not counted.
+    /// Returns how many bytes its session has copied that are not counted.
     fn uncounted(&self) -> usize {
         self.session.copied().saturating_sub(self.counted)
     }
@@ -96,32 +110,32 @@ impl Slot {
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Slot({} units)", self.resident.len())
+        write!(formatter, "Slot({} units)", self.cached.len())
     }
 }
 
-/// A prompt, with a number for each beginning of it that is not empty.
-struct Sought<'a> {
-    units: &'a [Unit],
-    beginnings: Vec<u64>,
+/// A prompt with the hash of each of its prefixes, the shortest first.
+struct HashedPrompt<'a> {
+    units: &'a [PromptUnit],
+    prefix_hashes: Vec<u64>,
 }
 
-/// How a prompt is best begun.
+/// Where a prompt is computed.
 enum Choice {
-    /// Nothing fits: open a session.
+    /// No session shares a prefix: open one.
     Open,
-    /// Cut this slot back and go on in it.
+    /// Cut this slot back and continue in it.
     Cut(usize),
-    /// This slot's tail is worth keeping: go on in a copy.
+    /// This slot's tail is worth keeping: continue in a copy.
     Fork(usize),
-    /// So it is, and there is no room: the copy takes the place of a slot that holds less of its own.
+    /// The tail is worth keeping and there is no room: the copy replaces a slot that would lose less.
     Replace { copied: usize, dropped: usize },
-    /// Most of it is held by a generation that runs: go on in a copy of that session.
-    ForkHeld(usize),
+    /// A running generation has the longest prefix: continue in a copy of its session.
+    ForkInUse(usize),
 }
 
 impl Slots {
-    /// Keeps as much as the budget allows; what is taken out counts.
+    /// Keeps as much as the budget allows; slots that are in use count.
     pub(crate) fn new(budget: CacheBudget) -> Self {
         let budget = CacheBudget { sessions: budget.sessions.max(1), ..budget };
         Self {
@@ -133,121 +147,134 @@ impl Slots {
         }
     }
 
-    /// How many sessions there may be.
+    /// Returns how many sessions there may be.
     pub(crate) fn capacity(&self) -> usize {
         self.budget.sessions
     }
 
-    /// Returns what there is, with `held` slots taken out.
-    pub(crate) fn statistics(&self, held: &[&Slot]) -> CacheStatistics {
+    /// Returns the statistics of all slots, those `in_use` included.
+    pub(crate) fn statistics(&self, in_use: &[&Slot]) -> CacheStatistics {
         let mut statistics = self.statistics;
-        statistics.sessions = self.slots.len() + held.len();
-        statistics.bytes = self.bytes(held);
-        statistics.copied += held.iter().map(|slot| slot.uncounted()).sum::<usize>();
+        statistics.sessions = self.slots.len() + in_use.len();
+        statistics.bytes = self.bytes(in_use);
+        statistics.copied += in_use.iter().map(|slot| slot.uncounted()).sum::<usize>();
         statistics
     }
 
-    fn bytes(&self, held: &[&Slot]) -> usize {
-        let all = self.slots.iter().chain(held.iter().copied());
+    fn bytes(&self, in_use: &[&Slot]) -> usize {
+        let all = self.slots.iter().chain(in_use.iter().copied());
         all.map(|slot| slot.session.bytes()).sum()
     }
 
-    /// Takes a session that holds the longest prefix of `prompt` that any does, cut back to it. `held` are the slots that
-    /// are taken out: they are copied from, and stay as they are.
+    /// Takes out a session that holds the longest prefix of `prompt`, cut back to it. Slots `in_use` may be copied, and do
+    /// not change.
     ///
     /// At least one unit is left to forward, so that there are logits to sample from.
     pub(crate) fn take(
         &mut self,
         engine: &dyn Engine,
-        prompt: &[Unit],
-        held: &[&Slot],
+        prompt: &[PromptUnit],
+        in_use: &[&Slot],
     ) -> Result<(Slot, CacheReport)> {
         let Some(reusable) = prompt.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
-        held.iter().for_each(|slot| self.computed.note(&slot.resident, engine.tokenizer()));
-        let prompt = self.sought(prompt, held);
-        let respelled = self.computed.is_respelled(prompt.units, &prompt.beginnings, engine.tokenizer());
+        for slot in in_use {
+            self.computed.note(&slot.cached, engine.tokenizer());
+        }
+        let prompt = self.hashed(prompt, in_use);
+        let retokenized =
+            self.computed.is_retokenized(prompt.units, &prompt.prefix_hashes, engine.tokenizer());
         self.drop_shortened(&prompt);
-        let mut slot = self.chosen(engine, &prompt, held)?;
-        // Numbers chose the session; what is kept of it is compared.
-        let shared = common_prefix(&slot.resident, prompt.units);
-        // What was computed differs there, even where it was cut off since.
-        let went_on = || self.computed.went_on(&prompt.beginnings, shared).then_some(shared);
-        let first_difference = slot.first_difference(shared).or_else(went_on);
-        slot.went_on = false;
+        let mut slot = self.chosen(engine, &prompt, in_use)?;
+
+        // Hashes chose the session, and two prefixes may have the same hash: what is kept is compared.
+        let shared = common_prefix(&slot.cached, prompt.units);
+        let mut first_difference = slot.first_difference(shared);
+        // The units that differ may have been computed and cut off since.
+        if first_difference.is_none() && self.computed.is_followed(&prompt.prefix_hashes, shared) {
+            first_difference = Some(shared);
+        }
+        slot.was_longer = false;
+
+        // A session may keep less than asked: some models can only go back to certain places.
         let wanted = shared.min(reusable);
         let kept = slot.session.truncate(wanted)?;
-        slot.resident.truncate(kept);
+        slot.cached.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
-        let miss = self.miss(&prompt.beginnings, wanted, kept).or(respelled.then_some(MissReason::Respelled));
+
+        let miss = self.miss(&prompt.prefix_hashes, wanted, kept);
         let prompt = prompt.units.len();
-        self.statistics.reused += kept;
-        self.statistics.forwarded += prompt - kept;
+        self.statistics.cached += kept;
+        self.statistics.computed += prompt - kept;
         let mut report = CacheReport::new(prompt, kept);
         report.first_difference = first_difference;
-        report.miss = miss;
+        report.miss = miss.or(retokenized.then_some(MissReason::Retokenized));
         Ok((slot, report))
     }
 
-    /// Returns the session that shares the longest prefix with `prompt`, and how long that is; `None` when none shares any.
-    fn nearest<'a>(&'a self, prompt: &[Unit], held: &[&'a Slot]) -> Option<(&'a Slot, usize)> {
-        let all = self.slots.iter().chain(held.iter().copied());
-        let shared = all.map(|slot| (slot, common_prefix(&slot.resident, prompt)));
+    /// Returns the session with the longest common prefix with `prompt`, and its length; `None` when no session shares any.
+    fn nearest<'a>(&'a self, prompt: &[PromptUnit], in_use: &[&'a Slot]) -> Option<(&'a Slot, usize)> {
+        let all = self.slots.iter().chain(in_use.iter().copied());
+        let shared = all.map(|slot| (slot, common_prefix(&slot.cached, prompt)));
         shared.max_by_key(|(_, shared)| *shared).filter(|(_, shared)| *shared > 0)
     }
 
-    /// Writes down what is computed of `prompt`: no unit behind the first that differs, which is another conversation's.
+    /// Saves what is computed of `prompt`, up to the first unit that differs: the rest belongs to another conversation.
     pub(crate) fn snapshot(
         &self,
-        origin: SnapshotOrigin,
-        prompt: &[Unit],
-        held: &[&Slot],
+        origin: SnapshotIdentity,
+        prompt: &[PromptUnit],
+        in_use: &[&Slot],
     ) -> Result<Snapshot> {
-        let none = || Error::new(ErrorKind::NotFound, "no session holds anything of this conversation");
-        let (slot, shared) = self.nearest(prompt, held).ok_or_else(none)?;
-        let units = slot.resident.get(..shared.min(slot.session.resident())).unwrap_or_default();
-        // What stands behind the prompt's end is the answer to it, and no difference.
-        let went_on = slot.first_difference(shared).is_some_and(|place| place < prompt.len());
-        Snapshot::of(origin, Beginning { units: units.to_vec(), went_on }, &*slot.session)
+        let Some((slot, shared)) = self.nearest(prompt, in_use) else {
+            let message = "no session holds anything of this conversation";
+            return Err(Error::new(ErrorKind::NotFound, message));
+        };
+        let units = slot.cached.get(..shared.min(slot.session.length())).unwrap_or_default();
+        // Units after the prompt's end are the reply to it, and no difference.
+        let was_longer = slot.first_difference(shared).is_some_and(|place| place < prompt.len());
+        Snapshot::of(origin, Beginning { units: units.to_vec(), was_longer }, &*slot.session)
     }
 
-    /// Adds a session that goes on from a snapshot, unless one holds all of it already. Those in use stay, so that there may
-    /// be no room for it.
+    /// Adds a session that continues from a snapshot, unless a session holds all of it already. Sessions in use stay, so
+    /// there may be no room for it.
     pub(crate) fn restore(
         &mut self,
         engine: &dyn Engine,
         mut snapshot: Reading<SnapshotSource>,
-        held: &[&Slot],
-    ) -> Result<usize, SnapshotRefusal> {
-        let Beginning { units, went_on } = snapshot.beginning().clone();
+        in_use: &[&Slot],
+    ) -> Result<usize, SnapshotError> {
+        let Beginning { units, was_longer } = snapshot.beginning().clone();
         let count = units.len();
-        if self.nearest(&units, held).is_none_or(|(_, shared)| shared < count) {
-            if held.len() >= self.budget.sessions {
-                return Err(Error::new(ErrorKind::Busy, "every session is in use").into());
-            }
-            let mut session = engine.open()?;
-            let restored = session.restore(&units, &mut StateReader::new(&mut snapshot));
-            // What a session says of damaged bytes is not the reason.
-            snapshot.finish()?;
-            restored?;
-            self.clock += 1;
-            self.put(engine, Slot { used: self.clock, went_on, ..Slot::new(session, units.into()) }, held);
+        if self.nearest(&units, in_use).is_some_and(|(_, shared)| shared == count) {
+            return Ok(count);
         }
+        if in_use.len() >= self.budget.sessions {
+            return Err(Error::new(ErrorKind::Busy, "every session is in use").into());
+        }
+        let mut session = engine.open()?;
+        let restored = session.restore(&units, &mut StateReader::new(&mut snapshot));
+        // Damaged bytes are the reason, whatever the session reports of them.
+        snapshot.finish()?;
+        restored?;
+        self.clock += 1;
+        let slot = Slot { used: self.clock, was_longer, ..Slot::new(session, units.into()) };
+        self.put(engine, slot, in_use);
         Ok(count)
     }
 
-    /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
+    /// Copies the session with the longest common prefix with `prompt`, cut back to it. The slots do not change.
     ///
     /// At least one unit is left to forward, as in [`Slots::take`]. The copy is one session more than the capacity.
     pub(crate) fn copy(
         &self,
         engine: &dyn Engine,
-        prompt: &[Unit],
-        held: &[&Slot],
+        prompt: &[PromptUnit],
+        in_use: &[&Slot],
     ) -> Result<Box<dyn Session>> {
-        let Some((best, shared)) = self.nearest(prompt, held) else {
+        let Some((best, shared)) = self.nearest(prompt, in_use) else {
             return engine.open();
         };
         let mut session = best.session.fork()?;
@@ -255,91 +282,90 @@ impl Slots {
         Ok(session)
     }
 
-    /// Numbers the beginnings of a prompt: those that a session holds have numbers already.
-    fn sought<'a>(&self, units: &'a [Unit], held: &[&Slot]) -> Sought<'a> {
-        let mut slots: Vec<&Slot> = self.slots.iter().chain(held.iter().copied()).collect();
+    /// Hashes the prefixes of a prompt. Sessions have the hashes of those that they hold.
+    fn hashed<'a>(&self, units: &'a [PromptUnit], in_use: &[&Slot]) -> HashedPrompt<'a> {
+        let mut slots: Vec<&Slot> = self.slots.iter().chain(in_use.iter().copied()).collect();
         slots.sort_by_key(|slot| std::cmp::Reverse(slot.used));
-        let mut beginnings = Vec::new();
+        let mut known: &[u64] = &[];
         for slot in slots {
-            // Of many that hold most of it, such as branches of one conversation, one is compared unit by unit.
-            if beginnings.len() * 2 >= units.len() && !beginnings.is_empty() {
+            // Many slots may hold most of it, such as branches of one conversation: one of them is compared unit by unit.
+            if !known.is_empty() && known.len() * 2 >= units.len() {
                 break;
             }
-            let shared = common_prefix(&slot.resident, units);
-            if shared > beginnings.len() {
-                beginnings = slot.resident.beginnings().get(..shared).unwrap_or_default().to_vec();
+            let shared = common_prefix(&slot.cached, units);
+            if shared > known.len() {
+                known = slot.cached.prefix_hashes().get(..shared).unwrap_or_default();
             }
         }
-        Sought { units, beginnings: held::beginnings_of(beginnings, units) }
+        HashedPrompt { units, prefix_hashes: cached_units::hash_prefixes(known.to_vec(), units) }
     }
 
-    /// Why less is kept than was once computed, where it is.
-    fn miss(&self, beginnings: &[u64], wanted: usize, kept: usize) -> Option<MissReason> {
+    /// Returns why less is kept than was once computed, where it is.
+    fn miss(&self, prefix_hashes: &[u64], wanted: usize, kept: usize) -> Option<MissReason> {
         if kept < wanted {
-            return Some(MissReason::Rewound);
+            return Some(MissReason::NotRewindable);
         }
-        let reusable = beginnings.len().saturating_sub(1);
-        let computed = self.computed.longest(beginnings).min(reusable);
-        (kept < computed).then_some(MissReason::NotHeld)
+        let reusable = prefix_hashes.len().saturating_sub(1);
+        let computed = self.computed.longest(prefix_hashes).min(reusable);
+        (kept < computed).then_some(MissReason::Evicted)
     }
 
-    /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
-    /// holds: whoever waits for it goes on in a copy.
+    /// Returns whether a prompt that is being computed (`coming`) shares a longer prefix with `prompt` than any session does
+    /// now. A generation that waits for it continues in a copy of that session.
     pub(crate) fn is_worth_waiting<'a>(
         &self,
-        prompt: &[Unit],
-        held: &[&Slot],
-        coming: impl Iterator<Item = &'a [Unit]>,
+        prompt: &[PromptUnit],
+        in_use: &[&Slot],
+        coming: impl Iterator<Item = &'a [PromptUnit]>,
     ) -> bool {
         let later = coming.map(|later| common_prefix(later, prompt)).max().unwrap_or(0);
-        later > 0 && self.nearest(prompt, held).is_none_or(|(_, now)| later > now)
+        later > 0 && self.nearest(prompt, in_use).is_none_or(|(_, now)| later > now)
     }
 
-    /// Puts a slot back after use, while `held` others are taken out; the least recently used ones leave when there are too
-    /// many, or they are too large.
-    pub(crate) fn put(&mut self, engine: &dyn Engine, mut slot: Slot, held: &[&Slot]) {
-        slot.resident.truncate(slot.session.resident());
+    /// Puts a slot back after use. The least recently used slots are dropped when there are too many, or they are too large;
+    /// those `in_use` count.
+    pub(crate) fn put(&mut self, engine: &dyn Engine, mut slot: Slot, in_use: &[&Slot]) {
+        slot.cached.truncate(slot.session.length());
         self.statistics.copied += slot.uncounted();
         slot.counted = slot.session.copied();
-        self.computed.note(&slot.resident, engine.tokenizer());
+        self.computed.note(&slot.cached, engine.tokenizer());
         self.slots.push(slot);
-        while self.slots.len() + held.len() > self.budget.sessions {
+        while self.slots.len() + in_use.len() > self.budget.sessions {
             self.evict();
         }
-        while self.slots.len() > 1 && self.bytes(held) > self.budget.bytes {
+        while self.slots.len() > 1 && self.bytes(in_use) > self.budget.bytes {
             self.evict();
         }
     }
 
-    /// Drops what holds the conversation of a prompt with more of its beginning than is shown now: it is not asked again. One
-    /// that shares the longest beginning with the prompt stays, to be cut back.
-    fn drop_shortened(&mut self, prompt: &Sought<'_>) {
-        let shares = |slot: &Slot| slot.resident.shared(&prompt.beginnings);
-        let longest = self.slots.iter().map(shares).max().unwrap_or(0);
+    /// Drops the slots of the prompt's conversation from before its oldest messages were left out: no later prompt has
+    /// those again. The slot with the longest common prefix stays, to be cut back.
+    fn drop_shortened(&mut self, prompt: &HashedPrompt<'_>) {
+        let hashes = &prompt.prefix_hashes;
+        let longest = self.slots.iter().map(|slot| slot.cached.shared(hashes)).max().unwrap_or(0);
         let before = self.slots.len();
         self.slots.retain(|slot| {
-            let shared = shares(slot);
-            shared == longest && shared > 0 || !shortened::is_of(&slot.resident, prompt.units, shared)
+            let shared = slot.cached.shared(hashes);
+            shared > 0 && shared == longest || !shortened::is_of(&slot.cached, prompt.units, shared)
         });
         self.statistics.evicted += before - self.slots.len();
     }
 
-    fn chosen(&mut self, engine: &dyn Engine, prompt: &Sought<'_>, held: &[&Slot]) -> Result<Slot> {
-        let gone = || Error::new(ErrorKind::Backend, "a session is gone");
-        match self.choose(prompt, held) {
+    fn chosen(&mut self, engine: &dyn Engine, prompt: &HashedPrompt<'_>, in_use: &[&Slot]) -> Result<Slot> {
+        match self.choose(prompt, in_use) {
             Choice::Cut(index) => {
                 self.statistics.continued += 1;
                 Ok(self.slots.swap_remove(index))
             }
             Choice::Open => {
                 self.statistics.opened += 1;
-                self.make_room(held.len());
-                Ok(Slot::new(engine.open()?, Held::default()))
+                self.make_room(in_use.len());
+                Ok(Slot::new(engine.open()?, CachedUnits::default()))
             }
             Choice::Fork(index) => {
                 let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;
                 self.statistics.forked += 1;
-                self.make_room(held.len());
+                self.make_room(in_use.len());
                 Ok(copy)
             }
             Choice::Replace { copied, dropped } => {
@@ -349,85 +375,106 @@ impl Slots {
                 self.statistics.evicted += 1;
                 Ok(copy)
             }
-            Choice::ForkHeld(index) => {
-                let copy = held.get(index).ok_or_else(gone)?.fork()?;
+            Choice::ForkInUse(index) => {
+                let copy = in_use.get(index).ok_or_else(gone)?.fork()?;
                 self.statistics.forked += 1;
-                self.make_room(held.len());
+                self.make_room(in_use.len());
                 Ok(copy)
             }
         }
     }
 
-    /// Cutting is free, but throws a tail away. With room for another session the tail is kept; without, it is
-    /// kept when more would be lost than reused, for then it is another conversation that merely begins alike, and when
-    /// another session can go of which less would be lost, because others hold most of it too.
-    fn choose(&self, prompt: &Sought<'_>, held: &[&Slot]) -> Choice {
-        let shares = |slot: &Slot| slot.resident.shared(&prompt.beginnings);
-        let running = held.iter().enumerate().map(|(index, slot)| (shares(slot), index)).max();
-        let candidates = self.slots.iter().enumerate();
-        let idle = candidates.map(|(index, slot)| (shares(slot), slot.used, index)).max();
-        match (idle, running) {
-            (idle, Some((shared, index))) if shared > idle.map_or(0, |(shared, ..)| shared) => {
-                Choice::ForkHeld(index)
-            }
-            (Some((shared, _, index)), _) if shared > 0 => self.cut_or_fork(prompt, index, shared, held),
-            _ => Choice::Open,
+    /// Chooses the slot with the longest common prefix, and of several the one that was used last.
+    fn choose(&self, prompt: &HashedPrompt<'_>, in_use: &[&Slot]) -> Choice {
+        let mut best = None;
+        for (index, slot) in self.slots.iter().enumerate() {
+            let shared = slot.cached.shared(&prompt.prefix_hashes);
+            best = best.max(Some((shared, slot.used, index)));
         }
+        let (idle, _, index) = best.unwrap_or_default();
+
+        // A generation that runs with the same system prompt may share more with it than any idle slot does.
+        let running = in_use.iter().enumerate();
+        let running = running.map(|(index, slot)| (slot.cached.shared(&prompt.prefix_hashes), index)).max();
+        if let Some((shared, index)) = running
+            && shared > idle
+        {
+            return Choice::ForkInUse(index);
+        }
+        if idle == 0 {
+            return Choice::Open;
+        }
+        self.cut_or_fork(prompt, index, idle, in_use)
     }
 
-    fn cut_or_fork(&self, prompt: &Sought<'_>, index: usize, shared: usize, held: &[&Slot]) -> Choice {
+    /// Chooses between a slot and a copy of it. To cut a slot is free, but its tail is lost:
+    ///
+    /// ```text
+    /// slot:    system  question 1  answer 1  question 2  answer 2
+    /// prompt:  system  question 1  answer 1  question 3
+    ///          └────────── shared ────────┘  └────── lost ─────┘
+    /// ```
+    fn cut_or_fork(
+        &self,
+        prompt: &HashedPrompt<'_>,
+        index: usize,
+        shared: usize,
+        in_use: &[&Slot],
+    ) -> Choice {
         let Some(slot) = self.slots.get(index) else { return Choice::Open };
-        let lost = slot.resident.len() - shared;
-        let room = self.slots.len() + held.len() < self.budget.sessions
-            && self.bytes(held) + slot.session.bytes() <= self.budget.bytes;
-        let foreign = lost > shared && self.slots.len() > 1;
-        match lost > 0 {
-            false => Choice::Cut(index),
-            true if shortened::is_of(&slot.resident, prompt.units, shared) => Choice::Cut(index),
-            true if room || foreign => Choice::Fork(index),
-            true => self.cut_or_replace(index, lost, held),
+        let lost = slot.cached.len() - shared;
+        // The prompt continues the slot, or its conversation has left out its oldest messages and needs the tail no more.
+        if lost == 0 || shortened::is_of(&slot.cached, prompt.units, shared) {
+            return Choice::Cut(index);
         }
+        let has_room = self.slots.len() + in_use.len() < self.budget.sessions
+            && self.bytes(in_use) + slot.session.bytes() <= self.budget.bytes;
+        // More would be lost than reused: the slot is another conversation with the same system prompt.
+        let is_foreign = lost > shared && self.slots.len() > 1;
+        if has_room || is_foreign {
+            return Choice::Fork(index);
+        }
+        self.cut_or_replace(index, lost, in_use)
     }
 
-    fn cut_or_replace(&self, index: usize, lost: usize, held: &[&Slot]) -> Choice {
+    /// Without room for a copy, the copy replaces the slot that would lose the least, if that is less than the tail.
+    fn cut_or_replace(&self, index: usize, lost: usize, in_use: &[&Slot]) -> Choice {
         let others = (0..self.slots.len()).filter(|other| *other != index);
-        let least = others.map(|other| (self.own(other), other)).min();
-        let too_large = |dropped: usize| {
-            let bytes = |index: usize| self.slots.get(index).map_or(0, |slot| slot.session.bytes());
-            self.bytes(held) + bytes(index) > self.budget.bytes + bytes(dropped)
+        let Some((own, dropped)) = others.map(|other| (self.own(other), other)).min() else {
+            return Choice::Cut(index);
         };
-        match least {
-            Some((own, dropped)) if own < lost && !too_large(dropped) => {
-                Choice::Replace { copied: index, dropped }
-            }
-            _ => Choice::Cut(index),
+        let needed = self.bytes(in_use) + self.slot_bytes(index);
+        if own < lost && needed <= self.budget.bytes + self.slot_bytes(dropped) {
+            return Choice::Replace { copied: index, dropped };
         }
+        Choice::Cut(index)
     }
 
-    /// How many units of a slot no other slot holds.
+    fn slot_bytes(&self, index: usize) -> usize {
+        self.slots.get(index).map_or(0, |slot| slot.session.bytes())
+    }
+
+    /// Returns how many units a slot holds that no other slot holds.
     fn own(&self, index: usize) -> usize {
         let Some(slot) = self.slots.get(index) else { return 0 };
         let others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
-        let shared = others.map(|(_, other)| other.resident.shared(slot.resident.beginnings())).max();
-        slot.resident.len() - shared.unwrap_or(0)
+        let shared = others.map(|(_, other)| other.cached.shared(slot.cached.prefix_hashes())).max();
+        slot.cached.len() - shared.unwrap_or(0)
     }
 
-    /// Says whether another slot holds all that this one does.
+    /// Returns whether another slot holds all that this one holds.
     fn is_held_elsewhere(&self, index: usize) -> bool {
-        let Some(Slot { resident, .. }) = self.slots.get(index) else { return false };
-        let holds = |other: &Slot| other.resident.shared(resident.beginnings()) == resident.len();
-        let mut others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
-        resident.is_empty() || others.any(|(_, other)| holds(other))
+        self.own(index) == 0
     }
 
-    /// A slot is about to be added to those that are here, while `held` others are taken out.
-    fn make_room(&mut self, held: usize) {
-        while !self.slots.is_empty() && self.slots.len() + held >= self.budget.sessions {
+    /// Makes room for one more slot.
+    fn make_room(&mut self, in_use: usize) {
+        while !self.slots.is_empty() && self.slots.len() + in_use >= self.budget.sessions {
             self.evict();
         }
     }
 
-    /// Drops a slot: one of which others hold everything, or else the least recently used.
+    /// Drops a slot: one whose units another slot holds too, else the least recently used.
     fn evict(&mut self) {
         let slots = self.slots.iter().enumerate();
         let first = slots.map(|(index, slot)| (!self.is_held_elsewhere(index), slot.used, index)).min();
@@ -438,27 +485,35 @@ impl Slots {
     }
 }
 
+fn gone() -> Error {
+    Error::new(ErrorKind::Backend, "a session is gone")
+}
+
 #[cfg(test)]
 mod tests {
     use super::stand_in::Idle;
     use super::*;
     use alloquy_core::media::Digest;
-    use alloquy_engine::Cancel;
+    use alloquy_engine::CancelToken;
+
+    fn reading(snapshot: &Snapshot) -> Reading<SnapshotSource> {
+        Reading::of(snapshot.bytes().to_vec().into()).unwrap()
+    }
 
     #[test]
     fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {
         let engine = Idle::new();
         let mut slots = Slots::new(CacheBudget::from(1));
-        let (slot, _) = slots.take(&engine, &[Unit::Token(1), Unit::Token(2)], &[])?;
-        let (mut session, units) = (engine.open()?, [Unit::Token(3)]);
-        session.forward(&units, &Cancel::default())?;
-        let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+        let (slot, _) = slots.take(&engine, &[PromptUnit::Token(1), PromptUnit::Token(2)], &[])?;
+        let mut session = engine.open()?;
+        let units = [PromptUnit::Token(3)];
+        session.forward(&units, &CancelToken::default())?;
+        let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
         let snapshot = Snapshot::take(origin, &units, &*session)?;
-        let kept = || Reading::of(snapshot.bytes().to_vec().into());
-        let refused = kept().and_then(|kept| slots.restore(&engine, kept, &[&slot]));
-        assert_eq!(refused, Err(SnapshotRefusal::Engine { message: "every session is in use".to_owned() }));
+        let refused = slots.restore(&engine, reading(&snapshot), &[&slot]);
+        assert_eq!(refused, Err(SnapshotError::Engine { message: "every session is in use".to_owned() }));
         slots.put(&engine, slot, &[]);
-        assert_eq!(kept().and_then(|kept| slots.restore(&engine, kept, &[])), Ok(1));
+        assert_eq!(slots.restore(&engine, reading(&snapshot), &[]), Ok(1));
         assert_eq!(slots.statistics(&[]).sessions, 1);
         Ok(())
     }

@@ -1,21 +1,24 @@
-//! The thread: takes work in, and lets generations take turns. Knows no sampling.
+//! The engine's thread: it receives work, and lets generations take turns.
+//!
+//! Each turn computes one chunk of one prompt, then one token of every running reply, then one piece of a scoring. So a long
+//! prompt delays each token of the running replies by one chunk.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as queue;
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::{Cancel, Engine, Step};
+use alloquy_engine::{BatchStep, CancelToken, Engine};
 
-use super::active::{Active, Going};
+use super::active::{Active, Status};
 use super::job::{Job, Work};
 use super::lookup::PromptLookup;
 use super::options::GeneratorOptions;
 use super::scorer::Scorer;
 use super::slots::{Slot, Slots};
 
-/// Serves an inbox until nobody can write to it any more.
+/// Serves an inbox until all its senders are dropped.
 pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
     let slots = Slots::new(options.cache);
     let generations = options.max_concurrent.clamp(1, slots.capacity());
@@ -40,19 +43,19 @@ pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &
 struct Worker<'a> {
     engine: &'a dyn Engine,
     slots: Slots,
-    /// How many advance together at most.
+    /// The greatest number of concurrent generations.
     generations: usize,
     lookup: Option<PromptLookup>,
-    /// In the order in which they came.
+    /// In the order of their arrival.
     waiting: VecDeque<Box<Job>>,
-    /// The one whose turn is next stands first.
+    /// The next one to compute is first.
     active: VecDeque<Active>,
-    /// In the order in which they came. The first one alone has a session, beside those that are counted.
+    /// In the order of their arrival. Only the first one has a session, which the budget does not count.
     scorers: VecDeque<Scorer>,
 }
 
 impl Worker<'_> {
-    /// Takes in what has come, and waits for it when there is nothing else to do; false when nothing can come.
+    /// Receives all work that has arrived. Waits for work if there is nothing to compute. Returns false if none can arrive.
     fn receive(&mut self, inbox: &queue::Receiver<Work>) -> bool {
         if self.waiting.is_empty() && self.active.is_empty() && self.scorers.is_empty() {
             match inbox.recv() {
@@ -71,27 +74,28 @@ impl Worker<'_> {
             Work::Generate(job) => self.waiting.push_back(job),
             Work::Score(scoring) => self.scorers.push_back(Scorer::new(scoring)),
             Work::Statistics(answer) => {
-                let held = held(&self.active);
-                let _ = answer.send(self.slots.statistics(&held));
+                let in_use = in_use(&self.active);
+                let _ = answer.send(self.slots.statistics(&in_use));
             }
             Work::Snapshot(prompt, origin, answer) => {
-                let held = held(&self.active);
-                let _ = answer.send(guarded(|| self.slots.snapshot(origin, &prompt.units, &held)));
+                let in_use = in_use(&self.active);
+                let _ = answer.send(guarded(|| self.slots.snapshot(origin, &prompt.units, &in_use)));
             }
             Work::Restore(snapshot, answer) => {
-                let held = held(&self.active);
-                let _ = answer.send(guarded(|| self.slots.restore(self.engine, *snapshot, &held)));
+                let in_use = in_use(&self.active);
+                let _ = answer.send(guarded(|| self.slots.restore(self.engine, *snapshot, &in_use)));
             }
         }
     }
 
     fn drop_cancelled(&mut self) {
-        self.waiting.retain(|job| match job.cancel.check() {
-            Ok(()) => true,
-            Err(error) => {
+        self.waiting.retain(|job| {
+            let cancelled = job.cancel.check().err();
+            let is_kept = cancelled.is_none();
+            if let Some(error) = cancelled {
                 job.emit(Err(error));
-                false
             }
+            is_kept
         });
         for active in std::mem::take(&mut self.active) {
             match active.job.cancel.check() {
@@ -101,8 +105,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Begins what there are sessions for. What begins like a prompt that is being computed waits for it, and lets
-    /// others pass.
+    /// Begins the jobs for which there are sessions. A job whose prompt shares a longer prefix with one that is being computed
+    /// waits for that, and later jobs pass it.
     fn admit(&mut self) {
         let mut index = 0;
         while self.active.len() < self.generations {
@@ -115,15 +119,15 @@ impl Worker<'_> {
         }
     }
 
-    fn is_worth_waiting(&self, prompt: &[Unit]) -> bool {
-        let held = held(&self.active);
+    fn is_worth_waiting(&self, prompt: &[PromptUnit]) -> bool {
+        let in_use = in_use(&self.active);
         let prefilling = self.active.iter().filter(|active| active.is_prefilling());
-        self.slots.is_worth_waiting(prompt, &held, prefilling.map(Active::prompt))
+        self.slots.is_worth_waiting(prompt, &in_use, prefilling.map(Active::prompt))
     }
 
     fn begin(&mut self, job: Box<Job>) {
-        let held = held(&self.active);
-        match guarded(|| self.slots.take(self.engine, &job.prompt.units, &held)) {
+        let in_use = in_use(&self.active);
+        match guarded(|| self.slots.take(self.engine, &job.prompt.units, &in_use)) {
             Ok((slot, report)) => {
                 self.active.push_back(Active::new(self.engine, job, slot, report));
             }
@@ -131,103 +135,117 @@ impl Worker<'_> {
         }
     }
 
-    /// Computes a chunk of one prompt; the next time it is another one's turn.
+    /// Computes a chunk of one prompt. The next call computes a chunk of the next prompt.
     fn prefill(&mut self) {
         let turn = self.active.iter().position(Active::is_prefilling);
         if let Some(mut active) = turn.and_then(|index| self.active.remove(index)) {
             let outcome = guarded(|| active.prefill(self.engine));
-            self.went(active, outcome);
+            self.advance(active, outcome);
         }
     }
 
-    /// Gives a token to every reply that is being written.
+    /// Computes a token of every running reply.
     fn decode(&mut self) {
-        let (writing, prefilling) = std::mem::take(&mut self.active)
-            .into_iter()
-            .partition::<Vec<_>, _>(|active| !active.is_prefilling());
-        self.active = prefilling.into();
-        let lookup = self.lookup.filter(|_| writing.len() == 1 && self.active.is_empty());
-        match lookup {
-            Some(lookup) => writing.into_iter().for_each(|alone| self.speculate(alone, lookup)),
-            None => self.step(writing),
+        let mut writing = Vec::new();
+        for active in std::mem::take(&mut self.active) {
+            if active.is_prefilling() {
+                self.active.push_back(active);
+            } else {
+                writing.push(active);
+            }
         }
+        // Only a reply that runs alone has drafts. Several replies share a batch.
+        if let Some(lookup) = self.lookup
+            && self.active.is_empty()
+            && writing.len() == 1
+        {
+            for alone in writing {
+                self.speculate(alone, lookup);
+            }
+            return;
+        }
+        self.step(writing);
     }
 
-    /// Computes a piece of what is scored first.
+    /// Computes a piece of the first scoring.
     fn score(&mut self) {
         let Some(mut scorer) = self.scorers.pop_front() else { return };
-        let held = held(&self.active);
-        match guarded(|| scorer.step(self.engine, &self.slots, &held)) {
-            Ok(Going::On) => self.scorers.push_front(scorer),
-            Ok(Going::Done) => scorer.answer(Ok(())),
+        let in_use = in_use(&self.active);
+        match guarded(|| scorer.step(self.engine, &self.slots, &in_use)) {
+            Ok(Status::Running) => self.scorers.push_front(scorer),
+            Ok(Status::Done) => scorer.answer(Ok(())),
             Err(error) => scorer.answer(Err(error)),
         }
     }
 
     fn speculate(&mut self, mut alone: Active, lookup: PromptLookup) {
         let outcome = guarded(|| alone.speculate(self.engine, lookup));
-        self.went(alone, outcome);
+        self.advance(alone, outcome);
     }
 
+    /// Computes the last tokens of all replies as one batch, then samples the next token of each.
     fn step(&mut self, mut writing: Vec<Active>) {
-        match guarded(|| forward(self.engine, &mut writing)) {
-            Ok(()) => {
-                for mut active in writing {
-                    let outcome = guarded(|| active.draw(self.engine));
-                    self.went(active, outcome);
-                }
+        if let Err(error) = guarded(|| forward(self.engine, &mut writing)) {
+            // The batch failed as a whole: every reply gets the error, and no session is known to be usable.
+            for active in writing {
+                self.leave(active, Err(Error::new(error.kind(), format!("{error:#}"))));
             }
-            Err(error) => {
-                let (kind, sentence) = (error.kind(), format!("{error:#}"));
-                writing.into_iter().for_each(|active| {
-                    self.leave(active, Err(Error::new(kind, sentence.clone())));
-                });
-            }
+            return;
+        }
+        for mut active in writing {
+            let outcome = guarded(|| active.draw(self.engine));
+            self.advance(active, outcome);
         }
     }
 
-    fn went(&mut self, active: Active, outcome: Result<Going>) {
+    /// Queues a generation for its next turn, or ends it.
+    fn advance(&mut self, active: Active, outcome: Result<Status>) {
         match outcome {
-            Ok(Going::On) => self.active.push_back(active),
-            Ok(Going::Done) => self.leave(active, Ok(())),
+            Ok(Status::Running) => self.active.push_back(active),
+            Ok(Status::Done) => self.leave(active, Ok(())),
             Err(error) => self.leave(active, Err(error)),
         }
     }
 
     fn leave(&mut self, active: Active, outcome: Result<()>) {
         if let Some(slot) = active.leave(outcome) {
-            let held = held(&self.active);
-            // A tokenizer that panics loses the session.
+            let in_use = in_use(&self.active);
+            // The units of the slot are decoded to text. If the tokenizer panics, the session is lost, and no caller waits for it.
             let _: Result<()> = guarded(|| {
-                self.slots.put(self.engine, slot, &held);
+                self.slots.put(self.engine, slot, &in_use);
                 Ok(())
             });
         }
     }
 }
 
-/// The slots that are taken out.
-fn held(active: &VecDeque<Active>) -> Vec<&Slot> {
+/// Returns the slots of the generations that run.
+fn in_use(active: &VecDeque<Active>) -> Vec<&Slot> {
     active.iter().map(|active| &active.slot).collect()
 }
 
-/// Computes the token that each reply said last.
+/// Computes the token that each reply sampled last.
 fn forward(engine: &dyn Engine, writing: &mut [Active]) -> Result<()> {
     let units: Vec<_> = writing.iter_mut().map(Active::take_next).collect();
-    let steps = writing.iter_mut().zip(&units);
-    let steps = steps.filter_map(|(active, unit)| {
-        Some(Step { session: active.slot.session.as_mut(), unit: unit.as_ref()? })
-    });
-    let mut steps: Vec<_> = steps.collect();
-    match steps.as_mut_slice() {
-        [] => Ok(()),
-        [alone] => alone.session.forward(std::slice::from_ref(alone.unit), &Cancel::default()).map(drop),
-        several => engine.forward_many(several),
+    let mut steps = Vec::with_capacity(units.len());
+    for (active, unit) in writing.iter_mut().zip(&units) {
+        if let Some(unit) = unit {
+            steps.push(BatchStep { session: active.slot.session.as_mut(), unit });
+        }
     }
+    match steps.as_mut_slice() {
+        [] => {}
+        [alone] => {
+            alone.session.forward(std::slice::from_ref(alone.unit), &CancelToken::default())?;
+        }
+        several => engine.forward_many(several)?,
+    }
+    Ok(())
 }
 
-/// A panicking engine loses the sessions that it was computing in, and nothing else.
+/// Runs work of the engine. When it panics, the sessions that it was computing in are lost, and nothing else.
 fn guarded<T, E: From<Error>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    let panicked = || Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped");
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked().into()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped").into())
+    })
 }

@@ -1,33 +1,33 @@
-//! The form of one reply: what is demanded, compiled for the model's vocabulary, and how far the reply is in it.
+//! The grammar of one reply: what a request demands, compiled for the model's vocabulary, and whether the reply is complete.
 
 use std::sync::{Arc, OnceLock};
 
-use alloquy_core::grammar::{ConstraintCompiler, Constraints, Grammar};
-use alloquy_core::output::{Guidance, ToolChoice};
-use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
-use alloquy_core::report::Degradation;
-use alloquy_core::template::Ending;
+use alloquy_core::grammar::{Grammar, GrammarCompiler, GrammarEngine};
+use alloquy_core::output::{OutputConstraints, ToolChoice};
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput};
+use alloquy_core::report::Warning;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::Vocabulary;
 use alloquy_core::{Error, ErrorKind, Message, Preface, Result};
 use alloquy_engine::decoder::{Decoder, ThinkingRule};
 
-/// A way to enforce grammars, made ready for the model's vocabulary when the first reply needs it.
+/// A way to enforce grammars, prepared for the model's vocabulary when the first reply needs it.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    grammars: Box<dyn Constraints>,
-    compiler: OnceLock<Arc<dyn ConstraintCompiler>>,
+    grammars: Box<dyn GrammarEngine>,
+    compiler: OnceLock<Arc<dyn GrammarCompiler>>,
 }
 
 impl Prepared {
-    pub(super) fn new(grammars: Box<dyn Constraints>) -> Self {
+    pub(super) fn new(grammars: Box<dyn GrammarEngine>) -> Self {
         Self { grammars, compiler: OnceLock::new() }
     }
 
-    pub(super) fn compiler(&self, decoder: &dyn Decoder) -> Result<&Arc<dyn ConstraintCompiler>> {
+    pub(super) fn compiler(&self, decoder: &dyn Decoder) -> Result<&Arc<dyn GrammarCompiler>> {
         if let Some(compiler) = self.compiler.get() {
             return Ok(compiler);
         }
-        // Two replies at once may both prepare; the first to be ready counts.
+        // Two concurrent replies may both prepare; the first result is kept.
         let model = decoder.model();
         let vocabulary = Vocabulary::new(decoder.tokenizer(), model.vocabulary, &model.stop_tokens);
         let compiler = self.grammars.prepare(&vocabulary)?;
@@ -35,10 +35,10 @@ impl Prepared {
     }
 }
 
-/// How far a reply is in the form that it must have.
+/// Whether a reply matches the grammar that it must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// It need not have one.
+    /// It has no grammar.
     Free,
     /// It may be incomplete.
     Open,
@@ -47,7 +47,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The reply ended by itself, which its form allows only where it is complete.
+    /// Notes that the reply ended by itself, which its grammar allows only where it is complete.
     pub(super) fn end(&mut self) {
         if *self == Self::Open {
             *self = Self::Complete;
@@ -66,17 +66,17 @@ enum Opening {
     Answer,
 }
 
-/// How the reply to a prompt thinks; `None` where it does not.
+/// Returns how the reply to a prompt thinks; `None` where it does not.
 pub(super) fn thinking_rule(
     channels: &[Channel],
     rendered: &str,
-    source: PromptSource<'_>,
+    source: ProcessorInput<'_>,
     budget: Option<usize>,
 ) -> Option<ThinkingRule> {
     let mut first = None;
     for channel in channels.iter().filter(|channel| channel.name == Channel::THINKING) {
         let opening = opening(channel, rendered, source);
-        // Of several ways to write thinking, the prompt has chosen this one.
+        // Of several ways to write thinking, this is the one that the prompt opened or closed.
         if opening != Opening::Either {
             first = Some((channel, opening));
             break;
@@ -90,10 +90,11 @@ pub(super) fn thinking_rule(
     Some(rule)
 }
 
-/// What a reply begins in: templates open thinking for the model, or close it. A message that is to be continued may have
-/// opened it itself.
-fn opening(channel: &Channel, rendered: &str, source: PromptSource<'_>) -> Opening {
-    let (start, end) = (channel.start.trim(), channel.end.trim());
+/// Returns what a reply begins in. Templates may open thinking for the model, or close it, and a message that is continued may
+/// have opened it.
+fn opening(channel: &Channel, rendered: &str, source: ProcessorInput<'_>) -> Opening {
+    let start = channel.start.trim();
+    let end = channel.end.trim();
     let prompt = rendered.trim_end();
     if prompt.ends_with(start) {
         return Opening::Thinking;
@@ -101,70 +102,72 @@ fn opening(channel: &Channel, rendered: &str, source: PromptSource<'_>) -> Openi
     if prompt.ends_with(end) {
         return Opening::Answer;
     }
-    let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
+    let said = source.path.last().filter(|_| source.ending == PromptEnd::Continuation).map(Message::text);
     let Some(said) = said else { return Opening::Either };
     if said.rfind(start) > said.rfind(end) { Opening::Thinking } else { Opening::Answer }
 }
 
-/// Says whether a form is demanded that leaves no room for calls of the tools that are offered, although nobody
-/// said that none is to be called.
-pub(super) fn shut_out(guidance: &Guidance, preface: &Preface) -> Option<Degradation> {
+/// Returns a warning if a grammar is demanded that leaves no room for calls of the offered tools, and the request does not
+/// choose to call none.
+pub(super) fn shut_out(constraints: &OutputConstraints, preface: &Preface) -> Option<Warning> {
     let tools = preface.tools.len();
-    let unchosen = guidance.grammar.is_some() && guidance.tool_choice.is_none();
-    (unchosen && tools > 0).then_some(Degradation::ToolsShutOut { tools })
+    let unchosen = constraints.grammar.is_some() && constraints.tool_choice.is_none();
+    (unchosen && tools > 0).then_some(Warning::ToolsExcluded { tools })
 }
 
-/// Returns the grammar of the whole reply behind its thoughts, where anything is demanded.
+/// Returns the grammar of the reply after its thinking, if the request demands one.
 pub(super) fn joined(
-    guidance: &Guidance,
+    constraints: &OutputConstraints,
     processor: &dyn DataProcessor,
-    source: PromptSource<'_>,
+    source: ProcessorInput<'_>,
 ) -> Result<Option<Grammar>> {
     let offered = !source.preface.tools.is_empty();
-    let calls = |choice: &ToolChoice| calls(guidance, processor, source, choice);
-    let answer = guidance.grammar.clone().map(|grammar| processor.answer_grammar(grammar));
-    match (&guidance.tool_choice, answer) {
-        (Some(choice @ (ToolChoice::Required | ToolChoice::Named(_))), _) => calls(choice).map(Some),
+    let answer = constraints.grammar.clone().map(|grammar| processor.answer_grammar(grammar));
+    match (&constraints.tool_choice, answer) {
+        (Some(choice @ (ToolChoice::Required | ToolChoice::Named(_))), _) => {
+            calls(constraints, processor, source, choice).map(Some)
+        }
         (Some(ToolChoice::Auto), Some(answer)) if offered => {
-            let calls = calls(&ToolChoice::Required)?;
+            let calls = calls(constraints, processor, source, &ToolChoice::Required)?;
             Ok(Some(Grammar::AnyOf(vec![calls, answer])))
         }
-        (Some(choice), None) if offered => calls(choice).map(Some),
+        (Some(choice), None) if offered => calls(constraints, processor, source, choice).map(Some),
         (_, answer) => Ok(answer),
     }
 }
 
 fn calls(
-    guidance: &Guidance,
+    constraints: &OutputConstraints,
     processor: &dyn DataProcessor,
-    source: PromptSource<'_>,
+    source: ProcessorInput<'_>,
     choice: &ToolChoice,
 ) -> Result<Grammar> {
     check(choice, source)?;
-    let grammar = processor.tool_grammar(source, choice, guidance.parallel_calls)?;
-    grammar.ok_or_else(|| {
-            let message = format!(
-                "how models of family {:?} write tool calls is not known as a grammar: leave the choice of tools to \
-                 the model",
-                processor.name()
-            );
-            Error::new(ErrorKind::Unsupported, message)
-        })
+    let grammar = processor.tool_grammar(source, choice, constraints.parallel_calls)?;
+    let Some(grammar) = grammar else {
+        let message = format!(
+            "how models of family {:?} write tool calls is not known as a grammar: leave the choice of tools to the model",
+            processor.name()
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    };
+    Ok(grammar)
 }
-/// Says whether what a choice demands is there.
-fn check(choice: &ToolChoice, source: PromptSource<'_>) -> Result<()> {
+
+/// Checks that the tools that a choice demands are offered.
+fn check(choice: &ToolChoice, source: ProcessorInput<'_>) -> Result<()> {
     let names: Vec<_> = source.preface.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
-    match choice {
+    let message = match choice {
         ToolChoice::Required if names.is_empty() => {
-            invalid("a tool call is required and no tool is offered".to_owned())
+            "a tool call is required and no tool is offered".to_owned()
         }
         ToolChoice::Named(name) if names.is_empty() => {
-            invalid(format!("tool {name:?} is required and no tool is offered"))
+            format!("tool {name:?} is required and no tool is offered")
         }
         ToolChoice::Named(name) if !names.contains(&name.as_str()) => {
-            invalid(format!("tool {name:?} is required and not offered, one of: {}", names.join(", ")))
+            format!("tool {name:?} is required and not offered, one of: {}", names.join(", "))
         }
-        _ => Ok(()),
-    }
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Invalid, message))
 }

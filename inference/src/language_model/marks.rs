@@ -1,11 +1,11 @@
-//! When what happened to a reply. Knows no text and no template.
+//! The times of a reply. Knows no text and no template.
 
 use std::time::Instant;
 
 use alloquy_core::report::ReplyTiming;
 use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind};
 
-/// When what happened to a reply, by the clock of whoever computed it.
+/// The times of a reply, by the clock of its decoder.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
     started: Option<Instant>,
@@ -30,8 +30,8 @@ impl Marks {
         }
     }
 
-    /// How long everything took so far since it was asked for at `start`, with a prompt of which `computed` units were
-    /// computed; `None` before they are.
+    /// Returns how long everything took since the request at `start`, with a prompt of which `computed` units were computed;
+    /// `None` before they are.
     pub(crate) fn timing(&self, start: Instant, computed: usize) -> Option<ReplyTiming> {
         let started = self.started?;
         let prefilled = self.prefilled?;

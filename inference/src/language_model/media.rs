@@ -1,25 +1,25 @@
-//! Media in a prompt: what stands around each piece, and how many positions it takes. Knows no family and no encoder.
+//! Media in a prompt: the texts around each of them, and how many positions they take. Knows no family and no encoder.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::media::MediaKind;
-use alloquy_core::processor::{PromptPart, PromptSource};
-use alloquy_core::prompt::{PlacedMedia, Prompt, Unit};
-use alloquy_core::report::Degradation;
+use alloquy_core::processor::{ProcessorInput, PromptPart};
+use alloquy_core::prompt::{PlacedMedia, Prompt, PromptUnit};
+use alloquy_core::report::Warning;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_engine::decoder::Decoder;
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaProcessor};
 
 /// How many outlines are remembered.
 const REMEMBERED: usize = 256;
 
-/// What stands for the media that were seen lately: a conversation shows them again in each of its prompts.
+/// The outlines of the latest media: a conversation shows its media again in each of its prompts.
 #[derive(Debug, Default)]
 pub(super) struct Outlines(Mutex<VecDeque<Arc<Known>>>);
 
-/// A piece of media and what stands for it.
+/// A piece of media with its outline.
 #[derive(Debug)]
 struct Known {
     media: Media,
@@ -29,55 +29,67 @@ struct Known {
 }
 
 impl Known {
-    /// The media is compared by its type, too: it says how the bytes are read.
+    /// Compares the type of the media too, which says how the bytes are read.
     fn is_of(&self, media: &Media) -> bool {
         self.media == *media && self.media.media_type() == media.media_type()
     }
 
     fn of(decoder: &dyn Decoder, media: &Media) -> Result<Self> {
         let kind = taken(decoder, media)?;
-        let shown = |error: Error| error.context(format_args!("the {kind} {}", media.digest()));
         let processor = decoder.media().ok_or_else(|| takes_none(decoder, kind.as_str()))?;
-        let outline = processor.outline(media).map_err(shown)?;
-        let positions = decoder.positions(&Unit::Media(media.clone())).map_err(shown)?;
-        // The bytes are not kept alive for it.
+        let outline = processor.outline(media).map_err(|error| named(error, kind, media))?;
+        let positions = decoder.positions(&PromptUnit::Media(media.clone()));
+        let positions = positions.map_err(|error| named(error, kind, media))?;
+        // Without the bytes: a remembered outline does not keep them in memory.
         Ok(Self { media: media.clone().without_bytes(), kind, outline, positions })
     }
 
-    /// The control token that stands at the positions, where it is one.
+    /// Returns the control token at the positions of the media, if it is one.
     fn token(&self, decoder: &dyn Decoder) -> Option<SpecialToken> {
         let text = self.outline.pieces.iter().find_map(|piece| match piece {
-            MediaPiece::Positions { token, .. } => Some(token),
-            MediaPiece::Text(_) => None,
+            MediaPlaceholder::Positions { token, .. } => Some(token),
+            MediaPlaceholder::Text(_) => None,
         })?;
         decoder.tokenizer().specials().iter().find(|special| special.text == *text).cloned()
     }
 }
 
-/// Refuses media of kinds that the model does not take, before a template has to find a place for them.
-pub(super) fn check(decoder: &dyn Decoder, source: PromptSource<'_>) -> Result<()> {
-    let messages = source.preface.messages.iter().chain(source.path);
-    let mut media = messages.flat_map(|message| &message.parts).filter_map(|part| part.content.shown());
-    media.try_for_each(|media| taken(decoder, &media).map(drop))
+/// Names the media that an error is about.
+fn named(error: Error, kind: MediaKind, media: &Media) -> Error {
+    error.context(format_args!("the {kind} {}", media.digest()))
 }
 
-fn taken(decoder: &dyn Decoder, media: &Media) -> Result<MediaKind> {
-    let unknown = || {
-        let sentence = format!("media of the type {:?} are no picture, sound or film", media.media_type());
-        Error::new(ErrorKind::Unsupported, sentence)
-    };
-    let kind = MediaKind::of(media).ok_or_else(unknown)?;
-    let kinds = decoder.media().map(MediaProcessor::kinds).unwrap_or_default();
-    match kinds.contains(&kind) {
-        true => Ok(kind),
-        false => Err(takes_none(decoder, kind.as_str())),
+/// Refuses media of kinds that the model does not take, before a template has to find a place for them.
+pub(super) fn check(decoder: &dyn Decoder, source: ProcessorInput<'_>) -> Result<()> {
+    for message in source.preface.messages.iter().chain(source.path) {
+        for part in &message.parts {
+            if let Some(media) = part.content.shown() {
+                taken(decoder, &media)?;
+            }
+        }
     }
+    Ok(())
+}
+
+/// Returns the kind of a piece of media, which the model must take.
+fn taken(decoder: &dyn Decoder, media: &Media) -> Result<MediaKind> {
+    let Some(kind) = MediaKind::of(media) else {
+        let sentence =
+            format!("media of the type {:?} are not an image, audio clip or video", media.media_type());
+        return Err(Error::new(ErrorKind::Unsupported, sentence));
+    };
+    let kinds = decoder.media().map(MediaProcessor::kinds).unwrap_or_default();
+    if !kinds.contains(&kind) {
+        return Err(takes_none(decoder, kind.as_str()));
+    }
+    Ok(kind)
 }
 
 fn takes_none(decoder: &dyn Decoder, kind: &str) -> Error {
     let kinds = decoder.media().map(MediaProcessor::kinds).unwrap_or_default();
     let taken: Vec<_> = std::iter::once("text").chain(kinds.iter().map(|kind| kind.as_str())).collect();
-    let (name, taken) = (&decoder.model().name, taken.join(", "));
+    let name = &decoder.model().name;
+    let taken = taken.join(", ");
     Error::new(ErrorKind::Unsupported, format!("model {name:?} takes no {kind}; it takes: {taken}"))
 }
 
@@ -86,7 +98,7 @@ impl Outlines {
         if let Some(known) = self.find(media) {
             return Ok(known);
         }
-        // Without the lock: a picture may take a while, and two prompts that show it at once do no harm.
+        // Without the lock: an image may take a while. Two concurrent prompts may both process it, which does no harm.
         let known = Arc::new(Known::of(decoder, media)?);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(Arc::clone(&known));
@@ -101,20 +113,23 @@ impl Outlines {
         all.iter().find(|known| known.is_of(media)).cloned()
     }
 
-    /// Puts the texts around the media of a prompt, and adds what was not done as these would have it.
+    /// Puts the texts around the media of a prompt, and adds the warnings about these media to `reported` once each.
     pub(super) fn expand(
         &self,
         decoder: &dyn Decoder,
         parts: Vec<PromptPart>,
-        told: &mut Vec<Degradation>,
+        reported: &mut Vec<Warning>,
     ) -> Result<Vec<PromptPart>> {
         let mut expanded = Expanded { decoder, parts: Vec::with_capacity(parts.len()), ended: None };
         for part in parts {
             match part {
                 PromptPart::Media(media) => {
                     let known = self.known(decoder, &media)?;
-                    let news = known.outline.degradations.iter().filter(|news| !told.contains(news));
-                    told.extend(news.cloned().collect::<Vec<_>>());
+                    for warning in &known.outline.warnings {
+                        if !reported.contains(warning) {
+                            reported.push(warning.clone());
+                        }
+                    }
                     expanded.media(media, &known.outline);
                 }
                 other => expanded.push(other),
@@ -123,31 +138,31 @@ impl Outlines {
         Ok(expanded.parts)
     }
 
-    /// Lowers parts whose media have their texts around them.
+    /// Encodes parts whose media have their texts around them.
     pub(super) fn lower(&self, decoder: &dyn Decoder, parts: &[PromptPart]) -> Result<Prompt> {
-        let token = |media: &Media| self.known(decoder, media).ok()?.token(decoder);
-        Prompt::lower_among(parts, decoder.tokenizer(), &token)
+        Prompt::lower_among(parts, decoder.tokenizer(), &|media| {
+            self.known(decoder, media).ok()?.token(decoder)
+        })
     }
 
-    /// Says where media stand in a prompt, and what they take.
+    /// Returns where media are in a prompt, and how many positions they take.
     pub(super) fn placed(&self, decoder: &dyn Decoder, prompt: &Prompt) -> Result<Vec<PlacedMedia>> {
-        let place = |(unit, media): (usize, &Media)| {
-            let known = self.known(decoder, media)?;
-            Ok(PlacedMedia::new(unit, known.kind, media.clone(), known.positions))
-        };
-        let media = prompt.units.iter().enumerate().filter_map(|(index, unit)| match unit {
-            Unit::Media(media) => Some((index, media)),
-            Unit::Token(_) => None,
-        });
-        media.map(place).collect()
+        let mut placed = Vec::new();
+        for (index, unit) in prompt.units.iter().enumerate() {
+            if let PromptUnit::Media(media) = unit {
+                let known = self.known(decoder, media)?;
+                placed.push(PlacedMedia::new(index, known.kind, media.clone(), known.positions));
+            }
+        }
+        Ok(placed)
     }
 }
 
-/// Parts that are put together.
+/// Parts of a prompt with the texts around their media.
 struct Expanded<'a> {
     decoder: &'a dyn Decoder,
     parts: Vec<PromptPart>,
-    /// The control token that ends the media before, where nothing stands behind them yet.
+    /// The control token that ends the media before, as long as nothing follows it.
     ended: Option<String>,
 }
 
@@ -156,7 +171,7 @@ impl Expanded<'_> {
         self.ended = None;
         let begun = self.special(|text| outline.before.ends_with(text));
         if let (Some(begun), Some(PromptPart::Text(text))) = (begun, self.parts.last_mut()) {
-            // A template may print what begins the media; it is said once.
+            // A template may print `<start_of_image>` itself, which the outline has too: the prompt has it once.
             if let Some(rest) = text.strip_suffix(begun.as_str()) {
                 *text = rest.to_owned();
             }
@@ -178,19 +193,21 @@ impl Expanded<'_> {
         }
     }
 
-    /// Adds text, joined to what stands before it.
+    /// Adds text, joined to the text before it.
     fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         match self.parts.last_mut() {
-            _ if text.is_empty() => {}
             Some(PromptPart::Text(before)) => before.push_str(text),
             _ => self.parts.push(PromptPart::Text(text.to_owned())),
         }
     }
 
-    /// The longest control token that a text ends or begins with.
+    /// Returns the longest control token for which `is_there` holds.
     fn special(&self, is_there: impl Fn(&str) -> bool) -> Option<String> {
         let specials = self.decoder.tokenizer().specials().iter().map(|special| special.text.as_str());
-        let blank = |text: &&str| !text.trim().is_empty();
-        specials.filter(blank).filter(|text| is_there(text)).max_by_key(|text| text.len()).map(str::to_owned)
+        let found = specials.filter(|text| !text.trim().is_empty() && is_there(text));
+        found.max_by_key(|text| text.len()).map(str::to_owned)
     }
 }

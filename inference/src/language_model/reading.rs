@@ -1,14 +1,14 @@
-//! A reply while it is read: from the generator's events to deltas, and to the whole reply. Knows no prompt.
+//! A reply while it is read: from the decoder's events to deltas, and to the whole reply. Knows no prompt.
 
 use std::time::Instant;
 
 use alloquy_core::media::Digest;
 use alloquy_core::processor::ReplyParser;
 use alloquy_core::prompt::PlacedMedia;
-use alloquy_core::report::{CacheReport, Degradation, FinishReason, Speculation, Usage};
-use alloquy_core::sampling::SampledLogprobs;
+use alloquy_core::report::{CacheReport, FinishReason, Speculation, Usage, Warning};
+use alloquy_core::sampling::TokenLogprobs;
 use alloquy_core::stop::StopSignal;
-use alloquy_core::stream::Emit;
+use alloquy_core::stream::Emitter;
 use alloquy_core::tokenizer::{Detokenizer, TokenId};
 use alloquy_core::{Delta, Error, ErrorKind, Message, Reply, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
@@ -20,17 +20,23 @@ use super::verifying::Verifier;
 use crate::splice::KnownReplies;
 use crate::stop::{StopStrings, StopTokens};
 
-/// A reply that is being read: tokens up to a stop sequence, to text, up to a stop text, to deltas.
+/// A reply that is being read, in five steps:
+///
+/// ```text
+/// tokens ─▶ stop sequences ─▶ detokenizer ─▶ stop strings ─▶ parser ─▶ deltas
+/// ```
+///
+/// Each step may hold something back until it is decided, and returns the rest of it at the end.
 pub(super) struct Reading {
-    /// When it was asked for.
+    /// When the request came.
     pub(super) asked: Instant,
-    /// When what happened to it.
+    /// When it started, and when its tokens came.
     pub(super) marks: Marks,
     pub(super) stop_tokens: StopTokens,
     pub(super) detokenizer: Box<dyn Detokenizer>,
     pub(super) stops: StopStrings,
     pub(super) parser: Box<dyn ReplyParser>,
-    /// How many positions fit.
+    /// How many positions the model's context has.
     pub(super) context: usize,
     /// The media of the prompt.
     pub(super) media: Vec<PlacedMedia>,
@@ -44,8 +50,8 @@ pub(super) struct Reading {
     pub(super) ends: Vec<usize>,
     /// Bytes of text so far.
     pub(super) length: usize,
-    /// Those of the tokens so far, where they are asked for.
-    pub(super) logprobs: Vec<SampledLogprobs>,
+    /// The log-probabilities of the tokens so far, if they are requested.
+    pub(super) logprobs: Vec<TokenLogprobs>,
     pub(super) thinking: ThinkingTokens,
     pub(super) cache: Option<CacheReport>,
     pub(super) speculation: Option<Speculation>,
@@ -53,13 +59,13 @@ pub(super) struct Reading {
     pub(super) stop_string: Option<String>,
     pub(super) error: Option<Error>,
     pub(super) seed: Option<u64>,
-    /// What it means when the limit of tokens was reached.
+    /// The reason to end when the limit of tokens is reached.
     pub(super) reached: FinishReason,
     pub(super) template: Digest,
-    /// What was not done as asked, so far.
-    pub(super) degradations: Vec<Degradation>,
+    /// The warnings so far.
+    pub(super) warnings: Vec<Warning>,
     pub(super) form: Form,
-    /// Where nobody held the reply to its form.
+    /// Checks the reply where the decoder does not enforce its grammar.
     pub(super) verifier: Option<Verifier>,
 }
 
@@ -67,7 +73,7 @@ pub(super) async fn read(
     mut reading: Reading,
     tokens: TokenStream,
     stop: StopSignal,
-    mut emit: Emit<Delta>,
+    mut emit: Emitter<Delta>,
 ) -> Result<Reply> {
     let mut events = stop.cut(tokens);
     while reading.finish.is_none() {
@@ -116,7 +122,7 @@ impl Reading {
                 all.kept += kept;
             }
             DecodeEventKind::ThinkingCut { tokens } => {
-                self.degradations.push(Degradation::ThinkingCut { tokens });
+                self.warnings.push(Warning::ThinkingCut { tokens });
             }
             DecodeEventKind::Token { id, logprobs } => {
                 self.logprobs.extend(logprobs);
@@ -128,7 +134,7 @@ impl Reading {
         Ok(Vec::new())
     }
 
-    /// Follows the reply through its grammar, as long as it matches.
+    /// Checks the reply against its grammar, as long as it matches.
     fn verify(&mut self, step: impl FnOnce(&mut Verifier) -> Result<()>) {
         let Some(mut verifier) = self.verifier.take() else { return };
         if step(&mut verifier).is_ok() {
@@ -136,7 +142,7 @@ impl Reading {
             return;
         }
         self.form = Form::Free;
-        self.degradations.push(Degradation::GrammarViolated { tokens: verifier.matched() });
+        self.warnings.push(Warning::GrammarViolated { tokens: verifier.matched() });
     }
 
     fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {
@@ -151,7 +157,7 @@ impl Reading {
     fn tokens(&mut self, tokens: Vec<TokenId>) -> Result<Vec<Delta>> {
         let mut deltas = Vec::new();
         for token in tokens {
-            // A stop text among tokens that were held back leaves the rest of them out.
+            // Tokens after a stop text are dropped. Several may come at once, when a stop sequence has held them back.
             if self.stop_string.is_none() {
                 deltas.extend(self.token(token)?);
             }
@@ -169,10 +175,10 @@ impl Reading {
         Ok(deltas)
     }
 
-    /// Keeps what there is of a reply that failed midway; before the first token there is nothing to keep.
+    /// Keeps what a reply has that failed midway.
     ///
     /// # Errors
-    /// Then, the failure.
+    /// The failure, before the first token.
     fn fail(&mut self, error: Error) -> Result<()> {
         if self.sampled == 0 {
             return Err(error);
@@ -188,23 +194,28 @@ impl Reading {
         if stop.is_some() {
             self.finish = Some(FinishReason::StopString);
             self.stop_string = stop;
-            // What failed came behind the end.
+            // The error came after the end of the reply.
             self.error = None;
+            // The tokens up to the stop text. It may begin in text that was held back: `US` of `USER:`.
             let end = self.length - text.len() - held + settled.len();
             self.tokens.truncate(self.ends.partition_point(|&token_end| token_end <= end));
-            // What the detokenizer still holds stands behind the stop text.
-            drop(self.detokenizer.finish());
+            // The bytes that the detokenizer holds back are after the stop text.
+            self.detokenizer.finish();
         }
         self.parser.push(&settled)
     }
 
     fn end(mut self) -> Result<(Vec<Delta>, Reply)> {
+        // The rest of each step, in the order of the steps.
+        let mut deltas = Vec::new();
         let held = self.stop_tokens.finish();
-        let flushed = self.tokens(held);
-        let mut deltas = flushed.or_else(|error| self.fail(error).map(|()| Vec::new()))?;
+        match self.tokens(held) {
+            Ok(rest) => deltas.extend(rest),
+            Err(error) => self.fail(error)?,
+        }
         let tail = self.detokenizer.finish();
         self.length += tail.len();
-        let broken = (!tail.is_empty()).then_some(Degradation::BrokenText);
+        let broken = (!tail.is_empty()).then_some(Warning::BrokenText);
         deltas.extend(self.text(&tail));
         let held = self.stops.finish();
         deltas.extend(self.parser.push(&held));
@@ -215,8 +226,8 @@ impl Reading {
             return Err(error);
         }
         self.logprobs.truncate(self.tokens.len());
-        let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
-        let timing = self.marks.timing(self.asked, self.cache.map_or(0, |report| report.forwarded));
+        let cut = (self.form == Form::Open).then_some(Warning::GrammarCut);
+        let timing = self.marks.timing(self.asked, self.cache.map_or(0, |report| report.computed));
         let mut reply = Reply::new(message);
         reply.finish = finish(self.finish, &reply.message);
         reply.stop_string = self.stop_string;
@@ -229,7 +240,7 @@ impl Reading {
         reply.timing = timing;
         reply.seed = self.seed;
         reply.template = Some(self.template);
-        reply.degradations = self.degradations.into_iter().chain(cut).chain(broken).collect();
+        reply.warnings = self.warnings.into_iter().chain(cut).chain(broken).collect();
         Ok((deltas, reply))
     }
 
@@ -237,14 +248,14 @@ impl Reading {
         let report = self.cache.unwrap_or_default();
         let prompt = PlacedMedia::positions_before(&self.media, report.prompt);
         let mut usage = Usage::new(prompt, self.sampled);
-        usage.reused = PlacedMedia::positions_before(&self.media, report.reused);
+        usage.cached = PlacedMedia::positions_before(&self.media, report.cached);
         usage.thinking = self.thinking.count;
         usage.remaining = Some(self.context.saturating_sub(prompt + self.sampled));
         usage
     }
 }
 
-/// Counts the tokens of thoughts. A token that settles nothing counts with the next one that does.
+/// Counts the tokens of thinking. A token without a delta counts with the next token that has one.
 #[derive(Debug, Default)]
 pub(super) struct ThinkingTokens {
     count: usize,

@@ -1,31 +1,31 @@
-//! Follows a reply through its grammar where nobody held it to that: a server was asked to, and may not have.
+//! Checks a reply against its grammar if the decoder does not enforce it, such as a remote server that ignores the request.
 
 use std::sync::Arc;
 
-use alloquy_core::grammar::{Constraint, Progress};
-use alloquy_core::tokenizer::{Piece, TokenId};
+use alloquy_core::grammar::{GrammarMatcher, MatcherState};
+use alloquy_core::tokenizer::{TokenId, TokenizerInput};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::{Decoder, GrammarSupport, GuidedDecoding};
 
-use crate::thinking::{Stage, Thoughts};
+use crate::thinking::{Stage, ThinkingScanner};
 
-/// Takes the ids of a reply as they come, those of its thinking too.
+/// Reads the tokens of a reply as they arrive, also those of its thinking.
 #[derive(Debug)]
 pub(super) struct Verifier {
     decoder: Arc<dyn Decoder>,
-    matcher: Box<dyn Constraint>,
-    thoughts: Option<Thoughts>,
+    matcher: Box<dyn GrammarMatcher>,
+    thinking: Option<ThinkingScanner>,
     stage: Stage,
-    /// Thinking has ended, and only white space came since.
+    /// Whether thinking has ended, and only white space has followed.
     is_between: bool,
-    /// The tokens of an opening that may be thinking or the answer.
+    /// The first tokens, while they may begin thinking or the answer.
     opening: Vec<TokenId>,
-    /// How many tokens of the answer match.
+    /// The number of tokens of the answer that match.
     matched: usize,
 }
 
 impl Verifier {
-    /// `None` where there is no grammar, or where the decoder holds replies to it.
+    /// Returns `None` if there is no grammar, or if the decoder enforces it.
     pub(super) fn of(guided: &GuidedDecoding, decoder: &Arc<dyn Decoder>) -> Option<Self> {
         let (_, matcher) = guided.grammar.as_ref()?;
         if decoder.grammar_support() == GrammarSupport::Exact {
@@ -34,7 +34,7 @@ impl Verifier {
         Some(Self {
             decoder: Arc::clone(decoder),
             matcher: matcher.fork(),
-            thoughts: guided.thinking.as_ref().map(Thoughts::new),
+            thinking: guided.thinking.as_ref().map(ThinkingScanner::new),
             stage: guided.thinking.as_ref().map(Stage::first).unwrap_or_default(),
             is_between: false,
             opening: Vec::new(),
@@ -42,15 +42,15 @@ impl Verifier {
         })
     }
 
-    /// How many tokens of the answer match so far.
+    /// Returns the number of tokens of the answer that match so far.
     pub(super) fn matched(&self) -> usize {
         self.matched
     }
 
-    /// Takes a token.
+    /// Checks the next token.
     ///
     /// # Errors
-    /// Those of the matcher: the reply does not match its grammar.
+    /// The error of the matcher if the reply does not match its grammar.
     pub(super) fn take(&mut self, token: TokenId) -> Result<()> {
         match self.stage {
             Stage::Opening => self.open(token),
@@ -59,15 +59,15 @@ impl Verifier {
         }
     }
 
-    /// Takes the end of the reply.
+    /// Checks the end of the reply.
     ///
     /// # Errors
-    /// When the grammar does not allow an end here.
+    /// [`ErrorKind::Invalid`] if the grammar does not allow an end here.
     pub(super) fn end(&mut self) -> Result<()> {
         self.accept_opening()?;
         match self.matcher.progress()? {
-            Progress::MayEnd | Progress::Complete => Ok(()),
-            Progress::Open => Err(Error::new(ErrorKind::Invalid, "the reply ends within its grammar")),
+            MatcherState::MayEnd | MatcherState::Complete => Ok(()),
+            MatcherState::Open => Err(Error::new(ErrorKind::Invalid, "the reply ends within its grammar")),
         }
     }
 
@@ -76,9 +76,9 @@ impl Verifier {
     }
 
     fn open(&mut self, token: TokenId) -> Result<()> {
-        let said = self.bytes(token);
+        let bytes = self.bytes(token);
         self.opening.push(token);
-        self.stage = self.thoughts.as_mut().map(|thoughts| thoughts.opens(&said)).unwrap_or_default();
+        self.stage = self.thinking.as_mut().map(|thinking| thinking.opens(&bytes)).unwrap_or_default();
         match self.stage {
             Stage::Opening => Ok(()),
             Stage::Thinking => {
@@ -90,8 +90,8 @@ impl Verifier {
     }
 
     fn think(&mut self, token: TokenId) -> Result<()> {
-        let said = self.bytes(token);
-        let Some(after) = self.thoughts.as_mut().and_then(|thoughts| thoughts.push(&said)) else {
+        let bytes = self.bytes(token);
+        let Some(after) = self.thinking.as_mut().and_then(|thinking| thinking.push(&bytes)) else {
             return Ok(());
         };
         self.stage = Stage::Answer;
@@ -99,9 +99,9 @@ impl Verifier {
         if self.is_between {
             return Ok(());
         }
-        // The token ends thinking and begins the answer: what it says of that is matched as tokens of its own.
+        // A token such as `>{` ends thinking and begins the answer. Its part of the answer is matched as tokens of its own.
         let begun = String::from_utf8_lossy(after.trim_ascii_start());
-        for token in self.decoder.tokenizer().encode(&[Piece::Literal(&begun)])? {
+        for token in self.decoder.tokenizer().encode(&[TokenizerInput::Literal(&begun)])? {
             self.accept(token)?;
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Verifier {
         self.accept(token)
     }
 
-    /// What might have begun thinking is the answer.
+    /// Matches the tokens that might have begun thinking. They belong to the answer.
     fn accept_opening(&mut self) -> Result<()> {
         for token in std::mem::take(&mut self.opening) {
             self.accept(token)?;

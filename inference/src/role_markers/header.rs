@@ -1,4 +1,4 @@
-//! What of the text between messages says who speaks. Knows no template.
+//! Finds the part of the text between two messages that names the speaker.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,13 @@ use super::units::{Cutter, Unit};
 
 /// Returns the markers that the seams of a template show.
 ///
-/// Between two messages is what ends the first and what begins the second. What ends a message is what comes after the
-/// last one of a conversation; what begins a message is the rest, or what several texts before the same speaker share.
+/// The text between two messages ends the first and begins the second. The text after the last message of a conversation ends
+/// a message. The text that begins a message is the rest, or the common end of several texts before the same speaker:
+///
+/// ```text
+/// USER: Zqalphazq</s>                                  `</s>` ends a message
+/// USER: Zqalphazq</s>ASSISTANT: Zqbravozq</s>          between the two: `</s>ASSISTANT:`, so `ASSISTANT:` begins one
+/// ```
 pub(super) fn markers(seams: &[Seam], model: &ModelInfo) -> Vec<Marker> {
     let cutter = Cutter::new(model);
     let cut: Vec<_> = seams.iter().map(|seam| (seam, cutter.units(opened(seam, seams, model)))).collect();
@@ -22,7 +27,7 @@ pub(super) fn markers(seams: &[Seam], model: &ModelInfo) -> Vec<Marker> {
         let begins = beginnings(seam, units, &cut).into_iter();
         let mut markers: Vec<_> =
             begins.filter_map(|begins| Marker::new(text, begins, is_first, &cutter)).collect();
-        // What is printed where an answer is asked for may be more than a header: it counts where there is nothing else.
+        // The generation prompt may be more than a header, such as `ASSISTANT: <think>`. It counts if no other text does.
         if markers.is_empty() {
             markers.extend(Marker::new(text, 0, is_first, &cutter));
         }
@@ -40,7 +45,7 @@ pub(super) fn markers(seams: &[Seam], model: &ModelInfo) -> Vec<Marker> {
 /// A seam with its units.
 type Cut<'t> = (&'t Seam, Vec<Unit<'t>>);
 
-/// Where in the text of a seam a marker may begin.
+/// Returns where in the text of a seam a marker may begin.
 fn beginnings(seam: &Seam, units: &[Unit<'_>], cut: &[Cut<'_>]) -> BTreeSet<usize> {
     let length: usize = units.iter().map(|unit| unit.text.len()).sum();
     let mut beginnings = BTreeSet::new();
@@ -60,14 +65,14 @@ fn beginnings(seam: &Seam, units: &[Unit<'_>], cut: &[Cut<'_>]) -> BTreeSet<usiz
     beginnings
 }
 
-/// What ends a message of this speaker, where that is something.
+/// Returns the texts that end a message of this speaker.
 fn endings<'s>(speaker: Option<Speaker>, cut: &'s [Cut<'s>]) -> impl Iterator<Item = &'s str> {
     let last =
         cut.iter().map(|(seam, _)| *seam).filter(move |seam| seam.from == speaker && seam.to.is_none());
     last.filter(move |_| speaker.is_some()).map(|seam| seam.text.as_str())
 }
 
-/// The text of a seam without the BOS that a prompt may begin with. It says nothing of who speaks, unless each message
+/// Returns the text of a seam without the BOS at the start of a prompt. The BOS is a part of the header only if every message
 /// begins with it.
 fn opened<'t>(seam: &'t Seam, seams: &[Seam], model: &ModelInfo) -> &'t str {
     let bos = model.bos.as_ref().map(|bos| bos.text.as_str()).filter(|bos| !bos.is_empty());
@@ -76,7 +81,7 @@ fn opened<'t>(seam: &'t Seam, seams: &[Seam], model: &ModelInfo) -> &'t str {
     seam.text.strip_prefix(bos).filter(|_| !is_header).unwrap_or(&seam.text)
 }
 
-/// How many bytes two texts end alike with; no token and no word is cut. `None` where that is white space.
+/// Returns the length of the common end of two texts, without cutting a token or a word; `None` if it is white space.
 fn shared_end(own: &[Unit<'_>], others: &[Unit<'_>]) -> Option<usize> {
     let pairs = own.iter().rev().zip(others.iter().rev());
     let shared = pairs.take_while(|(one, two)| same(one, two)).count();
@@ -90,7 +95,7 @@ fn shared_end(own: &[Unit<'_>], others: &[Unit<'_>]) -> Option<usize> {
     is_said.then(|| kept.iter().map(|unit| unit.text.len()).sum())
 }
 
-/// Whether two units are the same, but for which digit they are.
+/// Returns whether two units are the same, or both are digits.
 fn same(one: &Unit<'_>, two: &Unit<'_>) -> bool {
     one == two || (one.is_digit() && two.is_digit())
 }

@@ -1,10 +1,10 @@
-//! A text that says who speaks, and where in a text it is read so. Knows no template and no conversation.
+//! Finds texts that name a speaker.
 
 use std::ops::Range;
 
 use super::units::{Cutter, Unit};
 
-/// How many signs make a marker without a word; a bracket or a colon says nothing.
+/// The least number of signs of a marker without a word. A single bracket or colon is not a marker.
 const SIGNS: usize = 3;
 
 /// A marker: plain text and numbers, without white space around them.
@@ -12,34 +12,34 @@ const SIGNS: usize = 3;
 pub(super) struct Marker {
     text: String,
     pieces: Vec<Piece>,
-    /// Which of the pieces is looked for: the first of the longest texts.
+    /// The index of the piece to look for: the first of the longest texts.
     anchor: usize,
     before: Border,
     after: Border,
 }
 
-/// What a marker is made of: a number counts the messages and may be any.
+/// A piece of a marker. A number counts the messages, so any number matches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Number,
 }
 
-/// What must stand beside a marker, from what is asked least to what is asked most.
+/// The text that must be next to a marker. The weakest demand is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Border {
-    /// Whatever stands there.
+    /// Any text.
     Anything,
     /// White space, or the text's end.
     Space,
-    /// A line break, with spaces before or behind it, or the text's end.
+    /// A line break, with spaces before or after it, or the text's end.
     Line,
 }
 
 impl Marker {
-    /// The marker that `text` has from `begins` on; `None` where that has no word, or has a control token of the
-    /// model's: such a text cannot be written by anybody, or is reported where it is let through. `is_first` says that nothing stands
-    /// before `text`.
+    /// Returns the marker in `text` from `begins` on; `None` if it has no word, or if it has a control token of the model.
+    ///
+    /// Users cannot write control tokens, or are reported if a policy allows it. `is_first` means that `text` begins a prompt.
     pub(super) fn new(text: &str, begins: usize, is_first: bool, cutter: &Cutter<'_>) -> Option<Self> {
         let core = text.get(begins..)?;
         let lead = text.len() - core.trim_start().len();
@@ -52,14 +52,15 @@ impl Marker {
         let pieces = pieces(core);
         let longest = pieces.iter().map(Piece::len).max().filter(|longest| *longest > 0)?;
         let anchor = pieces.iter().position(|piece| piece.len() == longest)?;
-        let (before, behind) = (text.get(..lead)?, text.get(lead + core.len()..)?);
+        let before = text.get(..lead)?;
+        let rest = text.get(lead + core.len()..)?;
         let before = if is_between_brackets(core) {
             Border::Anything
         } else {
             border_before(&cutter.units(before), is_first)
         };
-        // What ends in a sign ends there; a word goes on unless something parts it from the next.
-        let after = match behind.chars().next().filter(|_| core.ends_with(char::is_alphanumeric)) {
+        // `USER:` ends with its colon. `User` could be the start of `Users`, so it needs the space that the template prints.
+        let after = match rest.chars().next().filter(|_| core.ends_with(char::is_alphanumeric)) {
             Some('\n') => Border::Line,
             Some(_) => Border::Space,
             None => Border::Anything,
@@ -79,35 +80,34 @@ impl Marker {
         }
     }
 
-    /// Whether both are the same but for numbers and for what stands beside them.
+    /// Returns whether both are the same but for numbers and borders.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.pieces == other.pieces
     }
 
-    /// Asks for no more beside it than `other` does.
+    /// Merges an equal marker: the weaker borders remain.
     pub(super) fn loosen(&mut self, other: &Self) {
         self.before = self.before.min(other.before);
         self.after = self.after.min(other.after);
     }
 
-    /// Whether whoever finds this one finds `other` at its end.
+    /// Returns whether `other` is found at the end of this marker, wherever this one is found.
     pub(super) fn ends_with(&self, other: &Self) -> bool {
-        let length = match other.pieces.first() {
-            Some(_) if self.text.len() > other.text.len() => other.text.len(),
-            _ => return false,
-        };
-        let start = self.text.len() - length;
+        if other.pieces.is_empty() || self.text.len() <= other.text.len() {
+            return false;
+        }
+        let start = self.text.len() - other.text.len();
         self.text.is_char_boundary(start)
             && other.around(&self.text, other.anchored(start)) == Some(start..self.text.len())
     }
 
-    /// Where the anchor stands in a marker whose text begins at `start`.
+    /// Returns where the anchor is in a marker whose text begins at `start`.
     fn anchored(&self, start: usize) -> Range<usize> {
         let place = self.text.find(self.anchor()).unwrap_or(0);
         start + place..start + place + self.anchor().len()
     }
 
-    /// Returns where the marker stands in `text` whose anchor stands at `anchor`, if it is read as one there.
+    /// Returns where the marker with this anchor is in `text`, if it is read as a marker there.
     pub(super) fn around(&self, text: &str, anchor: Range<usize>) -> Option<Range<usize>> {
         if text.get(anchor.clone())? != self.anchor() {
             return None;
@@ -121,22 +121,22 @@ impl Marker {
                 }
             };
         }
-        let mut behind = text.get(anchor.end..)?;
+        let mut rest = text.get(anchor.end..)?;
         for piece in self.pieces.iter().skip(self.anchor + 1) {
-            behind = match piece {
-                Piece::Text(piece) => behind.strip_prefix(piece.as_str())?,
+            rest = match piece {
+                Piece::Text(piece) => rest.strip_prefix(piece.as_str())?,
                 Piece::Number => {
-                    Some(behind.trim_start_matches(is_digit)).filter(|rest| rest.len() < behind.len())?
+                    Some(rest.trim_start_matches(is_digit)).filter(|left| left.len() < rest.len())?
                 }
             };
         }
-        let is_read = self.before.ends(before) && self.after.begins(behind);
-        is_read.then_some(before.len()..text.len() - behind.len())
+        let is_read = self.before.ends(before) && self.after.begins(rest);
+        is_read.then_some(before.len()..text.len() - rest.len())
     }
 }
 
 impl Border {
-    /// Whether a text before a marker ends so.
+    /// Returns whether the text before a marker ends with this border.
     fn ends(self, before: &str) -> bool {
         let line = before.trim_end_matches([' ', '\t', '\r']);
         match self {
@@ -146,24 +146,25 @@ impl Border {
         }
     }
 
-    /// Whether a text behind a marker begins so.
-    fn begins(self, behind: &str) -> bool {
-        let line = behind.trim_start_matches([' ', '\t', '\r']);
+    /// Returns whether the text after a marker begins with this border.
+    fn begins(self, rest: &str) -> bool {
+        let line = rest.trim_start_matches([' ', '\t', '\r']);
         match self {
             Self::Anything => true,
-            Self::Space => behind.is_empty() || behind.starts_with(char::is_whitespace),
+            Self::Space => rest.is_empty() || rest.starts_with(char::is_whitespace),
             Self::Line => line.is_empty() || line.starts_with('\n'),
         }
     }
 }
 
-/// Whether a marker is told from other text by itself, wherever it stands.
+/// Returns whether a marker has brackets, so that it is a marker at any place.
 fn is_between_brackets(core: &str) -> bool {
     core.starts_with(['[', '<', '{', '|']) && core.ends_with([']', '>', '}', '|'])
 }
 
-/// What stands before a marker that comes behind these units. Nobody's text begins a prompt, and none has a control token
-/// before it: there a marker begins a line.
+/// Returns the border before a marker that follows these units.
+///
+/// At the start of a prompt and after a control token there is no text of users, so there the marker begins a line.
 fn border_before(before: &[Unit<'_>], is_first: bool) -> Border {
     let is_silent = before.iter().all(|unit| unit.is_token || unit.is_white());
     match before.last() {

@@ -1,36 +1,36 @@
-//! Small conversations, and what a template prints around their messages. Knows no markers.
+//! Renders small conversations, and returns the text that the template prints around their messages.
 
 use serde_json::{Value, json};
 
 use alloquy_core::message::Role;
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 
-/// What the messages say: letters alone, which no template takes for anything.
+/// The texts of the messages: letters that no template gives a meaning.
 const SAID: [&str; 7] =
     ["Zqalphazq", "Zqbravozq", "Zqcharliezq", "Zqdeltazq", "Zqechozq", "Zqfoxtrotzq", "Zqgolfzq"];
-/// What a call's argument says.
+/// The text of a call's argument.
 const ARGUMENT: &str = "Zqhotelzq";
 const TOOL: &str = "zqindiazq";
-/// Nine letters and digits, which some templates insist on.
+/// Nine letters and digits, which some templates demand.
 const CALL: &str = "call12345";
 
-/// Text that a template prints around what is said.
+/// Text that a template prints between two messages.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seam {
-    /// Who spoke before; nobody at the start of a prompt.
+    /// The speaker before; `None` at the start of a prompt.
     pub(super) from: Option<Speaker>,
-    /// Who speaks next; nobody at the end.
+    /// The next speaker; `None` at the end.
     pub(super) to: Option<Speaker>,
     pub(super) text: String,
 }
 
-/// Who says something.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Speaker {
     System,
     User,
     Assistant,
-    /// The assistant, when it calls a tool: its text ends otherwise.
+    /// The assistant when it calls a tool: its message ends differently.
     Caller,
     Tool,
 }
@@ -49,7 +49,7 @@ impl Speaker {
 /// How many of the conversations are short: a template takes one of them, or none.
 const SHORT: usize = 4;
 
-/// Who speaks, in conversations that most templates take, the shorter first.
+/// The speakers of conversations that most templates accept, the shorter first.
 const CONVERSATIONS: [&[Speaker]; 9] = {
     use Speaker::{Assistant, Caller, System, Tool, User};
     [
@@ -69,12 +69,12 @@ const CONVERSATIONS: [&[Speaker]; 9] = {
 pub(super) fn seams(template: &dyn PromptTemplate) -> Vec<Seam> {
     let mut seams = Vec::new();
     for (index, speakers) in CONVERSATIONS.into_iter().enumerate() {
-        // A template that fails on all that is short, perhaps after much work, is not asked for more.
+        // A template that refuses all short conversations refuses the long ones too, perhaps after much work.
         if index >= SHORT && seams.is_empty() {
             break;
         }
         for has_tools in [false, true] {
-            for ending in [Ending::Closed, Ending::Answer] {
+            for ending in [PromptEnd::Closed, PromptEnd::Generation] {
                 let input = conversation(speakers, has_tools, ending);
                 let Ok(rendered) = template.probe(&input) else { continue };
                 seams.extend(around(speakers, ending, &rendered).unwrap_or_default());
@@ -86,7 +86,7 @@ pub(super) fn seams(template: &dyn PromptTemplate) -> Vec<Seam> {
     seams
 }
 
-fn conversation(speakers: &[Speaker], has_tools: bool, ending: Ending) -> TemplateInput {
+fn conversation(speakers: &[Speaker], has_tools: bool, ending: PromptEnd) -> TemplateInput {
     let said = SAID.iter().zip(speakers);
     let parameters =
         json!({"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]});
@@ -103,42 +103,40 @@ fn conversation(speakers: &[Speaker], has_tools: bool, ending: Ending) -> Templa
 fn message(speaker: Speaker, said: &str) -> Value {
     let mut message = json!({"role": speaker.role().as_str(), "content": said});
     let function = json!({"name": TOOL, "arguments": {"key": ARGUMENT}});
-    let fields = message.as_object_mut().into_iter();
-    for fields in fields {
-        if speaker == Speaker::Caller {
-            let call = json!({"id": CALL, "type": "function", "function": function});
-            fields.insert("tool_calls".to_owned(), json!([call]));
-        }
-        if speaker == Speaker::Tool {
-            fields.insert("tool_call_id".to_owned(), CALL.into());
-            fields.insert("name".to_owned(), TOOL.into());
-        }
+    let Some(fields) = message.as_object_mut() else { return message };
+    if speaker == Speaker::Caller {
+        let call = json!({"id": CALL, "type": "function", "function": function});
+        fields.insert("tool_calls".to_owned(), json!([call]));
+    }
+    if speaker == Speaker::Tool {
+        fields.insert("tool_call_id".to_owned(), CALL.into());
+        fields.insert("name".to_owned(), TOOL.into());
     }
     message
 }
 
-/// What stands around the messages; `None` where the template does not print each of them once and in their order.
-fn around(speakers: &[Speaker], ending: Ending, rendered: &str) -> Option<Vec<Seam>> {
+/// Returns the text around the messages; `None` where the template does not print each of them once and in their order.
+fn around(speakers: &[Speaker], ending: PromptEnd, rendered: &str) -> Option<Vec<Seam>> {
     let mut seams = Vec::new();
     let mut from = None;
     let mut rest = rendered;
     for (said, speaker) in SAID.iter().zip(speakers) {
-        // Some templates leave out what is said beside a call.
+        // Some templates omit the text of a message with a call.
         let is_left_out = *speaker == Speaker::Caller && !rest.contains(said);
         if !is_left_out {
-            let (before, behind) = rest.split_once(said)?;
-            if behind.contains(said) {
+            let (before, after) = rest.split_once(said)?;
+            if after.contains(said) {
                 return None;
             }
             seams.push(Seam { from, to: Some(*speaker), text: before.to_owned() });
-            rest = behind;
+            rest = after;
         }
         if *speaker == Speaker::Caller {
-            rest = rest.split_once(ARGUMENT).map_or(rest, |(_, behind)| behind);
+            rest = rest.split_once(ARGUMENT).map_or(rest, |(_, after)| after);
         }
         from = Some(*speaker);
     }
-    let to = (ending == Ending::Answer).then_some(Speaker::Assistant);
+    let to = (ending == PromptEnd::Generation).then_some(Speaker::Assistant);
     seams.push(Seam { from, to, text: rest.to_owned() });
     Some(seams)
 }

@@ -1,4 +1,4 @@
-//! A text in units that are not cut: tokens, and what looks like one, as wholes, anything else character by character.
+//! Cuts a text into units: control tokens, texts that look like control tokens, and single characters.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,13 +7,13 @@ use alloquy_core::model_info::ModelInfo;
 /// The longest text between `<` and `>` that looks like a token.
 const LONGEST: usize = 48;
 
-/// What a text is made of.
+/// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit<'t> {
     pub(super) text: &'t str,
-    /// A control token, or something that looks like one.
+    /// A control token, or a text that looks like one.
     pub(super) is_token: bool,
-    /// A control token of the model's.
+    /// A control token of the model.
     pub(super) is_known: bool,
 }
 
@@ -36,14 +36,14 @@ impl Unit<'_> {
 #[derive(Debug)]
 pub(super) struct Cutter<'m> {
     tokens: HashSet<&'m str>,
-    /// How long a token may be, longest first.
+    /// The lengths of tokens, longest first.
     lengths: Vec<usize>,
-    /// What a token may begin with.
+    /// The first bytes of tokens.
     firsts: HashSet<u8>,
 }
 
 impl<'m> Cutter<'m> {
-    /// Takes the control tokens of a model; of white space that is a token, none.
+    /// Takes the control tokens of a model, except those of white space.
     pub(super) fn new(model: &'m ModelInfo) -> Self {
         let specials = model.specials.iter().chain(&model.bos).map(|special| special.text.trim());
         let tokens: HashSet<_> = specials.filter(|special| !special.is_empty()).collect();
@@ -56,19 +56,16 @@ impl<'m> Cutter<'m> {
         let mut units = Vec::new();
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
-            let (known, bracketed) = (self.known(rest), bracketed(rest));
-            let (unit, behind) = rest.split_at(known.or(bracketed).unwrap_or(first.len_utf8()));
-            units.push(Unit {
-                text: unit,
-                is_token: known.or(bracketed).is_some(),
-                is_known: known.is_some(),
-            });
-            rest = behind;
+            let known = self.known(rest);
+            let token = known.or_else(|| bracketed(rest));
+            let (text, others) = rest.split_at(token.unwrap_or(first.len_utf8()));
+            units.push(Unit { text, is_token: token.is_some(), is_known: known.is_some() });
+            rest = others;
         }
         units
     }
 
-    /// How long the control token is that `text` begins with.
+    /// Returns the length of the control token that `text` begins with.
     fn known(&self, text: &str) -> Option<usize> {
         let first = text.bytes().next()?;
         if !self.firsts.contains(&first) {
@@ -79,7 +76,7 @@ impl<'m> Cutter<'m> {
     }
 }
 
-/// How long the text between `<` and `>` is that `text` begins with.
+/// Returns the length of the text from `<` to `>` that `text` begins with.
 fn bracketed(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('<')?;
     let end = inside.find(|symbol: char| symbol.is_whitespace() || "<>".contains(symbol))?;

@@ -26,16 +26,17 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Takes the logits in `range`; those too unlikely for a weight may be left out, and so may what `first`, the
-    /// first filter, would drop in any case.
+    /// Takes the logits in `range`. Logits that are too unlikely for a weight may be left out, and so may those that `first`,
+    /// the first filter, drops in any case.
     ///
     /// The temperature scales the distance to the highest logit, so that a tiny one cannot overflow
     /// (`TemperatureLogitsWarper`).
     pub(super) fn gather(&mut self, logits: &[f32], range: Range, temperature: f32, first: Option<&Filter>) {
         self.tokens.clear();
-        match range.least == f32::NEG_INFINITY {
-            true => self.gather_all(logits, range.highest, temperature, first),
-            false => self.gather_few(logits, range, temperature),
+        if range.least == f32::NEG_INFINITY {
+            self.gather_all(logits, range.highest, temperature, first);
+        } else {
+            self.gather_few(logits, range, temperature);
         }
     }
 
@@ -49,39 +50,41 @@ impl Candidates {
         self.retain(|candidate| candidate.weight > 0.0);
     }
 
-    /// Weighs in a loop without branches, which the compiler makes wide, before it looks which ones stay.
+    /// Weighs all logits in a loop without branches, which the compiler vectorizes, before it selects those that stay.
     fn gather_all(&mut self, logits: &[f32], highest: f32, temperature: f32, first: Option<&Filter>) {
-        let below = |logit: f32| (logit - highest) / temperature;
-        // False for NaN, and infinity is no logit that a sound model gives.
-        let sound = |logit: f32| if logit <= highest { logit } else { f32::NEG_INFINITY };
         self.weights.clear();
-        self.weights.extend(logits.iter().map(|&logit| exp(below(sound(logit)))));
+        self.weights.extend(logits.iter().map(|&logit| {
+            // NaN and infinity, which only a broken model gives, weigh nothing.
+            let valid = if logit <= highest { logit } else { f32::NEG_INFINITY };
+            exp((valid - highest) / temperature)
+        }));
         self.total = sum(&self.weights);
         let least = first.map_or(0.0, |filter| filter.least(self.total, logits.len()));
         for (token, (&weight, &logit)) in self.weights.iter().zip(logits).enumerate() {
             if weight > 0.0 && weight >= least {
-                self.tokens.push(Candidate { token: token as TokenId, below: below(logit), weight });
+                let below = (logit - highest) / temperature;
+                self.tokens.push(Candidate { token: token as TokenId, below, weight });
             }
         }
     }
 
-    /// Keeps what `keep` says, and weighs it anew.
+    /// Keeps the candidates for which `keep` holds, and sums their weights.
     pub(super) fn retain(&mut self, keep: impl Fn(&Candidate) -> bool) {
         self.tokens.retain(keep);
         self.total = self.tokens.iter().map(|candidate| f64::from(candidate.weight)).sum();
     }
 }
 
-/// Between which logits candidates are.
+/// The lowest and the highest logit of candidates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) least: f32,
     pub(super) highest: f32,
 }
 
-/// How many running values there are: a single one would make every step wait for the last.
+/// How many sums run side by side: with a single one, every addition would wait for the one before.
 const LANES: usize = 16;
-/// How many numbers are compared before it is asked whether one of them was it.
+/// How many numbers are compared before a branch.
 const BLOCK: usize = 64;
 
 fn sum(weights: &[f32]) -> f64 {
@@ -95,24 +98,32 @@ fn sum(weights: &[f32]) -> f64 {
     lanes.into_iter().chain(rest.iter().copied().map(f64::from)).sum()
 }
 
-/// Returns the highest finite logit and its token, the lowest one of equals.
+/// Returns the highest finite logit and its token; of equal logits the lowest token.
 pub(super) fn likeliest(logits: &[f32]) -> Option<(TokenId, f32)> {
     let highest = highest(logits).filter(|highest| highest.is_finite())?;
     Some((first(logits, highest)? as TokenId, highest))
 }
 
-/// Returns where a number stands first. Whole blocks are looked at without a branch, which goes several at a time.
+/// Returns where a number is first. Whole blocks are compared without a branch, several numbers at a time.
 fn first(logits: &[f32], wanted: f32) -> Option<usize> {
     let (blocks, _) = logits.as_chunks::<BLOCK>();
-    let has = |block: &[f32; BLOCK]| block.iter().fold(false, |found, &logit| found | (logit == wanted));
-    let start = blocks.iter().position(has).unwrap_or(blocks.len()) * BLOCK;
-    let behind = logits.get(start..)?.iter().position(|&logit| logit == wanted)?;
-    Some(start + behind)
+    let block = blocks.iter().position(|block| has(block, wanted)).unwrap_or(blocks.len());
+    let start = block * BLOCK;
+    let offset = logits.get(start..)?.iter().position(|&logit| logit == wanted)?;
+    Some(start + offset)
+}
+
+/// Returns whether a block has a number. `|` has no branch, `||` would.
+fn has(block: &[f32; BLOCK], wanted: f32) -> bool {
+    block.iter().fold(false, |found, &logit| found | (logit == wanted))
+}
+
+/// Returns the higher of two logits. NaN and infinity are never higher.
+fn higher(best: f32, logit: f32) -> f32 {
+    if (logit > best) & (logit < f32::INFINITY) { logit } else { best }
 }
 
 fn highest(logits: &[f32]) -> Option<f32> {
-    // False for NaN.
-    let higher = |best: f32, logit: f32| if (logit > best) & (logit < f32::INFINITY) { logit } else { best };
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let (chunks, rest) = logits.as_chunks::<LANES>();
     for chunk in chunks {
@@ -130,15 +141,13 @@ pub(super) fn threshold(logits: &[f32], keep: usize, scratch: &mut Vec<f32>) -> 
     for &logit in logits {
         if logit > least && logit < f32::INFINITY {
             scratch.push(logit);
+            // Twice as many as are kept: half of them can be dropped, and lower logits are skipped from here on.
             if scratch.len() >= keep.saturating_mul(2) {
                 least = cut(scratch, keep);
             }
         }
     }
-    match scratch.len() < keep {
-        true => f32::NEG_INFINITY,
-        false => cut(scratch, keep),
-    }
+    if scratch.len() < keep { f32::NEG_INFINITY } else { cut(scratch, keep) }
 }
 
 /// Keeps the highest and returns the last of them.
@@ -149,14 +158,22 @@ fn cut(values: &mut Vec<f32>, keep: usize) -> f32 {
     least
 }
 
-/// Returns the last of those that come first in `order` and together reach `wanted`, without sorting them.
+/// Returns the last of the first items in `order` that together reach the mass `wanted`, without sorting them.
+///
+/// Each step splits the items at the median and keeps one half, so that all steps together look at about twice the items:
+///
+/// ```text
+/// wanted 0.8:  [0.4 0.3 | 0.2 0.1]   the first half has 0.7: 0.1 is wanted of the second
+/// wanted 0.1:  [0.2 | 0.1]           the first half has 0.2: the item is in it
+/// ```
 pub(super) fn last_to_reach<T: Copy>(
     items: &mut [T],
     order: impl Fn(&T, &T) -> Ordering,
     mass: impl Fn(&T) -> f64,
     wanted: f64,
 ) -> Option<T> {
-    let (mut rest, mut wanted) = (items, wanted);
+    let mut rest = items;
+    let mut wanted = wanted;
     while rest.len() > 1 {
         let middle = rest.len() / 2;
         rest.select_nth_unstable_by(middle, &order);
@@ -179,8 +196,8 @@ pub(super) fn likelier(left: &Candidate, right: &Candidate) -> Ordering {
 
 /// Returns e to the power of `x`, which is at most 0, to within 2 units in the last place.
 ///
-/// Each platform's mathematics library rounds in its own way, and a draw must come out the same everywhere; this is
-/// plain arithmetic. The method and the polynomial are those of the Cephes library (`expf.c`).
+/// Each platform's mathematics library rounds in its own way, and a draw must be the same everywhere. So this is plain
+/// arithmetic. The method and the polynomial are those of the Cephes library (`expf.c`).
 #[inline]
 fn exp(x: f32) -> f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
@@ -190,7 +207,7 @@ fn exp(x: f32) -> f32 {
     const ROUNDER: f32 = 12_582_912.0;
     const POLYNOMIAL: [f32; 6] =
         [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5];
-    /// Below it the result is no normal number any more.
+    /// Below this the result is not a normal number.
     const LEAST: f32 = -87.0;
 
     let bounded = if x > LEAST { x } else { LEAST };

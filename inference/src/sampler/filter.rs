@@ -1,4 +1,4 @@
-//! The steps that drop unlikely candidates, and what they drop in any case. Knows no candidates.
+//! The steps that drop unlikely candidates, with the weights that each drops in any case. Knows no candidates.
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub(super) enum Filter {
 impl Filter {
     /// Returns the least weight that this filter may keep among `count` candidates that weigh `total` together.
     ///
-    /// Whatever is below it for [`Filter::TopP`] is so unlikely that all of it together would be dropped.
+    /// The candidates below it are so unlikely for [`Filter::TopP`] that all of them together would be dropped.
     pub(super) fn least(self, total: f64, count: usize) -> f32 {
         match self {
             Self::TopP(mass) => (total * f64::from(1.0 - mass) / count as f64) as f32,

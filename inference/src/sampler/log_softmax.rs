@@ -1,11 +1,11 @@
-//! Log-probabilities of tokens, from the logits as the model gave them.
+//! Log-probabilities of tokens, from the logits of the model.
 
-use alloquy_core::sampling::{Logprob, SampledLogprobs};
+use alloquy_core::sampling::{TokenLogprob, TokenLogprobs};
 use alloquy_core::tokenizer::TokenId;
 
 use super::candidates::threshold;
 
-/// Logits with what makes probabilities of them.
+/// Logits with the logarithm that normalizes them to probabilities.
 #[derive(Debug)]
 pub(crate) struct LogSoftmax<'a> {
     logits: &'a [f32],
@@ -15,25 +15,25 @@ pub(crate) struct LogSoftmax<'a> {
 
 impl<'a> LogSoftmax<'a> {
     pub(crate) fn new(logits: &'a [f32]) -> Self {
-        let finite = || logits.iter().copied().filter(|logit| logit.is_finite());
-        let highest = f64::from(finite().fold(f32::NEG_INFINITY, f32::max));
-        let sum: f64 = finite().map(|logit| (f64::from(logit) - highest).exp()).sum();
+        let finite = logits.iter().copied().filter(|logit| logit.is_finite());
+        let highest = f64::from(finite.clone().fold(f32::NEG_INFINITY, f32::max));
+        let sum: f64 = finite.map(|logit| (f64::from(logit) - highest).exp()).sum();
         Self { logits, total: highest + sum.ln() }
     }
 
     /// Returns the log-probability of a token; minus infinity outside the vocabulary.
-    pub(crate) fn of(&self, token: TokenId) -> Logprob {
+    pub(crate) fn of(&self, token: TokenId) -> TokenLogprob {
         let logit = self.logits.get(token as usize).copied().filter(|logit| logit.is_finite());
         let logprob = logit.map_or(f32::NEG_INFINITY, |logit| (f64::from(logit) - self.total) as f32);
-        Logprob::new(token, logprob)
+        TokenLogprob::new(token, logprob)
     }
 
     /// Returns the log-probability of a token and of the `count` likeliest ones.
-    pub(crate) fn sampled(&self, token: TokenId, count: usize) -> SampledLogprobs {
-        SampledLogprobs::new(self.of(token), self.top(count))
+    pub(crate) fn sampled(&self, token: TokenId, count: usize) -> TokenLogprobs {
+        TokenLogprobs::new(self.of(token), self.top(count))
     }
 
-    fn top(&self, count: usize) -> Vec<Logprob> {
+    fn top(&self, count: usize) -> Vec<TokenLogprob> {
         if count == 0 {
             return Vec::new();
         }

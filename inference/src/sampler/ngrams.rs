@@ -6,7 +6,7 @@ use alloquy_core::SamplingOptions;
 use alloquy_core::sampling::PenaltyScope;
 use alloquy_core::tokenizer::TokenId;
 
-/// The n-grams that occurred, each found once, when its last token comes.
+/// The n-grams that occurred, each added once, when its last token comes.
 #[derive(Clone, Debug)]
 pub(super) struct NGrams {
     size: usize,
@@ -15,7 +15,7 @@ pub(super) struct NGrams {
     tokens: Vec<TokenId>,
     /// Where the window begins in `tokens`.
     start: usize,
-    /// What followed each beginning of `size - 1` tokens, in the order in which it did.
+    /// The tokens that followed each sequence of `size - 1` tokens, in their order.
     followers: HashMap<Vec<TokenId>, VecDeque<TokenId>>,
 }
 
@@ -49,7 +49,7 @@ impl NGrams {
         }
     }
 
-    /// Forbids whatever would complete an n-gram that occurred.
+    /// Forbids the tokens that would complete an n-gram that occurred.
     pub(super) fn apply(&self, logits: &mut [f32]) {
         let followers = self.beginning().and_then(|beginning| self.followers.get(beginning));
         for &token in followers.into_iter().flatten() {

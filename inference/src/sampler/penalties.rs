@@ -1,4 +1,4 @@
-//! Penalties of tokens that occurred before. They see each token once, when it comes.
+//! Penalties of tokens that occurred before. Each token is counted once, when it comes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,18 +25,23 @@ enum Kind {
 impl Penalty {
     /// Makes the penalties that `options` describe, in their order.
     pub(super) fn all(options: &SamplingOptions) -> Vec<Self> {
-        let penalty = |kind, usual| Self {
-            kind,
-            scope: options.penalty_scope.unwrap_or(usual),
-            counts: Counts::new(options.penalty_window),
-        };
-        let repetition = options.repetition_penalty.filter(|&factor| factor != 1.0);
+        let mut penalties = Vec::new();
+        if let Some(factor) = options.repetition_penalty.filter(|&factor| factor != 1.0) {
+            penalties.push(Self::new(Kind::Repetition(factor), PenaltyScope::PromptAndReply, options));
+        }
         let presence = options.presence_penalty.unwrap_or(0.0);
         let frequency = options.frequency_penalty.unwrap_or(0.0);
-        let occurs =
-            (presence != 0.0 || frequency != 0.0).then_some(Kind::Occurrence { presence, frequency });
-        let repetition = repetition.map(|by| penalty(Kind::Repetition(by), PenaltyScope::PromptAndReply));
-        repetition.into_iter().chain(occurs.map(|kind| penalty(kind, PenaltyScope::Reply))).collect()
+        if presence != 0.0 || frequency != 0.0 {
+            let kind = Kind::Occurrence { presence, frequency };
+            penalties.push(Self::new(kind, PenaltyScope::Reply, options));
+        }
+        penalties
+    }
+
+    /// Makes a penalty with the scope that is usual for its kind, unless the options have one.
+    fn new(kind: Kind, usual: PenaltyScope, options: &SamplingOptions) -> Self {
+        let scope = options.penalty_scope.unwrap_or(usual);
+        Self { kind, scope, counts: Counts::new(options.penalty_window) }
     }
 
     /// Counts a token of the prompt.

@@ -1,22 +1,21 @@
-//! Where replies may stand in a prompt: its stretches between control tokens, and where texts and tokens are found again.
-//! Changes no prompt.
+//! Finds replies in a prompt, in the stretches between its control tokens, with indexes of texts and tokens.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 
-/// So many units behind a reply are looked through for the next one before all of them are.
+/// The number of units after a reply that are searched for the next reply before the index of all units is used.
 const NEAR_UNITS: usize = 512;
 
-/// So many stretches behind a reply are looked through for the next one before all of them are.
+/// The number of stretches after a reply that are searched for the next reply before the index of all stretches is used.
 const NEAR_STRETCHES: usize = 16;
 
-/// How many bytes at the end of a text are looked up.
+/// How many bytes at the end of a text are indexed.
 const ENDING: usize = 8;
 
-/// A stretch without control tokens and media.
+/// A stretch of the prompt without control tokens and media.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch<'p> {
     pub(super) start: usize,
@@ -25,39 +24,40 @@ pub(super) struct Stretch<'p> {
     pub(super) text: Option<&'p [u8]>,
 }
 
-/// Where a stretch stands in the prompt.
+/// A stretch whose text is decoded when it is first needed.
 struct Span {
     start: usize,
     end: usize,
     text: OnceCell<Option<Vec<u8>>>,
 }
 
-/// The places of a prompt behind the last reply that was found.
+/// The places of a prompt after the last reply that was found.
 pub(super) struct Places<'a> {
-    units: &'a [Unit],
+    units: &'a [PromptUnit],
     tokenizer: &'a dyn Tokenizer,
-    /// By their numbers.
+    /// In the order of their ids.
     specials: Vec<(TokenId, &'a SpecialToken)>,
     spans: Vec<Span>,
-    /// Where the next reply is looked for, and the stretch in which that is.
+    /// Where the last reply ends: the next one is searched from here on.
     from: usize,
+    /// The index of the stretch that has `from`.
     first: usize,
-    /// The text of that stretch from there on.
+    /// The text of that stretch after `from`.
     rest: OnceCell<Option<Vec<u8>>>,
-    /// The last token of the reply that ends there.
-    said: Option<TokenId>,
-    /// Where tokens stand behind one like the prompt's last.
-    opened: OnceCell<HashMap<TokenId, Vec<usize>>>,
-    /// Where each token stands.
+    /// The last token of the reply that ends at `from`, as it was sampled.
+    last_sampled: Option<TokenId>,
+    /// Where each token follows a unit that equals the prompt's last one.
+    after_last_unit: OnceCell<HashMap<TokenId, Vec<usize>>>,
+    /// Where each token is.
     tokens: OnceCell<HashMap<TokenId, Vec<usize>>>,
     /// Which stretches have a text.
     texts: OnceCell<HashMap<Vec<u8>, Vec<usize>>>,
-    /// Which stretches end with so many bytes.
+    /// Which stretches end with a text of one byte, of two, and so on.
     endings: [OnceCell<HashMap<Vec<u8>, Vec<usize>>>; ENDING],
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(units: &'a [Unit], tokenizer: &'a dyn Tokenizer) -> Self {
+    pub(super) fn new(units: &'a [PromptUnit], tokenizer: &'a dyn Tokenizer) -> Self {
         let specials = tokenizer.specials().iter().filter(|special| !special.text.trim().is_empty());
         let mut specials: Vec<_> = specials.map(|special| (special.id, special)).collect();
         specials.sort_unstable_by_key(|(id, _)| *id);
@@ -69,8 +69,8 @@ impl<'a> Places<'a> {
             from: 0,
             first: 0,
             rest: OnceCell::new(),
-            said: None,
-            opened: OnceCell::new(),
+            last_sampled: None,
+            after_last_unit: OnceCell::new(),
             tokens: OnceCell::new(),
             texts: OnceCell::new(),
             endings: Default::default(),
@@ -81,17 +81,19 @@ impl<'a> Places<'a> {
 
     /// Cuts the prompt at its control tokens and media.
     fn cut(&self) -> Vec<Span> {
-        let borders = self.units.iter().enumerate().filter(|(_, unit)| match unit {
-            Unit::Token(token) => self.special(*token).is_some(),
-            Unit::Media(_) => true,
-        });
-        let ends = borders.map(|(at, _)| at).chain([self.units.len()]);
         let mut start = 0;
         let mut spans = Vec::new();
-        for end in ends {
-            spans.push(Span { start, end, text: OnceCell::new() });
-            start = end + 1;
+        for (place, unit) in self.units.iter().enumerate() {
+            let is_border = match unit {
+                PromptUnit::Token(token) => self.special(*token).is_some(),
+                PromptUnit::Media(_) => true,
+            };
+            if is_border {
+                spans.push(Span { start, end: place, text: OnceCell::new() });
+                start = place + 1;
+            }
         }
+        spans.push(Span { start, end: self.units.len(), text: OnceCell::new() });
         spans
     }
 
@@ -100,55 +102,60 @@ impl<'a> Places<'a> {
         self.specials.get(index).map(|(_, special)| *special)
     }
 
-    /// The text behind the prompt's last control token, and its ids.
+    /// Returns the text after the prompt's last control token, and its ids.
     pub(super) fn last_stretch(&self) -> Option<(Vec<u8>, Vec<TokenId>)> {
         let last = self.spans.last()?;
         let ids = self.tokens(last.start, last.end)?;
         Some((self.bytes(&ids)?, ids))
     }
 
-    /// The texts of a reply between its control tokens; `None` where a token has no bytes.
+    /// Returns the texts of a reply between its control tokens; `None` where a token has no bytes.
     pub(super) fn pieces(&self, reply: &[TokenId]) -> Option<Vec<Vec<u8>>> {
         reply.split(|token| self.special(*token).is_some()).map(|piece| self.bytes(piece)).collect()
     }
 
-    /// Where the reply stands as it was sampled: best behind a token like the prompt's last.
+    /// Returns where the reply ends in the prompt, if the prompt has it as it was sampled.
     pub(super) fn verbatim(&self, reply: &[TokenId]) -> Option<usize> {
         let rest = self.units.get(self.from..)?;
         let near = rest.get(..NEAR_UNITS + reply.len()).unwrap_or(rest);
-        let windows = near.windows(reply.len()).enumerate().filter(|(_, window)| is_spelled(window, reply));
-        let mut places = windows.map(|(at, _)| at + self.from);
-        let first = places.next();
-        let opened = first.into_iter().chain(places).find(|at| self.is_opened(*at));
-        if opened.is_some() || near.len() == rest.len() {
-            return opened.or(first).map(|at| at + reply.len());
+        // A short reply such as `Yes` may also be in a question. A place after a unit like the prompt's last, such as
+        // `<assistant>`, is better than the first place.
+        let mut first = None;
+        for (offset, window) in near.windows(reply.len()).enumerate() {
+            let at = self.from + offset;
+            if !is_spelled(window, reply) {
+                continue;
+            }
+            if self.follows_last_unit(at) {
+                return Some(at + reply.len());
+            }
+            first = first.or(Some(at));
         }
-        self.verbatim_anywhere(reply)
+        if near.len() < rest.len() {
+            first = self.after_last_unit(reply).or_else(|| self.anywhere(reply));
+        }
+        first.map(|at| at + reply.len())
     }
 
-    /// The same of the whole prompt, without going through it: by the places of tokens.
-    fn verbatim_anywhere(&self, reply: &[TokenId]) -> Option<usize> {
-        let at = self.opened_anywhere(reply).or_else(|| self.spelled_anywhere(reply))?;
-        Some(at + reply.len())
-    }
-
-    /// The first place of the reply behind a token like the prompt's last.
-    fn opened_anywhere(&self, reply: &[TokenId]) -> Option<usize> {
-        let said = self.said.map(Unit::Token);
-        if said.is_some() && said.as_ref() == self.units.last() && self.is_spelled_at(self.from, reply) {
+    /// Returns the first place of the reply after a unit that equals the prompt's last one.
+    fn after_last_unit(&self, reply: &[TokenId]) -> Option<usize> {
+        let sampled = self.last_sampled.map(PromptUnit::Token);
+        if sampled.is_some() && sampled.as_ref() == self.units.last() && self.is_spelled_at(self.from, reply)
+        {
             return Some(self.from);
         }
-        let opened = self.opened.get_or_init(|| self.opened_places());
-        let places = opened.get(reply.first()?)?;
-        // What was said stands in for the unit before the first place.
-        let next = if said.is_some() { self.from + 1 } else { self.from };
-        let behind = places.partition_point(|place| *place < next);
-        places.get(behind..)?.iter().copied().find(|place| self.is_spelled_at(*place, reply))
+        let all = self.after_last_unit.get_or_init(|| self.places_after_last_unit());
+        let places = all.get(reply.first()?)?;
+        // The unit before the first place may be replaced with `last_sampled`, which was compared above.
+        let next = if sampled.is_some() { self.from + 1 } else { self.from };
+        let start = places.partition_point(|place| *place < next);
+        places.get(start..)?.iter().copied().find(|place| self.is_spelled_at(*place, reply))
     }
 
-    /// The first place of the reply, by the places of that of its tokens which stands in the prompt least often.
-    fn spelled_anywhere(&self, reply: &[TokenId]) -> Option<usize> {
+    /// Returns the first place of the reply.
+    fn anywhere(&self, reply: &[TokenId]) -> Option<usize> {
         let all = self.tokens.get_or_init(|| self.token_places());
+        // Of the reply's tokens, the one with the fewest places leaves the fewest windows to compare.
         let mut rarest: Option<(usize, &[usize])> = None;
         for (offset, token) in reply.iter().enumerate() {
             let places = all.get(token)?;
@@ -157,8 +164,8 @@ impl<'a> Places<'a> {
             }
         }
         let (offset, places) = rarest?;
-        let behind = places.partition_point(|place| *place < self.from + offset);
-        let mut candidates = places.get(behind..)?.iter().map(|place| place - offset);
+        let start = places.partition_point(|place| *place < self.from + offset);
+        let mut candidates = places.get(start..)?.iter().map(|place| place - offset);
         candidates.find(|at| self.is_spelled_at(*at, reply))
     }
 
@@ -166,12 +173,11 @@ impl<'a> Places<'a> {
         self.units.get(at..at + reply.len()).is_some_and(|window| is_spelled(window, reply))
     }
 
-    /// Where tokens stand behind one like the prompt's last, by those tokens.
-    fn opened_places(&self) -> HashMap<TokenId, Vec<usize>> {
+    fn places_after_last_unit(&self) -> HashMap<TokenId, Vec<usize>> {
         let mut places: HashMap<TokenId, Vec<usize>> = HashMap::new();
         for (before, pair) in self.units.windows(2).enumerate() {
-            if let [opening, Unit::Token(token)] = pair
-                && Some(opening) == self.units.last()
+            if let [unit, PromptUnit::Token(token)] = pair
+                && Some(unit) == self.units.last()
             {
                 places.entry(*token).or_default().push(before + 1);
             }
@@ -182,30 +188,31 @@ impl<'a> Places<'a> {
     fn token_places(&self) -> HashMap<TokenId, Vec<usize>> {
         let mut places: HashMap<TokenId, Vec<usize>> = HashMap::new();
         for (place, unit) in self.units.iter().enumerate() {
-            if let Unit::Token(token) = unit {
+            if let PromptUnit::Token(token) = unit {
                 places.entry(*token).or_default().push(place);
             }
         }
         places
     }
 
-    /// Says whether what stands before a place is what the prompt ends with.
-    fn is_opened(&self, at: usize) -> bool {
-        let said = self.said.filter(|_| at == self.from).map(Unit::Token);
-        let before = said.as_ref().or_else(|| self.units.get(at.checked_sub(1)?));
+    /// Returns whether the unit before a place equals the prompt's last one.
+    fn follows_last_unit(&self, at: usize) -> bool {
+        let sampled = self.last_sampled.filter(|_| at == self.from).map(PromptUnit::Token);
+        let before = sampled.as_ref().or_else(|| self.units.get(at.checked_sub(1)?));
         before.is_some() && before == self.units.last()
     }
 
-    /// Goes on looking behind a reply that ends there.
+    /// Continues the search after a reply that ends there.
     pub(super) fn advance(&mut self, end: usize, reply: &[TokenId]) {
-        (self.from, self.said) = (end, reply.last().copied());
+        self.from = end;
+        self.last_sampled = reply.last().copied();
         while self.spans.get(self.first).is_some_and(|span| span.end < end) {
             self.first += 1;
         }
         self.rest = OnceCell::new();
     }
 
-    /// A stretch by its number; of the one in which the last reply ends what stands behind it.
+    /// Returns a stretch by its index. The stretch in which the last reply ends begins after that reply.
     pub(super) fn stretch(&self, index: usize) -> Option<Stretch<'_>> {
         let span = self.spans.get(index)?;
         if index == self.first && span.start < self.from {
@@ -216,41 +223,61 @@ impl<'a> Places<'a> {
         Some(Stretch { start: span.start, end: span.end, text: text.as_deref() })
     }
 
-    /// Looks at places behind the last reply, as many stretches as there are pieces, in their order until one is right. None
-    /// is left out at which the pieces may stand.
-    pub(super) fn each_like(
+    /// Calls `accept` with as many stretches in a row as there are pieces, in the order of the prompt. Returns the index of the
+    /// first stretch that it accepts, and its result. Every stretch where the pieces may be is tried.
+    pub(super) fn find_like<T>(
         &self,
         pieces: &[Vec<u8>],
-        is_right: &mut dyn FnMut(usize, &[Stretch<'_>]) -> bool,
-    ) {
-        let mut look = |index: usize| {
-            let places: Option<Vec<_>> =
-                (index..index + pieces.len()).map(|index| self.stretch(index)).collect();
-            places.is_some_and(|places| is_right(index, &places))
-        };
+        accept: impl Fn(&[Stretch<'_>]) -> Option<T>,
+    ) -> Option<(usize, T)> {
         let far = (self.first + NEAR_STRETCHES).min(self.spans.len());
-        if (self.first..far).any(&mut look) || far == self.spans.len() {
-            return;
+        for index in self.first..far {
+            if let Some(found) = self.accepted(index, pieces.len(), &accept) {
+                return Some((index, found));
+            }
         }
+        if far == self.spans.len() {
+            return None;
+        }
+        // Every piece but the first is the whole text of a stretch: the longest of them is looked up.
         let longest = pieces.iter().enumerate().skip(1).max_by_key(|(_, piece)| piece.len());
-        match (longest.filter(|(_, piece)| !piece.is_empty()), pieces.first()) {
-            (Some((number, piece)), _) => {
-                let known = self.texts.get_or_init(|| self.by_text()).get(piece.as_slice());
-                let places = known.into_iter().flatten().filter_map(|place| place.checked_sub(number));
-                places.filter(|index| *index >= far).any(look);
-            }
-            (None, Some(piece)) if !piece.is_empty() => {
-                let length = piece.len().min(ENDING);
-                let Some(endings) = self.endings.get(length - 1) else { return };
-                let ending = piece.get(piece.len() - length..).unwrap_or_default();
-                let known = endings.get_or_init(|| self.by_ending(length)).get(ending);
-                known.into_iter().flatten().copied().filter(|index| *index >= far).any(look);
-            }
-            // Control tokens alone.
-            _ => {
-                (far..self.spans.len()).any(look);
-            }
+        if let Some((offset, piece)) = longest.filter(|(_, piece)| !piece.is_empty()) {
+            let known = self.texts.get_or_init(|| self.by_text()).get(piece.as_slice())?;
+            let places = known.iter().filter_map(|place| place.checked_sub(offset));
+            return self.find_among(places.filter(|index| *index >= far), pieces.len(), accept);
         }
+        // The first piece is the end of a stretch: its last bytes are looked up.
+        if let Some(piece) = pieces.first().filter(|piece| !piece.is_empty()) {
+            let length = piece.len().min(ENDING);
+            let ending = piece.get(piece.len() - length..).unwrap_or_default();
+            let known = self.endings.get(length - 1)?.get_or_init(|| self.by_ending(length)).get(ending)?;
+            return self.find_among(
+                known.iter().copied().filter(|index| *index >= far),
+                pieces.len(),
+                accept,
+            );
+        }
+        // A reply of control tokens alone.
+        self.find_among(far..self.spans.len(), pieces.len(), accept)
+    }
+
+    fn find_among<T>(
+        &self,
+        mut indexes: impl Iterator<Item = usize>,
+        count: usize,
+        accept: impl Fn(&[Stretch<'_>]) -> Option<T>,
+    ) -> Option<(usize, T)> {
+        indexes.find_map(|index| Some((index, self.accepted(index, count, &accept)?)))
+    }
+
+    fn accepted<T>(
+        &self,
+        index: usize,
+        count: usize,
+        accept: impl Fn(&[Stretch<'_>]) -> Option<T>,
+    ) -> Option<T> {
+        let stretches: Option<Vec<_>> = (index..index + count).map(|index| self.stretch(index)).collect();
+        accept(&stretches?)
     }
 
     fn by_text(&self) -> HashMap<Vec<u8>, Vec<usize>> {
@@ -271,23 +298,26 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// Says whether the control tokens between stretches are those of a reply.
-    pub(super) fn borders_match(&self, places: &[Stretch<'_>], reply: &[TokenId]) -> bool {
-        let said = reply.iter().filter(|token| self.special(**token).is_some());
-        let mut between = places.iter().zip(places.iter().skip(1)).filter_map(|(left, right)| {
-            (left.end + 1 == right.start).then(|| self.units.get(left.end)).flatten()
-        });
-        said.clone().all(|token| between.next() == Some(&Unit::Token(*token))) && between.next().is_none()
+    /// Returns whether the control tokens between the stretches are those of a reply.
+    pub(super) fn borders_match(&self, stretches: &[Stretch<'_>], reply: &[TokenId]) -> bool {
+        let mut between = Vec::new();
+        for (left, right) in stretches.iter().zip(stretches.iter().skip(1)) {
+            if left.end + 1 == right.start {
+                between.extend(self.units.get(left.end));
+            }
+        }
+        let sampled = reply.iter().filter(|token| self.special(**token).is_some());
+        between.into_iter().cloned().eq(sampled.copied().map(PromptUnit::Token))
     }
 
-    /// The control token before a stretch.
-    pub(super) fn special_before(&self, place: &Stretch<'_>) -> Option<&'a SpecialToken> {
-        if let Some(said) = self.said.filter(|_| place.start == self.from) {
-            return self.special(said);
+    /// Returns the control token before a stretch.
+    pub(super) fn special_before(&self, stretch: &Stretch<'_>) -> Option<&'a SpecialToken> {
+        if let Some(sampled) = self.last_sampled.filter(|_| stretch.start == self.from) {
+            return self.special(sampled);
         }
-        match place.start.checked_sub(1).and_then(|border| self.units.get(border)) {
-            Some(Unit::Token(token)) => self.special(*token),
-            Some(Unit::Media(_)) | None => None,
+        match stretch.start.checked_sub(1).and_then(|border| self.units.get(border)) {
+            Some(PromptUnit::Token(token)) => self.special(*token),
+            Some(PromptUnit::Media(_)) | None => None,
         }
     }
 
@@ -295,21 +325,28 @@ impl<'a> Places<'a> {
         self.bytes(&self.tokens(start, end)?)
     }
 
-    /// `None` where a picture or a sound stands among them.
+    /// Returns the ids between two places; `None` where media are between them.
     pub(super) fn tokens(&self, start: usize, end: usize) -> Option<Vec<TokenId>> {
-        let tokens = self.units.get(start..end)?.iter().map(|unit| match unit {
-            Unit::Token(token) => Some(*token),
-            Unit::Media(_) => None,
-        });
-        tokens.collect()
+        let mut tokens = Vec::with_capacity(end.saturating_sub(start));
+        for unit in self.units.get(start..end)? {
+            match unit {
+                PromptUnit::Token(token) => tokens.push(*token),
+                PromptUnit::Media(_) => return None,
+            }
+        }
+        Some(tokens)
     }
 
+    /// Returns the text of tokens; `None` where one has no bytes.
     pub(super) fn bytes(&self, tokens: &[TokenId]) -> Option<Vec<u8>> {
-        let bytes: Option<Vec<_>> = tokens.iter().map(|token| self.tokenizer.bytes(*token)).collect();
-        Some(bytes?.concat())
+        let mut bytes = Vec::new();
+        for token in tokens {
+            bytes.extend(self.tokenizer.bytes(*token)?);
+        }
+        Some(bytes)
     }
 }
 
-fn is_spelled(window: &[Unit], reply: &[TokenId]) -> bool {
-    window.iter().zip(reply).all(|(unit, token)| *unit == Unit::Token(*token))
+fn is_spelled(window: &[PromptUnit], reply: &[TokenId]) -> bool {
+    window.iter().zip(reply).all(|(unit, token)| *unit == PromptUnit::Token(*token))
 }

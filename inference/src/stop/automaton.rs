@@ -1,4 +1,4 @@
-//! Finds the first of several patterns in a stream of symbols (Aho and Corasick 1975). Knows no text and no tokens.
+//! Finds the first of several patterns in a stream of symbols (Aho and Corasick 1975). Symbols are bytes or tokens.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// The states of a search, shared by the streams that are searched.
 #[derive(Clone, Debug)]
 struct Automaton<S> {
-    /// The first one has read nothing that begins a pattern.
+    /// The first state has read nothing that begins a pattern.
     states: Vec<State<S>>,
 }
 
-/// What was read last, as far as it begins a pattern.
+/// A state: the longest beginning of a pattern that ends what was read.
 #[derive(Clone, Debug)]
 struct State<S> {
     next: BTreeMap<S, usize>,
@@ -61,7 +61,8 @@ impl<S: Copy + Ord> Automaton<S> {
         let mut waiting = VecDeque::from([0]);
         while let Some(index) = waiting.pop_front() {
             let Some(state) = self.states.get(index) else { return };
-            let (shorter, next) = (state.shorter, state.next.clone());
+            let shorter = state.shorter;
+            let next = state.next.clone();
             for (symbol, below) in next {
                 let shorter = if index == 0 { 0 } else { self.step(shorter, symbol) };
                 let found = self.states.get(shorter).and_then(|state| state.found);
@@ -87,9 +88,10 @@ impl<S: Copy + Ord> Automaton<S> {
     }
 }
 
-/// Watches a stream for the first pattern, holding back only what may still become one.
+/// Watches a stream for the first pattern, and holds back only what may still become one: of `Hello US` with the pattern
+/// `USER:`, `US` is held back.
 ///
-/// The first one is that which ends first; of those that end together, the longest.
+/// The first pattern is the one that ends first. Of several with the same end, it is the longest.
 #[derive(Clone, Debug)]
 pub(super) struct Watch<S> {
     automaton: Arc<Automaton<S>>,
@@ -106,19 +108,22 @@ impl<S: Copy + Ord> Watch<S> {
         Self { automaton: Arc::new(Automaton::new(patterns)), state: 0, held: Vec::new() }
     }
 
-    /// Takes symbols up to the end of a pattern. Adds to `settled` what is no part of one, and returns which pattern
-    /// was found; what follows it is dropped.
+    /// Reads symbols up to the end of a pattern, and returns the pattern that was found. The symbols after it are dropped.
+    ///
+    /// Symbols that are not part of a pattern are added to `settled`.
     pub(super) fn push(&mut self, symbols: &[S], settled: &mut Vec<S>) -> Option<usize> {
         for &symbol in symbols {
             self.held.push(symbol);
             self.state = self.automaton.step(self.state, symbol);
             let state = self.automaton.states.get(self.state);
             if let Some((pattern, length)) = state.and_then(|state| state.found) {
+                // What is before the pattern is settled, and the pattern itself is dropped.
                 self.settle(length, settled);
                 self.held.clear();
                 self.state = 0;
                 return Some(pattern);
             }
+            // As many symbols may still become a pattern as the state is deep.
             self.settle(state.map_or(0, |state| state.depth), settled);
         }
         None
@@ -133,7 +138,7 @@ impl<S: Copy + Ord> Watch<S> {
         self.held.len()
     }
 
-    /// Returns what was held back, and starts anew.
+    /// Returns what was held back, and starts again.
     pub(super) fn finish(&mut self) -> Vec<S> {
         self.state = 0;
         std::mem::take(&mut self.held)

@@ -1,11 +1,11 @@
-//! Texts that end a reply, wherever the borders of tokens are.
+//! Finds texts that end a reply, regardless of where its tokens begin and end.
 
 use super::automaton::Watch;
 
-/// Watches text for the first of several stop texts, holding back only what may still become one.
+/// Watches text for the first of several stop texts, and holds back only what may still become one.
 ///
-/// The first one is that which ends first; of those that end together, the longest. How the text is cut into
-/// pieces makes no difference.
+/// The first one is the one that ends first. Of several with the same end, it is the longest. The text may arrive in any
+/// pieces.
 ///
 /// ```
 /// use alloquy_inference::StopStrings;
@@ -28,14 +28,14 @@ impl Default for StopStrings {
 }
 
 impl StopStrings {
-    /// Watches for `stops`; empty ones are ignored, since they would match anywhere.
+    /// Watches for `stops`. Empty ones are ignored, because they would match anywhere.
     pub fn new(stops: impl IntoIterator<Item = String>) -> Self {
         let stops: Vec<_> = stops.into_iter().collect();
         let watch = Watch::new(stops.iter().map(String::as_bytes));
         Self { stops, watch }
     }
 
-    /// Takes more text; returns what is certainly part of the reply, and the stop text that ended it.
+    /// Adds text. Returns the text that is certainly part of the reply, and the stop text that ended it.
     pub fn push(&mut self, text: &str) -> (String, Option<String>) {
         let mut settled = Vec::new();
         let found = self.watch.push(text.as_bytes(), &mut settled);
@@ -47,7 +47,7 @@ impl StopStrings {
         self.watch.held()
     }
 
-    /// Returns what was held back: the reply ended without a stop text.
+    /// Returns the text that was held back, for a reply that ended without a stop text.
     pub fn finish(&mut self) -> String {
         whole(self.watch.finish())
     }

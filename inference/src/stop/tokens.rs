@@ -1,12 +1,12 @@
-//! Sequences of tokens that end a reply.
+//! Finds sequences of tokens that end a reply.
 
 use alloquy_core::tokenizer::TokenId;
 
 use super::automaton::Watch;
 
-/// Watches tokens for the first of several sequences, holding back only what may still become one.
+/// Watches tokens for the first of several sequences, and holds back only what may still become one.
 ///
-/// The first one is that which ends first; of those that end together, the longest.
+/// The first one is the one that ends first. Of several with the same end, it is the longest.
 ///
 /// ```
 /// use alloquy_inference::StopTokens;
@@ -29,13 +29,13 @@ impl Default for StopTokens {
 }
 
 impl StopTokens {
-    /// Watches for `sequences`; empty ones are ignored, since they would match anywhere.
+    /// Watches for `sequences`. Empty ones are ignored, because they would match anywhere.
     pub fn new(sequences: impl IntoIterator<Item = Vec<TokenId>>) -> Self {
         let sequences: Vec<_> = sequences.into_iter().collect();
         Self { watch: Watch::new(sequences.iter().map(Vec::as_slice)) }
     }
 
-    /// Takes a token; returns the tokens that are certainly part of the reply, and whether a sequence ended it.
+    /// Adds a token. Returns the tokens that are certainly part of the reply, and whether a sequence ended it.
     pub fn push(&mut self, token: TokenId) -> (Vec<TokenId>, bool) {
         let mut settled = Vec::new();
         let found = self.watch.push(&[token], &mut settled);
@@ -47,7 +47,7 @@ impl StopTokens {
         self.watch.held()
     }
 
-    /// Returns what was held back: the reply ended without a sequence.
+    /// Returns the tokens that were held back, for a reply that ended without a sequence.
     pub fn finish(&mut self) -> Vec<TokenId> {
         self.watch.finish()
     }

@@ -1,9 +1,9 @@
-//! ADPCM: samples of 4 bits that say how far the next sample is from what was expected, in blocks that each begin anew.
+//! Decodes ADPCM. A code of 4 bits says how far the next sample is from the expected one, and no block depends on another.
 //!
-//! IMA's after "Recommended Practices for Enhancing Digital Audio Compatibility in Multimedia Systems" (Interactive
-//! Multimedia Association, revision 3.00), whose sums of shifted steps round otherwise than one product does; Microsoft's,
-//! and how both lie in blocks of WAV, after "New Multimedia Data Types and Data Techniques" (1994); Apple's blocks after the
-//! QuickTime file format.
+//! IMA ADPCM follows "Recommended Practices for Enhancing Digital Audio Compatibility in Multimedia Systems" (Interactive
+//! Multimedia Association, revision 3.00). Its sums of shifted steps round differently than one product does. Microsoft ADPCM
+//! and the WAV blocks of both follow "New Multimedia Data Types and Data Techniques" (1994). Apple's blocks follow the QuickTime
+//! file format.
 
 use symphonia::core::audio::{
     AsGenericAudioBufferRef, AudioBuffer, AudioMut, AudioSpec, GenericAudioBufferRef,
@@ -16,7 +16,7 @@ use symphonia::core::codecs::audio::{AudioCodecId, AudioCodecParameters, AudioDe
 use symphonia::core::errors::{Result, decode_error, unsupported_error};
 use symphonia::core::packet::PacketRef;
 
-/// Appends the samples of a block to those of each channel; `None` for a block that is none.
+/// Appends the samples of a block to those of each channel; `None` for a malformed block.
 type Block = fn(&[u8], &mut [Vec<i16>]) -> Option<()>;
 
 /// Each kind of blocks: its codec, the codec's name, and how a block is decoded.
@@ -51,7 +51,7 @@ pub(super) struct Adpcm {
 }
 
 impl Adpcm {
-    /// A decoder of sounds with these parameters; `None` where they are not ADPCM.
+    /// A decoder of audio with these parameters; `None` where they are not ADPCM.
     pub(super) fn of(parameters: &AudioCodecParameters) -> Option<Result<Self>> {
         kind(parameters).map(|(info, block)| Self::new(parameters, info, block))
     }
@@ -64,7 +64,7 @@ impl Adpcm {
             return unsupported_error("ADPCM without a sample rate, channels or a length of its blocks");
         };
         let planes = vec![Vec::new(); channels.count()];
-        // Room grows with what is really there: a header may say anything.
+        // The buffer grows with the packets that are decoded: a header may declare any length.
         let buffer = AudioBuffer::new(AudioSpec::new(rate, channels), 0);
         Ok(Self { parameters, info, block, length, planes, buffer })
     }
@@ -99,7 +99,7 @@ impl AudioDecoder for Adpcm {
     fn decode_ref(&mut self, packet: &PacketRef<'_>) -> Result<GenericAudioBufferRef<'_>> {
         self.buffer.clear();
         let Some(samples) = self.blocks(packet) else {
-            return decode_error("a block of ADPCM is damaged or cut short");
+            return decode_error("a block of ADPCM is damaged or truncated");
         };
         self.buffer.grow_capacity(samples);
         self.buffer.resize_with_silence(samples);
@@ -151,7 +151,7 @@ fn low_first(byte: &u8) -> [u8; 2] {
     [byte & 15, byte >> 4]
 }
 
-/// What IMA's decoder knows of a channel.
+/// The state of IMA's decoder for a channel.
 struct Ima {
     sample: i16,
     /// Where in [`STEPS`] the step is.
@@ -167,9 +167,15 @@ impl Ima {
     /// The next sample: a sign, and how many steps, halves and quarters of one it is away, with an eighth more.
     fn next(&mut self, code: u8) -> i16 {
         let step = STEPS.get(self.step).copied().unwrap_or_default();
-        let part = |bit: u8, shift: u32| if code & bit == 0 { 0 } else { step >> shift };
-        let distance = part(4, 0) + part(2, 1) + part(1, 2) + (step >> 3);
-        let distance = if code & 8 == 0 { distance } else { -distance };
+        let mut distance = step >> 3;
+        for (bit, shift) in [(4, 0), (2, 1), (1, 2)] {
+            if code & bit != 0 {
+                distance += step >> shift;
+            }
+        }
+        if code & 8 != 0 {
+            distance = -distance;
+        }
         self.sample = clamped(i32::from(self.sample) + distance);
         self.step = match code & 7 {
             0..4 => self.step.saturating_sub(1),
@@ -188,18 +194,18 @@ const STEPS: [i32; 89] = [
     18500, 20350, 22385, 24623, 27086, 29794, 32767,
 ];
 
-/// WAV's block of Microsoft's ADPCM: the predictor of each channel, the distance that a code counts, the second sample and
-/// the first; then codes from the channels in turn, where the first one has the high bits.
+/// WAV's block of Microsoft's ADPCM. It begins with the predictor of each channel, the distance that a code counts, the second
+/// sample and the first. Codes from the channels in turn follow, where the first one has the high bits.
 fn microsoft(block: &[u8], planes: &mut [Vec<i16>]) -> Option<()> {
     let channels = planes.len();
     let (predictors, rest) = block.split_at_checked(channels)?;
     let (words, bytes) = rest.split_at_checked(6 * channels)?;
-    let word = |at: usize| words.as_chunks().0.get(at).map(|word| i16::from_le_bytes(*word));
+    let words: Vec<i16> = words.as_chunks().0.iter().map(|word| i16::from_le_bytes(*word)).collect();
     for (channel, (predictor, plane)) in predictors.iter().zip(planes).enumerate() {
         let mut state = Microsoft {
             weights: *WEIGHTS.get(usize::from(*predictor))?,
-            distance: i32::from(word(channel)?),
-            samples: [word(channels + channel)?, word(2 * channels + channel)?],
+            distance: i32::from(*words.get(channel)?),
+            samples: [*words.get(channels + channel)?, *words.get(2 * channels + channel)?],
         };
         let [second, first] = state.samples;
         plane.extend([first, second]);
@@ -209,7 +215,7 @@ fn microsoft(block: &[u8], planes: &mut [Vec<i16>]) -> Option<()> {
     Some(())
 }
 
-/// What Microsoft's decoder knows of a channel.
+/// The state of Microsoft's decoder for a channel.
 struct Microsoft {
     /// How much of the last sample and of the one before is expected, in parts of 256.
     weights: [i32; 2],
@@ -222,7 +228,7 @@ impl Microsoft {
     fn next(&mut self, code: u8) -> i16 {
         let expected: i32 =
             self.samples.iter().zip(self.weights).map(|(&sample, weight)| i32::from(sample) * weight).sum();
-        // The quotient is rounded down, as libsndfile has it, with which Hugging Face reads.
+        // The quotient is rounded down as in libsndfile, which Hugging Face's processors read with.
         let sample = clamped((expected >> 8) + signed(code) * self.distance);
         self.samples = [sample, self.samples[0]];
         let factor = FACTORS.get(usize::from(code)).copied().unwrap_or_default();
@@ -242,9 +248,9 @@ fn clamped(sample: i32) -> i16 {
 
 /// The predictors of Microsoft's ADPCM.
 const WEIGHTS: [[i32; 2]; 7] = [[256, 0], [512, -256], [0, 0], [192, 64], [240, 0], [460, -208], [392, -232]];
-/// What becomes of the distance after each code, in parts of 256.
+/// By how much each code multiplies the distance, in parts of 256.
 const FACTORS: [i32; 16] = [230, 230, 230, 230, 307, 409, 512, 614, 768, 614, 512, 409, 307, 230, 230, 230];
 /// The distance that a code counts at least.
 const LEAST_DISTANCE: i32 = 16;
-/// The distance that a code counts at most: more leaves the range of samples by far, and overflows.
+/// The distance that a code counts at most: a larger one is far outside of the range of samples, and overflows.
 const MOST_DISTANCE: i32 = i32::MAX / 768;

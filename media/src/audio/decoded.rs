@@ -1,5 +1,5 @@
-//! Sounds that were decoded lately: one that is new in a prompt is asked for what stands there, for its positions and for its
-//! features, one soon after the other.
+//! Keeps the audio clips that were decoded last: the outline, the shape and the features of a new clip are requested one soon after
+//! the other.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,29 +12,28 @@ use super::waveform::Waveform;
 /// How many bytes of samples are kept: nearly nine minutes of 16 kHz.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Decoded sounds, the latest last.
+/// Decoded audio clips, the latest last.
 #[derive(Default)]
 pub(super) struct DecodedAudio(Mutex<VecDeque<(Digest, Arc<Waveform>)>>);
 
 impl DecodedAudio {
-    /// Returns a sound that is kept.
+    /// Returns an audio clip that is kept.
     pub(super) fn find(&self, digest: &Digest) -> Option<Arc<Waveform>> {
-        self.kept().iter().find(|(kept, _)| kept == digest).map(|(_, sound)| Arc::clone(sound))
+        self.kept().iter().find(|(kept, _)| kept == digest).map(|(_, audio)| Arc::clone(audio))
     }
 
-    /// Keeps a sound, for which the oldest ones go.
-    pub(super) fn keep(&self, digest: Digest, sound: Arc<Waveform>) {
+    /// Keeps an audio clip, and drops the oldest ones where all together are too large.
+    pub(super) fn keep(&self, digest: Digest, audio: Arc<Waveform>) {
         let mut kept = self.kept();
-        kept.push_back((digest, sound));
-        let bytes = |sound: &Waveform| size_of_val(sound.samples());
-        let mut held: usize = kept.iter().map(|(_, sound)| bytes(sound)).sum();
-        while held > MOST_BYTES {
+        kept.push_back((digest, audio));
+        let mut total: usize = kept.iter().map(|(_, audio)| size_of_val(audio.samples())).sum();
+        while total > MOST_BYTES {
             let Some((_, oldest)) = kept.pop_front() else { return };
-            held -= bytes(&oldest);
+            total -= size_of_val(oldest.samples());
         }
     }
 
-    /// Forgets a sound: once it has become features, nothing of it is asked for.
+    /// Drops an audio clip, whose samples are not needed after its features are computed.
     pub(super) fn forget(&self, digest: &Digest) {
         self.kept().retain(|(kept, _)| kept != digest);
     }
@@ -45,8 +44,8 @@ impl DecodedAudio {
 }
 
 impl fmt::Debug for DecodedAudio {
-    /// Samples are nothing for a log.
+    /// Prints how many audio clips there are, without their samples.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "DecodedAudio({} sounds)", self.kept().len())
+        write!(formatter, "DecodedAudio({} audio clips)", self.kept().len())
     }
 }

@@ -1,4 +1,4 @@
-//! What the feature extractors of all models have in common. Knows no model.
+//! What the feature extractors of all models have in common.
 
 use std::fmt::Debug;
 
@@ -6,32 +6,32 @@ use alloquy_engine::media_processor::MediaTensor;
 
 use crate::tensors::{floats, truths};
 
-/// How much a stretch of a sound becomes.
+/// How many frames and positions a chunk of an audio clip has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaveformShape {
-    /// How many frames of features there are, with those that lie in silence behind the sound.
+    /// How many frames of features there are, including those of the padding after the audio.
     pub frames: usize,
-    /// How many of them the mask says to be the sound's.
+    /// How many of the frames the mask marks as audio.
     pub valid: usize,
     /// How many positions the encoder's features take in a prompt.
     pub tokens: usize,
 }
 
-/// Makes the features of stretches of sound, at the model's rate.
+/// Computes the features of chunks of audio at the model's rate.
 pub(super) trait Extractor: Send + Sync + Debug {
-    /// Returns the samples for a second.
+    /// Returns how many samples a second has.
     fn rate(&self) -> u32;
 
     /// Returns how many samples the model takes at once.
     fn longest(&self) -> usize;
 
-    /// Returns what becomes of so many samples, of [`Extractor::longest`] at most.
+    /// Returns the shape for so many samples, [`Extractor::longest`] at most.
     fn shape(&self, samples: usize) -> WaveformShape;
 
-    /// Returns what the encoder is fed for several stretches, each of [`Extractor::longest`] samples at most.
-    fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor>;
+    /// Returns the inputs of the encoder for several chunks, each of [`Extractor::longest`] samples at most.
+    fn tensors(&self, chunks: &[&[f32]]) -> Vec<MediaTensor>;
 
-    /// Returns the window and the filters, where there are some.
+    /// Returns the window and the filters, if there are any.
     fn tables(&self) -> Vec<MediaTensor>;
 }
 
@@ -40,34 +40,37 @@ pub(super) fn mask(valid: usize, length: usize) -> impl Iterator<Item = bool> {
     (0..length).map(move |index| index < valid)
 }
 
-/// Features of frames, and which of these are the sound's: `[stretches, frames, bands]` and `[stretches, frames]`.
+/// The features and their mask as tensors: `[chunks, frames, bands]` and `[chunks, frames]`.
 pub(super) fn masked(
-    [stretches, frames, bands]: [usize; 3],
+    [chunks, frames, bands]: [usize; 3],
     features: Vec<f32>,
     valid: Vec<bool>,
 ) -> Vec<MediaTensor> {
     vec![
-        floats("input_features", &[stretches, frames, bands], features),
-        truths("input_features_mask", &[stretches, frames], valid),
+        floats("input_features", &[chunks, frames, bands], features),
+        truths("input_features_mask", &[chunks, frames], valid),
     ]
 }
 
-/// Copies samples to a frame that begins at `start`, where `before` zeros stand before them and zeros behind.
+/// Copies to `frame` what begins at `start` of the padded audio clip: `before` zeros, the samples, and zeros without end.
 ///
-/// A frame at a time stays in the processor's nearest memory; a copy of the whole sound costs as much as its transforms.
+/// A single frame stays in the processor's nearest cache. A padded copy of the whole audio clip would cost as much as its
+/// transforms.
 pub(super) fn cut(samples: &[f32], before: usize, start: usize, frame: &mut [f64]) {
     let silent = before.saturating_sub(start).min(frame.len());
     let (silence, frame) = frame.split_at_mut(silent);
     let samples = samples.get((start + silent).saturating_sub(before)..).unwrap_or_default();
     let (sounding, rest) = frame.split_at_mut(samples.len().min(frame.len()));
     silence.fill(0.0);
-    sounding.iter_mut().zip(samples).for_each(|(place, &sample)| *place = f64::from(sample));
+    for (place, &sample) in sounding.iter_mut().zip(samples) {
+        *place = f64::from(sample);
+    }
     rest.fill(0.0);
 }
 
-/// The longest of several stretches.
-pub(super) fn longest(stretches: &[&[f32]]) -> usize {
-    stretches.iter().map(|stretch| stretch.len()).max().unwrap_or_default()
+/// Returns the length of the longest chunk.
+pub(super) fn longest(chunks: &[&[f32]]) -> usize {
+    chunks.iter().map(|chunk| chunk.len()).max().unwrap_or_default()
 }
 
 /// The window and the filters of a spectrum.

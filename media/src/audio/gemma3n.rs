@@ -1,5 +1,5 @@
-//! Gemma 3n's mel spectrogram (`Gemma3nAudioFeatureExtractor` of transformers). A sound takes as many positions as the
-//! longest one does, however short it is.
+//! Gemma 3n's mel spectrogram (`Gemma3nAudioFeatureExtractor` of transformers). An audio clip takes as many positions as
+//! the longest one, however short it is.
 
 use alloquy_core::Result;
 use alloquy_engine::media_processor::MediaTensor;
@@ -9,7 +9,7 @@ use super::gemma_mel::{Defaults, GemmaMel};
 use super::settings::AudioSettings;
 use super::window::single_hann;
 
-/// What transformers has where a model's description says nothing.
+/// The values that transformers uses where a model's description has none.
 const DEFAULTS: Defaults = Defaults {
     frame_milliseconds: 32.0,
     range: (125.0, 7600.0),
@@ -18,11 +18,11 @@ const DEFAULTS: Defaults = Defaults {
     floor: 1e-5,
     window: single_hann,
 };
-/// To a multiple of how many samples a sound is padded.
+/// An audio clip is padded to a multiple of so many samples.
 pub(super) const MULTIPLE: usize = 128;
-/// How many samples are taken at most: 30 s of 16 kHz.
+/// The most samples of a chunk: 30 s at 16 kHz.
 pub(super) const MOST_SAMPLES: usize = 480_000;
-/// How many frames become one position: the encoder takes every sixteenth (4 by its convolutions, 4 by its reduction).
+/// How many frames become one position: the encoder keeps every sixteenth (4 by its convolutions, 4 by its reduction).
 const FRAMES_PER_TOKEN: usize = 16;
 
 /// The settings of a model, and its tables.
@@ -53,16 +53,16 @@ impl Extractor for Gemma3n {
         WaveformShape { frames, valid: samples.div_ceil(self.mel.hop).min(frames), tokens: self.tokens }
     }
 
-    fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {
-        let length = longest(stretches).next_multiple_of(MULTIPLE);
+    fn tensors(&self, chunks: &[&[f32]]) -> Vec<MediaTensor> {
+        let length = longest(chunks).next_multiple_of(MULTIPLE);
         let frames = self.mel.frames(length);
-        let mut features = Vec::with_capacity(stretches.len() * frames * self.mel.spectrum.bands());
-        let mut valid = Vec::with_capacity(stretches.len() * frames);
-        for stretch in stretches {
-            self.mel.append((stretch, 0), frames, |energy| energy.max(self.mel.floor), &mut features);
-            valid.extend(mask(stretch.len().div_ceil(self.mel.hop), frames));
+        let mut features = Vec::with_capacity(chunks.len() * frames * self.mel.spectrum.bands());
+        let mut valid = Vec::with_capacity(chunks.len() * frames);
+        for chunk in chunks {
+            self.mel.append((chunk, 0), frames, |energy| energy.max(self.mel.floor), &mut features);
+            valid.extend(mask(chunk.len().div_ceil(self.mel.hop), frames));
         }
-        masked([stretches.len(), frames, self.mel.spectrum.bands()], features, valid)
+        masked([chunks.len(), frames, self.mel.spectrum.bands()], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

@@ -1,5 +1,5 @@
-//! Gemma 4's mel spectrogram (`Gemma4AudioFeatureExtractor` of transformers): the first frame's middle is the sound's
-//! beginning, and frames that reach behind its end are zeros.
+//! Gemma 4's mel spectrogram (`Gemma4AudioFeatureExtractor` of transformers). The middle of the first frame is the audio's first
+//! sample, and frames that reach over its end are zeros.
 
 use alloquy_core::Result;
 use alloquy_engine::media_processor::MediaTensor;
@@ -10,7 +10,7 @@ use super::gemma3n::{MOST_SAMPLES, MULTIPLE};
 use super::settings::AudioSettings;
 use super::window::hann;
 
-/// What transformers has where a model's description says nothing.
+/// The values that transformers uses where a model's description has none.
 const DEFAULTS: Defaults = Defaults {
     frame_milliseconds: 20.0,
     range: (0.0, 8000.0),
@@ -41,12 +41,12 @@ impl Gemma4 {
         Ok(Self { mel: GemmaMel::new(settings, &DEFAULTS)?, most_tokens })
     }
 
-    /// How many zeros stand before a sound.
+    /// Returns how many zeros precede an audio clip.
     fn before(&self) -> usize {
         self.mel.spectrum.frame() / 2
     }
 
-    /// How many frames lie in the sound wholly, with the sample behind each.
+    /// Returns how many frames, with the sample after each, are entirely audio.
     fn valid(&self, samples: usize) -> usize {
         self.mel.frames(self.before() + samples)
     }
@@ -67,19 +67,19 @@ impl Extractor for Gemma4 {
         WaveformShape { frames, valid, tokens: valid.div_ceil(FRAMES_PER_TOKEN).min(self.most_tokens) }
     }
 
-    fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {
-        let frames = self.valid(longest(stretches).next_multiple_of(MULTIPLE));
+    fn tensors(&self, chunks: &[&[f32]]) -> Vec<MediaTensor> {
+        let frames = self.valid(longest(chunks).next_multiple_of(MULTIPLE));
         let bands = self.mel.spectrum.bands();
-        let mut features = Vec::with_capacity(stretches.len() * frames * bands);
-        let mut valid = Vec::with_capacity(stretches.len() * frames);
-        for (index, stretch) in stretches.iter().enumerate() {
-            let sounding = self.valid(stretch.len());
+        let mut features = Vec::with_capacity(chunks.len() * frames * bands);
+        let mut valid = Vec::with_capacity(chunks.len() * frames);
+        for (index, chunk) in chunks.iter().enumerate() {
+            let sounding = self.valid(chunk.len());
             let before = self.before();
-            self.mel.append((stretch, before), sounding, |energy| energy + self.mel.floor, &mut features);
+            self.mel.append((chunk, before), sounding, |energy| energy + self.mel.floor, &mut features);
             features.resize((index + 1) * frames * bands, 0.0);
             valid.extend(mask(sounding, frames));
         }
-        masked([stretches.len(), frames, bands], features, valid)
+        masked([chunks.len(), frames, bands], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

@@ -1,4 +1,4 @@
-//! What the unified Gemma 4 is fed of a sound: its samples, cut into pieces of one position each
+//! The audio input of the unified Gemma 4: the samples, cut into pieces of one position each
 //! (`Gemma4UnifiedAudioFeatureExtractor` of transformers).
 
 use alloquy_core::Result;
@@ -37,15 +37,16 @@ impl Extractor for Gemma4Unified {
         WaveformShape { frames: pieces, valid: pieces, tokens: pieces }
     }
 
-    fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {
-        let frames = longest(stretches).div_ceil(self.piece);
-        let (mut features, mut valid) = (Vec::new(), Vec::new());
-        for (index, stretch) in stretches.iter().enumerate() {
-            features.extend_from_slice(stretch);
+    fn tensors(&self, chunks: &[&[f32]]) -> Vec<MediaTensor> {
+        let frames = longest(chunks).div_ceil(self.piece);
+        let mut features = Vec::new();
+        let mut valid = Vec::new();
+        for (index, chunk) in chunks.iter().enumerate() {
+            features.extend_from_slice(chunk);
             features.resize((index + 1) * frames * self.piece, 0.0);
-            valid.extend(mask(stretch.len().div_ceil(self.piece), frames));
+            valid.extend(mask(chunk.len().div_ceil(self.piece), frames));
         }
-        masked([stretches.len(), frames, self.piece], features, valid)
+        masked([chunks.len(), frames, self.piece], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

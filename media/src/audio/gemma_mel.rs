@@ -1,4 +1,4 @@
-//! What the mel spectrograms of Gemma 3n and Gemma 4 have in common, as their feature extractors in transformers name it.
+//! The mel spectrogram that Gemma 3n and Gemma 4 share. Settings have the names of their feature extractors in transformers.
 
 use alloquy_core::Result;
 
@@ -8,7 +8,7 @@ use super::mel::MelScale;
 use super::settings::AudioSettings;
 use super::spectrum::{Bands, Bins, Spectrum};
 
-/// What one of the two has where a model's description does not say otherwise.
+/// The settings of one of the two where a model's description names none.
 pub(super) struct Defaults {
     pub(super) frame_milliseconds: f64,
     /// From where to where the bands reach, in hertz.
@@ -32,7 +32,7 @@ pub(super) struct GemmaMel {
     deviation: Option<Vec<f64>>,
 }
 
-/// How much of a sample is taken off the next one.
+/// How much of a sample is subtracted from the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Preemphasis {
     /// Within the frame; the first sample is scaled. As the Hidden Markov Toolkit does.
@@ -45,11 +45,10 @@ impl GemmaMel {
     pub(super) fn new(settings: &AudioSettings<'_>, defaults: &Defaults) -> Result<Self> {
         settings.only("dither", 0.0)?;
         let rate = settings.rate()?;
-        let samples =
-            |milliseconds: f64| (f64::from(rate) * milliseconds / 1000.0).round_ties_even() as usize;
-        let frame =
-            samples(settings.number("frame_length_ms", defaults.frame_milliseconds, 1.0..=1000.0)?).max(2);
-        let hop = samples(settings.number("hop_length_ms", 10.0, 1.0..=1000.0)?).max(1);
+        let frame = settings.number("frame_length_ms", defaults.frame_milliseconds, 1.0..=1000.0)?;
+        let frame = samples(rate, frame).max(2);
+        let hop = settings.number("hop_length_ms", 10.0, 1.0..=1000.0)?;
+        let hop = samples(rate, hop).max(1);
         let doubled = usize::from(settings.flag("fft_overdrive", defaults.doubled_transform)?);
         let (low, high) = defaults.range;
         let nyquist = f64::from(rate) / 2.0;
@@ -78,26 +77,29 @@ impl GemmaMel {
         })
     }
 
-    /// How many frames there are of so many samples: one sample more than a frame is needed for each.
+    /// Returns how many frames so many samples have. Each needs one sample more than its length, for the preemphasis.
     pub(super) fn frames(&self, samples: usize) -> usize {
         samples.checked_sub(self.spectrum.frame() + 1).map_or(0, |rest| rest / self.hop + 1)
     }
 
-    /// Appends the features of frames of a stretch that has `before` zeros before it; `floored` keeps energies from being
-    /// silent.
+    /// Appends the features of a chunk's frames. The chunk has `before` zeros before it; `floored` keeps the energies above
+    /// zero.
     pub(super) fn append(
         &self,
-        (stretch, before): (&[f32], usize),
+        (chunk, before): (&[f32], usize),
         frames: usize,
         floored: impl Fn(f64) -> f64,
         features: &mut Vec<f32>,
     ) {
         let mut analysis = self.spectrum.analysis();
-        let (mut frame, mut differences) = (vec![0.0; self.spectrum.frame() + 1], Vec::new());
+        let mut frame = vec![0.0; self.spectrum.frame() + 1];
+        let mut differences = Vec::new();
         let mut bands = Vec::with_capacity(self.spectrum.bands());
         for start in (0..frames).map(|index| index * self.hop) {
-            cut(stretch, before, start, &mut frame);
-            frame.iter_mut().for_each(|sample| *sample *= self.scale);
+            cut(chunk, before, start, &mut frame);
+            for sample in &mut frame {
+                *sample *= self.scale;
+            }
             let emphasised = self.preemphasis.emphasised(&mut frame, &mut differences);
             bands.clear();
             bands.extend(analysis.energies(emphasised).map(&floored));
@@ -109,16 +111,25 @@ impl GemmaMel {
 
     fn normalise(&self, bands: &mut [f64]) {
         if let Some(mean) = &self.mean {
-            bands.iter_mut().zip(mean).for_each(|(band, mean)| *band -= mean);
+            for (band, mean) in bands.iter_mut().zip(mean) {
+                *band -= mean;
+            }
         }
         if let Some(deviation) = &self.deviation {
-            bands.iter_mut().zip(deviation).for_each(|(band, deviation)| *band /= deviation);
+            for (band, deviation) in bands.iter_mut().zip(deviation) {
+                *band /= deviation;
+            }
         }
     }
 }
 
+/// Returns how many samples a time has.
+fn samples(rate: u32, milliseconds: f64) -> usize {
+    (f64::from(rate) * milliseconds / 1000.0).round_ties_even() as usize
+}
+
 impl Preemphasis {
-    /// The parts of an emphasised frame, of which `frame` has a sample more.
+    /// Returns the parts of an emphasised frame. `frame` has one sample more than they have together.
     fn emphasised<'a>(self, frame: &'a mut [f64], differences: &'a mut Vec<f64>) -> [&'a [f64]; 2] {
         let (Self::Framed(amount) | Self::Running(amount)) = self;
         differences.clear();
@@ -129,7 +140,9 @@ impl Preemphasis {
             Self::Running(_) => [differences, &[]],
             Self::Framed(_) => {
                 let first = frame.get_mut(..1).unwrap_or_default();
-                first.iter_mut().for_each(|sample| *sample *= 1.0 - amount);
+                for sample in first.iter_mut() {
+                    *sample *= 1.0 - amount;
+                }
                 [first, without_last(differences)]
             }
         }

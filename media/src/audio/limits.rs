@@ -1,10 +1,10 @@
-//! How large a sound may be. Knows no format.
+//! How large an audio clip may be.
 
 use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-/// What a sound may take; it is looked at before anything is decoded, and while it is.
+/// How large an audio clip may be. The limits are checked before it is decoded, and while it is.
 ///
 /// ```
 /// use alloquy_media::AudioLimits;
@@ -17,7 +17,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 pub struct AudioLimits {
     /// How many bytes the file may have: 64 MiB.
     pub bytes: usize,
-    /// How long the sound may be: ten minutes.
+    /// How long the audio may be: ten minutes.
     pub duration: Duration,
     /// How many samples one channel may have: 2²⁶, which are 23 minutes of 48 kHz and take 256 MiB.
     pub samples: usize,
@@ -31,11 +31,11 @@ impl Default for AudioLimits {
     }
 }
 
-/// The sample rates, in hertz, that are taken.
+/// The supported sample rates, in hertz.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 
 impl AudioLimits {
-    /// How many samples of a channel are taken at a rate.
+    /// Returns how many samples of a channel are allowed at a rate.
     pub(super) fn samples_at(&self, rate: u32) -> usize {
         let samples = self.duration.as_micros() * u128::from(rate) / 1_000_000;
         usize::try_from(samples).unwrap_or(usize::MAX).min(self.samples)
@@ -43,9 +43,9 @@ impl AudioLimits {
 
     pub(super) fn check_bytes(&self, bytes: usize) -> Result<()> {
         match bytes {
-            0 => Err(invalid("the sound has no bytes")),
+            0 => Err(invalid("the audio has no bytes")),
             _ if bytes > self.bytes => Err(invalid(format!(
-                "the sound has {bytes} bytes, more than the {} that are taken",
+                "the audio has {bytes} bytes, more than the {} that are taken",
                 self.bytes
             ))),
             _ => Ok(()),
@@ -56,15 +56,16 @@ impl AudioLimits {
         if RATES.contains(&rate) {
             return Ok(());
         }
-        let (low, high) = (RATES.start(), RATES.end());
-        Err(invalid(format!("the sound has a sample rate of {rate} Hz, and {low} to {high} Hz are taken")))
+        let low = RATES.start();
+        let high = RATES.end();
+        Err(invalid(format!("the audio has a sample rate of {rate} Hz, and {low} to {high} Hz are taken")))
     }
 
     pub(super) fn check_channels(&self, channels: usize) -> Result<()> {
         if (1..=self.channels).contains(&channels) {
             return Ok(());
         }
-        Err(invalid(format!("the sound has {channels} channels, and 1 to {} are taken", self.channels)))
+        Err(invalid(format!("the audio has {channels} channels, and 1 to {} are taken", self.channels)))
     }
 
     pub(super) fn check_samples(&self, samples: u64, rate: u32) -> Result<()> {
@@ -74,7 +75,7 @@ impl AudioLimits {
         }
         let seconds = samples as f64 / f64::from(rate);
         let message = format!(
-            "the sound has {samples} samples or more ({seconds:.1} s at {rate} Hz), and {most} are taken: {} s, or {} samples",
+            "the audio has {samples} samples or more ({seconds:.1} s at {rate} Hz), and {most} are taken: {} s, or {} samples",
             self.duration.as_secs_f64(),
             self.samples
         );
@@ -82,7 +83,7 @@ impl AudioLimits {
     }
 }
 
-/// An error about a sound.
+/// An error about an audio clip.
 pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }

@@ -1,4 +1,4 @@
-//! Mel filters: triangles over the bins of a spectrum, evenly spread on a scale of pitch. Knows no sound.
+//! Mel filters: triangles over the bins of a spectrum, evenly spread on a scale of pitch.
 
 /// How pitch follows frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,8 @@ impl MelScale {
 
     /// `count` frequencies from `low` to `high`, evenly spread on the scale.
     fn corners(self, low: f64, high: f64, count: usize) -> Vec<f64> {
-        let (low, high) = (self.mel(low), self.mel(high));
+        let low = self.mel(low);
+        let high = self.mel(high);
         let step = (high - low) / count.saturating_sub(1).max(1) as f64;
         (0..count).map(|index| self.hertz(low + step * index as f64)).collect()
     }
@@ -57,11 +58,13 @@ impl MelFilters {
     ) -> Self {
         let width = f64::from(rate) / 2.0 / bins.saturating_sub(1).max(1) as f64;
         let corners = scale.corners(low, high, count + 2);
-        let filter = |corners: &[f64]| match corners {
-            &[left, peak, right] => Filter::new(scale, [left, peak, right], (bins, width)),
-            _ => Filter { first: 0, weights: Vec::new() },
-        };
-        Self { filters: corners.windows(3).map(filter).collect() }
+        let mut filters = Vec::with_capacity(count);
+        for corners in corners.windows(3) {
+            if let &[left, peak, right] = corners {
+                filters.push(Filter::new(scale, [left, peak, right], (bins, width)));
+            }
+        }
+        Self { filters }
     }
 
     /// Returns how many filters there are.
@@ -76,11 +79,11 @@ impl MelFilters {
 
     /// The weights as a matrix of `bins` rows.
     pub(super) fn matrix(&self, bins: usize) -> Vec<f32> {
-        let weight = |filter: &Filter, bin: usize| {
-            bin.checked_sub(filter.first).and_then(|at| filter.weights.get(at)).copied().unwrap_or_default()
-        };
-        let row = |bin| self.filters.iter().map(move |filter| weight(filter, bin) as f32);
-        (0..bins).flat_map(row).collect()
+        let mut matrix = Vec::with_capacity(bins * self.filters.len());
+        for bin in 0..bins {
+            matrix.extend(self.filters.iter().map(|filter| filter.weight(bin) as f32));
+        }
+        matrix
     }
 }
 
@@ -90,12 +93,27 @@ impl Filter {
             MelScale::Htk => 1.0,
             MelScale::Slaney => 2.0 / (right - left),
         };
-        let weight = |bin: usize| {
+        let mut first = 0;
+        let mut weights = Vec::new();
+        for bin in 0..bins {
             let hertz = bin as f64 * width;
-            ((hertz - left) / (peak - left)).min((right - hertz) / (right - peak)).max(0.0) * height
-        };
-        let first = (0..bins).find(|&bin| weight(bin) > 0.0).unwrap_or_default();
-        Self { first, weights: (first..bins).map(weight).take_while(|&weight| weight > 0.0).collect() }
+            let rising = (hertz - left) / (peak - left);
+            let falling = (right - hertz) / (right - peak);
+            let weight = rising.min(falling).max(0.0) * height;
+            if weight > 0.0 {
+                if weights.is_empty() {
+                    first = bin;
+                }
+                weights.push(weight);
+            } else if !weights.is_empty() {
+                break;
+            }
+        }
+        Self { first, weights }
+    }
+
+    fn weight(&self, bin: usize) -> f64 {
+        bin.checked_sub(self.first).and_then(|at| self.weights.get(at)).copied().unwrap_or_default()
     }
 
     fn weigh(&self, spectrum: &[f64]) -> f64 {
@@ -103,14 +121,16 @@ impl Filter {
     }
 }
 
-/// The scalar product, in four sums that do not wait for each other.
+/// The scalar product. Four sums do not depend on each other, so that a processor adds them in parallel.
 fn product(left: &[f64], right: &[f64]) -> f64 {
     let right = right.get(..left.len()).unwrap_or(right);
     let (left, left_rest) = left.as_chunks::<4>();
     let (right, right_rest) = right.as_chunks::<4>();
     let mut sums = [0.0; 4];
     for (left, right) in left.iter().zip(right) {
-        sums.iter_mut().zip(left.iter().zip(right)).for_each(|(sum, (left, right))| *sum += left * right);
+        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += left * right;
+        }
     }
     let rest = left_rest.iter().zip(right_rest).map(|(left, right)| left * right);
     sums.iter().sum::<f64>() + rest.sum::<f64>()

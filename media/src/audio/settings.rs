@@ -1,5 +1,4 @@
-//! What a model's description says of the sounds that it takes: which extractor, with which settings, and what stands in the
-//! prompt. Knows no files.
+//! Reads a model's audio settings from its description: the feature extractor, its settings, and the texts in the prompt.
 
 use std::ops::RangeInclusive;
 
@@ -8,10 +7,10 @@ use alloquy_core::{Error, ErrorKind, Result};
 use super::limits::AudioLimits;
 use crate::description::{Description, Settings};
 
-/// The feature extractors that there are, by the names of their classes in transformers.
+/// The supported feature extractors, by the names of their classes in transformers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExtractorKind {
-    /// `WhisperFeatureExtractor`, and how many seconds the model takes where it does not say.
+    /// `WhisperFeatureExtractor`, and how many seconds the model accepts where its description has no number.
     Whisper(usize),
     /// `Gemma3nAudioFeatureExtractor`.
     Gemma3n,
@@ -43,7 +42,7 @@ impl ExtractorKind {
         }
     }
 
-    /// The published texts before the positions, at each, and behind them.
+    /// The published texts before the positions, at each position, and after them.
     fn texts(self) -> [&'static str; 3] {
         match self {
             Self::Whisper(_) => ["<|audio_bos|>", "<|AUDIO|>", "<|audio_eos|>"],
@@ -52,7 +51,7 @@ impl ExtractorKind {
         }
     }
 
-    /// Where `config.json` has the ids of these texts; Qwen2.5-Omni keeps what it hears with at its thinker.
+    /// Where `config.json` has the ids of these texts. Qwen2.5-Omni's audio encoder belongs to its thinker.
     fn ids(self) -> [&'static [&'static str]; 3] {
         match self {
             Self::Whisper(_) => [
@@ -70,35 +69,35 @@ impl ExtractorKind {
     }
 }
 
-/// What stands for a sound in a prompt, in the place of the one token that a chat template prints.
+/// The texts of an audio clip in a prompt. They replace the one token that a chat template prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Texts {
     pub(super) before: String,
     pub(super) token: String,
-    /// What stands between two stretches of a sound.
+    /// The text between two chunks of an audio clip.
     pub(super) between: String,
     pub(super) after: String,
 }
 
-/// How a model hears.
+/// The audio settings of a model.
 #[derive(Debug)]
 pub(super) struct AudioSettings<'a> {
     pub(super) kind: ExtractorKind,
     pub(super) texts: Texts,
     /// The extractor's settings.
     settings: Settings<'a>,
-    /// What the model says of itself.
+    /// The settings of `config.json`.
     model: Settings<'a>,
 }
 
 impl<'a> AudioSettings<'a> {
-    /// Reads what a model says; `None` where it takes no sounds, or sounds of a kind that is not known here.
+    /// Reads the settings; `None` for a model that accepts no audio, or whose type is unknown.
     pub(super) fn of(model: &'a Description<'_>) -> Result<Option<Self>> {
         let Some(kind) = model.model_type().and_then(ExtractorKind::of) else { return Ok(None) };
-        if !model.hears() {
+        if !model.accepts_audio() {
             return Ok(None);
         }
-        let settings = model.sounds();
+        let settings = model.clips();
         check_class(kind, &settings)?;
         Ok(Some(Self { kind, texts: Texts::of(kind, model), settings, model: model.config() }))
     }
@@ -118,38 +117,39 @@ impl<'a> AudioSettings<'a> {
         Ok(self.settings.flag(&place(name))?.unwrap_or(default))
     }
 
-    /// `count` numbers, where there are some.
+    /// `count` numbers, if the setting is there.
     pub(super) fn numbers(&self, name: &str, count: usize) -> Result<Option<Vec<f64>>> {
         self.settings.reals(&place(name), count)
     }
 
-    /// Refuses a setting that has another value than the one that is done here.
+    /// Refuses a setting with another value than the supported one.
     pub(super) fn only(&self, name: &str, value: f64) -> Result<()> {
         let number = self.number(name, value, f64::MIN..=f64::MAX)?;
         if number == value {
             return Ok(());
         }
-        let message =
-            format!("the model wants {name} {number} for sounds, and {value} is what there is here");
+        let message = format!("the model sets {name} to {number} for audio; supported: {value}");
         Err(Error::new(ErrorKind::Unsupported, message))
     }
 
-    /// The rate of the samples that the model is fed.
+    /// The rate of the samples that the model accepts.
     pub(super) fn rate(&self) -> Result<u32> {
         let rate = self.count("sampling_rate", 16_000, 768_000)? as u32;
         AudioLimits::check_rate(rate).map_err(|error| error.context("the model's sampling_rate"))?;
         Ok(rate)
     }
 
-    /// How many positions a sound takes at most.
+    /// How many positions an audio clip takes at most.
     pub(super) fn tokens(&self, default: usize) -> Result<usize> {
-        let own = self.settings.number_within("/audio_seq_length", MOST_TOKENS)?;
-        let models = || self.model.number_within("/audio_soft_tokens_per_image", MOST_TOKENS);
-        Ok(own.map_or_else(models, |own| Ok(Some(own)))?.unwrap_or(default))
+        if let Some(own) = self.settings.number_within("/audio_seq_length", MOST_TOKENS)? {
+            return Ok(own);
+        }
+        let of_model = self.model.number_within("/audio_soft_tokens_per_image", MOST_TOKENS)?;
+        Ok(of_model.unwrap_or(default))
     }
 }
 
-/// How many positions a model may want for a sound.
+/// The most positions that a model's settings may have for an audio clip.
 const MOST_TOKENS: usize = 1 << 20;
 
 fn place(name: &str) -> String {
@@ -157,16 +157,18 @@ fn place(name: &str) -> String {
 }
 
 impl Texts {
-    /// As the tokenizer spells the tokens that the model names, and as published where it names none.
+    /// The texts of the tokens that the model names; the published ones where it names none.
     fn of(kind: ExtractorKind, model: &Description<'_>) -> Self {
-        let ([before, token, after], [start, middle, end]) = (kind.texts(), kind.ids());
-        // Gemma 3n was trained with empty lines around sounds.
+        let [before, token, after] = kind.texts();
+        let [start, middle, end] = kind.ids();
+        // Gemma 3n was trained with empty lines around audio clips.
         let lines = if kind == ExtractorKind::Gemma3n { "\n\n" } else { "" };
-        let (before, after) =
-            (format!("{lines}{}", model.token(start, before)), format!("{}{lines}", model.token(end, after)));
-        let (token, between) = (model.token(middle, token), format!("{after}{before}"));
+        let before = format!("{lines}{}", model.token(start, before));
+        let after = format!("{}{lines}", model.token(end, after));
+        let token = model.token(middle, token);
+        let between = format!("{after}{before}");
         match kind {
-            // Templates for these print what stands around the token themselves.
+            // Chat templates of these models print the texts around the token themselves.
             ExtractorKind::Whisper(_) => Self { before: String::new(), token, between, after: String::new() },
             _ => Self { before, token, between, after },
         }
@@ -176,8 +178,10 @@ impl Texts {
 fn check_class(kind: ExtractorKind, settings: &Settings<'_>) -> Result<()> {
     match settings.text("/feature_extractor_type") {
         Some(class) if class != kind.class() => {
-            let message =
-                format!("the model's sounds want {class:?}, and {:?} is what there is here", kind.class());
+            let message = format!(
+                "the model's feature extractor for audio is {class:?}; supported: {:?}",
+                kind.class()
+            );
             Err(Error::new(ErrorKind::Unsupported, message))
         }
         _ => Ok(()),

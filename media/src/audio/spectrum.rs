@@ -1,5 +1,4 @@
-//! From a frame of samples to the energies of its mel bands. Knows neither where frames begin nor what becomes of the
-//! energies.
+//! Computes the energies of the mel bands of a frame of samples.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use realfft::{RealFftPlanner, RealToComplex};
 
 use super::mel::{MelFilters, MelScale};
 
-/// What of a bin is weighed by the filters.
+/// The value of a bin that the filters weigh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bins {
     /// Its magnitude.
@@ -18,8 +17,8 @@ pub(super) enum Bins {
     Power,
 }
 
-/// The analysis of frames of one length. In double precision: the logarithm of nearly silent bands magnifies rounding
-/// errors a thousandfold.
+/// The analysis of frames of one length, in double precision: the logarithm of nearly silent bands magnifies rounding errors a
+/// thousandfold.
 #[derive(Clone)]
 pub(super) struct Spectrum {
     transform: Arc<dyn RealToComplex<f64>>,
@@ -37,7 +36,7 @@ pub(super) struct Bands {
     pub(super) count: usize,
 }
 
-/// A [`Spectrum`] with the room that it works in.
+/// A [`Spectrum`] with its buffers.
 #[derive(Debug)]
 pub(super) struct Analysis<'a> {
     spectrum: &'a Spectrum,
@@ -48,7 +47,7 @@ pub(super) struct Analysis<'a> {
 }
 
 impl Spectrum {
-    /// Frames as long as `window`, behind which there are zeros to the `length` of the transform.
+    /// Analyses frames as long as `window`, which are padded with zeros to the `length` of the transform.
     pub(super) fn new(window: Vec<f64>, length: usize, rate: u32, bins: Bins, bands: Bands) -> Self {
         let transform = RealFftPlanner::new().plan_fft_forward(length.max(window.len()));
         let filters = MelFilters::new(bands.scale, bands.range, bands.count, (transform.complex_len(), rate));
@@ -76,7 +75,7 @@ impl Spectrum {
         (bins, self.filters.matrix(bins))
     }
 
-    /// Returns room to work in.
+    /// Returns the buffers for an analysis.
     pub(super) fn analysis(&self) -> Analysis<'_> {
         Analysis {
             spectrum: self,
@@ -91,7 +90,9 @@ impl Spectrum {
 impl fmt::Debug for Spectrum {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { transform, window, bins, filters } = self;
-        let (length, frame, bands) = (transform.len(), window.len(), filters.len());
+        let length = transform.len();
+        let frame = window.len();
+        let bands = filters.len();
         write!(formatter, "Spectrum({frame} samples in {length}, {bins:?}, {bands} bands)")
     }
 }
@@ -108,26 +109,28 @@ impl Analysis<'_> {
         self.spectrum.filters.weigh(&self.strengths)
     }
 
-    /// Makes the strengths of the bins of the samples.
+    /// Computes the strengths of the samples' bins.
     fn transform(&mut self) {
         let Self { spectrum, samples, bins, strengths, scratch } = self;
-        // It fails for room of another length alone, and the room is the transform's own.
+        // It fails only for buffers of another length, and these are the transform's own.
         if spectrum.transform.process_with_scratch(samples, bins, scratch).is_err() {
             bins.fill(Complex::default());
         }
-        let places = strengths.iter_mut().zip(bins.iter());
-        match spectrum.bins {
-            Bins::Magnitude => places.for_each(|(place, bin)| *place = bin.norm_sqr().sqrt()),
-            Bins::Power => places.for_each(|(place, bin)| *place = bin.norm_sqr()),
+        for (strength, bin) in strengths.iter_mut().zip(bins.iter()) {
+            *strength = match spectrum.bins {
+                Bins::Magnitude => bin.norm_sqr().sqrt(),
+                Bins::Power => bin.norm_sqr(),
+            };
         }
     }
 }
 
-/// Writes samples under a window, and silence behind them: the transform has left something else there.
+/// Writes windowed samples to `places`, and zeros after them, over what the last transform left there.
 fn fade(places: &mut [f64], samples: &[f64], window: &[f64]) {
     let length = samples.len().min(window.len()).min(places.len());
     let (faded, silent) = places.split_at_mut(length);
-    let weighed = samples.iter().zip(window).map(|(sample, weight)| sample * weight);
-    faded.iter_mut().zip(weighed).for_each(|(place, sample)| *place = sample);
+    for (place, (sample, weight)) in faded.iter_mut().zip(samples.iter().zip(window)) {
+        *place = sample * weight;
+    }
     silent.fill(0.0);
 }

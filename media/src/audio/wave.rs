@@ -1,5 +1,5 @@
-//! How long a WAV file says that its sound is: where nobody knew it when the header was written, where it is more than the header has
-//! room for, and where the sound lies in blocks, of which the demuxer hands on whole ones alone.
+//! Corrects the length that a WAV file's header declares. The header may have been written before the length was known, or the
+//! length may be too large for it. Where samples are stored in blocks, the demuxer reads only whole blocks.
 
 use std::borrow::Cow;
 
@@ -8,46 +8,49 @@ use alloquy_core::Result;
 use super::limits::invalid;
 use crate::riff::{Chunk, Chunks};
 
-/// Returns how many samples of `decoded` are the sound's, where a block has `length` of them.
+/// Returns how many of the `decoded` samples are audio, where a block has `length` of them.
 ///
-/// The last block is filled up, and the `fact` chunk counts the samples before that. A count that does not end in the last
-/// block is no count of these samples: some writers leave it at zero, others count every channel.
+/// The last block is padded, and the `fact` chunk counts the samples without the padding. A count that does not end in the last
+/// block is ignored: some writers leave it at zero, others count every channel.
 ///
 /// # Errors
-/// [`alloquy_core::ErrorKind::Invalid`] for a file that ends in a block.
+/// [`alloquy_core::ErrorKind::Invalid`] for a file that ends within a block.
 pub(super) fn samples(bytes: &[u8], decoded: usize, length: u64) -> Result<usize> {
-    let chunk =
-        |name: &[u8; 4]| Chunks::of_file(bytes).find(|chunk| chunk.name == *name).map(|chunk| chunk.content);
-    let block = chunk(b"fmt ").and_then(|format| format.get(12..14)?.try_into().ok()).map(u16::from_le_bytes);
-    let data = chunk(b"data").map_or(0, <[u8]>::len);
-    if let Some(more) = block.and_then(|block| data.checked_rem(usize::from(block))).filter(|&more| more > 0)
-    {
-        let message = format!(
-            "the sound is damaged: of its last block {more} bytes are there behind {decoded} samples"
-        );
+    let format = content(bytes, b"fmt ");
+    let block = format.and_then(|format| format.get(12..14)?.try_into().ok()).map_or(0, u16::from_le_bytes);
+    let data = content(bytes, b"data").map_or(0, <[u8]>::len);
+    let partial = data.checked_rem(usize::from(block)).unwrap_or(0);
+    if partial > 0 {
+        let message =
+            format!("the audio is damaged: its last block has {partial} bytes after {decoded} samples");
         return Err(invalid(message));
     }
-    let counted =
-        chunk(b"fact").and_then(|fact| fact.first_chunk()).map(|count| u32::from_le_bytes(*count) as usize);
+    let Some(count) = content(bytes, b"fact").and_then(|fact| fact.first_chunk()) else { return Ok(decoded) };
+    let count = u32::from_le_bytes(*count) as usize;
     let before_last = decoded.saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
-    Ok(counted.filter(|counted| (before_last + 1..=decoded).contains(counted)).unwrap_or(decoded))
+    Ok(if count > before_last && count <= decoded { count } else { decoded })
 }
 
-/// The least length that is none: who writes to a pipe cannot go back to the header, and says that there is as much as there can be.
-/// Programs differ by how much room they leave for the header itself.
+/// Returns the content of the first chunk with a name.
+fn content<'a>(file: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
+    Chunks::of_file(file).find(|chunk| chunk.name == *name).map(|chunk| chunk.content)
+}
+
+/// The least length that means an unknown one. A program that writes to a pipe cannot return to the header, and declares the
+/// greatest length that fits. Programs differ in how much of it they leave for the header itself.
 const STREAMED: u64 = 0x7fff_f000;
 
-/// What a WAV file says that it has of a sound, and has not: its samples end before.
+/// What a WAV file lacks of the samples that its header declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaveformCut {
-    /// How many bytes of samples its header has that are not there.
+    /// How many bytes of the declared samples are missing.
     pub missing: u64,
-    /// How many bytes of a last frame are there that is not whole; they are no sample and are left out.
+    /// How many bytes the last, incomplete frame has. They are left out.
     pub partial: u64,
 }
 
-/// A WAV file as the demuxer reads it, and what its header has that is not there.
+/// A WAV file as the demuxer reads it, and what it lacks of the declared samples.
 pub(super) struct Whole<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     pub(super) cut: Option<WaveformCut>,
@@ -59,12 +62,13 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// Returns a WAV file as the demuxer reads it: one that was written to a pipe, one that was never closed, one that is shorter than
-/// it says, and one of the kinds that may be larger than 4 GiB (RF64, BW64), gets a header with the length of what is there. Any
-/// other file is returned as it is.
+/// Returns a WAV file as the demuxer reads it.
+///
+/// A file gets a header with its real length if it was written to a pipe, was never closed, or is shorter than declared. So does
+/// a file of the formats that may be larger than 4 GiB (RF64, BW64). Any other file is returned as it is.
 ///
 /// # Errors
-/// [`alloquy_core::ErrorKind::Invalid`] for an RF64 file that has no lengths, or no samples where it says that there are some.
+/// [`alloquy_core::ErrorKind::Invalid`] for an RF64 file without lengths, and for a file that has none of its declared samples.
 pub(super) fn with_length(file: &[u8]) -> Result<Whole<'_>> {
     let is_large = file.starts_with(b"RF64") || file.starts_with(b"BW64");
     if !(is_large || file.starts_with(b"RIFF")) || file.get(8..12) != Some(b"WAVE") {
@@ -79,18 +83,19 @@ pub(super) fn with_length(file: &[u8]) -> Result<Whole<'_>> {
             b"data" => {
                 let length = if is_large { large.map(u64::from_le_bytes) } else { Some(chunk.length as u64) };
                 let Some(length) = length else {
-                    return Err(invalid("the sound is damaged: its header does not say how long it is"));
+                    return Err(invalid("the audio is damaged: its header does not say how long it is"));
                 };
                 return rewritten(file, is_large, &kept, chunk, length);
             }
             _ => {}
         }
     }
-    // What has no samples is left to the demuxer, which says so.
+    // The demuxer reports a file without samples.
     Ok(Whole::as_it_is(file))
 }
 
-/// The file with a header of a known length, where it has none.
+/// Returns the file with the header corrected where that is needed. `kept` are the chunks before the samples in `data`, whose
+/// declared length is `length`.
 fn rewritten<'a>(
     file: &'a [u8],
     is_large: bool,
@@ -101,7 +106,7 @@ fn rewritten<'a>(
     let there = data.rest.len() as u64;
     let outer = file.get(4..8).and_then(|outer| outer.try_into().ok()).map_or(0, u32::from_le_bytes);
     let outer = u64::from(outer);
-    // Whoever was to complete the header did not: the file says that it ends with it, or does not say where.
+    // The header was never completed: the outer length is 0, ends with the header, or is unknown, as in `RIFF ff ff ff ff`.
     let is_unclosed = !is_large
         && length == 0
         && there > 0
@@ -112,7 +117,7 @@ fn rewritten<'a>(
     let missing = if is_unknown { 0 } else { length - taken };
     if missing > 0 && taken == partial {
         let message =
-            format!("the sound is damaged: its header has {length} bytes of samples, and {there} are there");
+            format!("the audio is damaged: its header has {length} bytes of samples, and {there} are there");
         return Err(invalid(message));
     }
     let cut = Some(WaveformCut { missing, partial }).filter(|cut| *cut != WaveformCut::default());
@@ -123,7 +128,7 @@ fn rewritten<'a>(
     let samples = usize::try_from(taken - partial).unwrap_or(usize::MAX);
     let mut content = b"WAVE".to_vec();
     for Chunk { name, content: bytes, .. } in kept {
-        // How many samples there were to be is no count of those that are there.
+        // `fact` counts the samples that the header declared.
         if (missing == 0 && !is_unclosed) || name != b"fact" {
             append(&mut content, name, bytes);
         }
@@ -134,7 +139,7 @@ fn rewritten<'a>(
     Ok(Whole { bytes: Cow::Owned(file), cut })
 }
 
-/// How many bytes a frame takes, a sample of each channel, where samples lie one by one: PCM, floating point, A-law, µ-law.
+/// Returns how many bytes a frame, a sample of each channel, takes in formats without blocks: PCM, floating point, A-law, µ-law.
 fn frame(chunks: &[Chunk<'_>]) -> Option<u64> {
     let format = chunks.iter().find(|chunk| chunk.name == *b"fmt ")?.content;
     let tag = u16::from_le_bytes(format.get(..2)?.try_into().ok()?);
@@ -144,7 +149,7 @@ fn frame(chunks: &[Chunk<'_>]) -> Option<u64> {
 
 fn append(file: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
     file.extend_from_slice(name);
-    // A file that lies in memory and is longer than this is beyond every limit.
+    // A longer file is beyond every limit.
     file.extend(u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
     file.extend_from_slice(content);
     if content.len() % 2 == 1 {

@@ -1,5 +1,4 @@
-//! The samples of a sound: decoded, mixed to one channel, at another rate. Knows containers by symphonia's names alone, and
-//! no model.
+//! Decodes an audio file with symphonia, and mixes its channels to one.
 
 use std::fmt;
 use std::io::Cursor;
@@ -17,15 +16,15 @@ use symphonia::core::meta::MetadataOptions;
 
 use super::limits::{AudioLimits, invalid};
 use super::resampler::Resampler;
-use super::signature::{TAKEN, begins_like_a_sound, found, is_refused_codec};
+use super::signature::{TAKEN, begins_like_an_audio, found, is_refused_codec};
 use super::wave::WaveformCut;
 use super::{adpcm, edit_list, mpeg, wave};
 
-/// A decoded sound, mixed to one channel.
+/// A decoded audio clip, mixed to one channel.
 ///
-/// Samples lie between -1 and 1; channels are mixed to their mean. Whatever is damaged is refused: a sound that lacks a
-/// stretch is never taken for a whole one. A WAV file that ends too early is taken as far as it goes, and [`cut`](Waveform::cut)
-/// says what it lacks.
+/// Samples are between -1 and 1, and channels are mixed to their mean. A damaged file is refused, so that an audio clip with a gap
+/// never passes for a whole one. A WAV file that ends too early is decoded up to its end, and [`cut`](Waveform::cut) reports what
+/// it lacks.
 ///
 /// ```
 /// use alloquy_media::{Waveform, AudioLimits};
@@ -33,9 +32,9 @@ use super::{adpcm, edit_list, mpeg, wave};
 /// // A WAV file of two samples at 8 kHz.
 /// let mut wav = b"RIFF\x28\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0".to_vec();
 /// wav.extend(b"data\x04\0\0\0\0\x40\0\xc0");
-/// let sound = Waveform::decode(&wav, &AudioLimits::default())?;
-/// assert_eq!((sound.rate(), sound.samples()), (8000, &[0.5, -0.5][..]));
-/// assert_eq!(sound.at_rate(16_000).len(), 4);
+/// let audio = Waveform::decode(&wav, &AudioLimits::default())?;
+/// assert_eq!((audio.rate(), audio.samples()), (8000, &[0.5, -0.5][..]));
+/// assert_eq!(audio.at_rate(16_000).len(), 4);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, PartialEq)]
@@ -46,24 +45,24 @@ pub struct Waveform {
 }
 
 impl fmt::Debug for Waveform {
-    /// Samples are nothing for a log.
+    /// Prints the length and the rate, without the samples.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Waveform({} samples at {} Hz)", self.samples.len(), self.rate)
     }
 }
 
 impl Waveform {
-    /// Decodes the bytes of a file; what they are is found out from them.
+    /// Decodes the bytes of a file, and recognizes the format by them.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for formats that are not taken, [`ErrorKind::Invalid`] for sounds that are damaged,
-    /// beyond a limit, or whose rate or channels make no sense.
+    /// [`ErrorKind::Unsupported`] for formats that are not supported. [`ErrorKind::Invalid`] for audio that is damaged, exceeds a
+    /// limit, or has a rate or channels that make no sense.
     pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Self> {
         limits.check_bytes(bytes.len())?;
-        // Demuxers multiply what headers say without a look at it: where a program checks for overflow, as debug builds do, a
-        // damaged file would end it.
+        // Demuxers multiply numbers of a header without a check: in builds that panic on overflow, as debug builds do, a damaged
+        // file would end the program.
         catch_unwind(|| Self::decoded(bytes, limits)).unwrap_or_else(|_| {
-            Err(invalid(format!("the sound ({}) is damaged: its header makes no sense", found(bytes))))
+            Err(invalid(format!("the audio ({}) is damaged: its header makes no sense", found(bytes))))
         })
     }
 
@@ -74,7 +73,7 @@ impl Waveform {
         let track = reader
             .default_track(TrackType::Audio)
             .cloned()
-            .ok_or_else(|| unsupported(bytes, "it has no sound"))?;
+            .ok_or_else(|| unsupported(bytes, "it has no audio"))?;
         let parameters = parameters(&track).ok_or_else(|| unsupported(bytes, "its codec is not known"))?;
         let declared = Declared::of(&track, parameters, limits)?;
         let mut decoding = Decoding {
@@ -87,23 +86,23 @@ impl Waveform {
             mixed: Vec::new(),
         };
         decoding.run(reader.as_mut())?;
-        let sound = decoding.finish(file, bytes, reader.format_info().short_name, &declared)?;
-        Ok(Self { cut, ..sound })
+        let audio = decoding.finish(file, bytes, reader.format_info().short_name, &declared)?;
+        Ok(Self { cut, ..audio })
     }
 
-    /// A sound that was decoded elsewhere, of one channel.
+    /// Makes an audio clip of the samples of one channel that were decoded elsewhere.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a rate outside 1 to 768 kHz, and for samples that are no finite numbers.
     pub fn new(rate: u32, samples: Vec<f32>) -> Result<Self> {
         AudioLimits::check_rate(rate)?;
         match samples.iter().position(|sample| !sample.is_finite()) {
-            Some(at) => Err(invalid(format!("sample {at} of the sound is no finite number"))),
+            Some(at) => Err(invalid(format!("sample {at} of the audio is no finite number"))),
             None => Ok(Self { rate, samples, cut: None }),
         }
     }
 
-    /// Returns the samples for a second.
+    /// Returns how many samples a second has.
     pub fn rate(&self) -> u32 {
         self.rate
     }
@@ -113,7 +112,7 @@ impl Waveform {
         &self.samples
     }
 
-    /// Returns what the file lacks of the sound; `None` where it is whole.
+    /// Returns what the file lacks of its declared samples; `None` for a whole file.
     ///
     /// ```
     /// use alloquy_media::{Waveform, AudioLimits};
@@ -121,36 +120,37 @@ impl Waveform {
     /// // The WAV file of two samples again, whose second one lacks a byte.
     /// let mut wav = b"RIFF\x28\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0".to_vec();
     /// wav.extend(b"data\x04\0\0\0\0\x40\0");
-    /// let sound = Waveform::decode(&wav, &AudioLimits::default())?;
-    /// let cut = sound.cut().expect("it is cut");
-    /// assert_eq!((sound.samples(), cut.missing, cut.partial), (&[0.5][..], 1, 1));
+    /// let audio = Waveform::decode(&wav, &AudioLimits::default())?;
+    /// let cut = audio.cut().expect("it is cut");
+    /// assert_eq!((audio.samples(), cut.missing, cut.partial), (&[0.5][..], 1, 1));
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn cut(&self) -> Option<WaveformCut> {
         self.cut
     }
 
-    /// Returns how many samples the sound has at another rate.
+    /// Returns how many samples the audio has at another rate.
     pub fn length_at(&self, rate: u32) -> usize {
         (self.samples.len() as u128 * u128::from(rate)).div_ceil(u128::from(self.rate)) as usize
     }
 
     /// Returns the samples at another rate: band-limited with 125 dB of damping, without delay.
     pub fn at_rate(&self, rate: u32) -> Vec<f32> {
-        match rate == self.rate {
-            true => self.samples.clone(),
-            false => Resampler::new(self.rate, rate.max(1)).resample(&self.samples),
+        if rate == self.rate {
+            self.samples.clone()
+        } else {
+            Resampler::new(self.rate, rate.max(1)).resample(&self.samples)
         }
     }
 }
 
-/// What the header says.
+/// What the header declares.
 struct Declared {
     rate: u32,
     samples: Option<u64>,
-    /// How many samples the track's unit of time takes.
+    /// How many samples the track's unit of time has.
     unit: f64,
-    /// How many samples a block has, where they lie in blocks.
+    /// How many samples a block has, where samples are stored in blocks.
     block: Option<u64>,
 }
 
@@ -162,15 +162,16 @@ impl Declared {
             limits.check_channels(channels.count())?;
         }
         limits.check_samples(track.num_frames.unwrap_or_default(), rate)?;
-        let seconds = |base: symphonia::core::units::TimeBase| {
-            f64::from(base.numer.get()) / f64::from(base.denom.get())
-        };
-        let unit = track.time_base.map_or(1.0, |base| seconds(base) * f64::from(rate));
+        let mut unit = 1.0;
+        if let Some(base) = track.time_base {
+            let seconds = f64::from(base.numer.get()) / f64::from(base.denom.get());
+            unit = seconds * f64::from(rate);
+        }
         Ok(Self { rate, samples: track.num_frames, unit, block: adpcm::block(parameters) })
     }
 }
 
-/// A sound as far as it is decoded.
+/// The part of an audio clip that is decoded so far.
 struct Decoding {
     decoder: Box<dyn AudioDecoder>,
     track: u32,
@@ -196,37 +197,40 @@ impl Decoding {
     fn packet(&mut self, packet: &symphonia::core::packet::Packet) -> Result<()> {
         let so_far = self.samples.len();
         let buffer = self.decoder.decode(packet).map_err(|failure| damaged(so_far, failure))?;
-        let (rate, channels) = (buffer.spec().rate(), buffer.num_planes());
+        let rate = buffer.spec().rate();
+        let channels = buffer.num_planes();
         if buffer.frames() == 0 {
             return Ok(());
         }
         self.limits.check_channels(channels)?;
         if rate != self.rate || (self.channels != 0 && channels != self.channels) {
             let message =
-                format!("the sound changes from {} Hz to {rate} Hz, or its channels, midway", self.rate);
+                format!("the audio changes from {} Hz to {rate} Hz, or its channels, midway", self.rate);
             return Err(invalid(message));
         }
         self.channels = channels;
         self.limits.check_samples(so_far as u64 + buffer.frames() as u64, rate)?;
         buffer.copy_to_vec_interleaved(&mut self.mixed);
-        let mean = |frame: &[f32]| frame.iter().sum::<f32>() / channels as f32;
-        self.samples.extend(self.mixed.chunks_exact(channels).map(mean));
+        for frame in self.mixed.chunks_exact(channels) {
+            self.samples.push(frame.iter().sum::<f32>() / channels as f32);
+        }
         Ok(())
     }
 
-    /// The sound, where it is whole: `bytes` are what was decoded of `file`.
+    /// Returns the audio if it is whole. `bytes` is `file` with a corrected header.
     fn finish(mut self, file: &[u8], bytes: &[u8], format: &str, declared: &Declared) -> Result<Waveform> {
         let parameters = self.decoder.codec_params();
         let has_digest = matches!(parameters.verification_check, Some(VerificationCheck::Md5(digest)) if digest != [0; 16]);
         if has_digest && self.decoder.finalize().verify_ok == Some(false) {
-            return Err(invalid("the sound is damaged: it has not the digest that its header has"));
+            return Err(invalid("the audio is damaged: it has not the digest that its header has"));
         }
         let decoded = self.samples.len();
-        let missing =
-            |samples: u64| allowance(bytes, format).is_some_and(|less| samples > decoded as u64 + less);
-        if let Some(declared) = declared.samples.filter(|&samples| missing(samples)) {
+        if let Some(samples) = declared.samples
+            && let Some(fewer) = allowance(bytes, format)
+            && samples > decoded as u64 + fewer
+        {
             let message =
-                format!("the sound is damaged: its header has {declared} samples, and {decoded} are there");
+                format!("the audio is damaged: its header has {samples} samples, and {decoded} are there");
             return Err(invalid(message));
         }
         whole(file, format, decoded)?;
@@ -241,37 +245,37 @@ impl Decoding {
     }
 }
 
-/// How many samples fewer than its header has a whole file may have; `None` where the header does not know it.
+/// Returns how many samples fewer than declared a whole file may have; `None` where the header does not count them.
 fn allowance(bytes: &[u8], format: &str) -> Option<u64> {
     match format {
         "flac" | "wave" | "aiff" | "caf" | "isomp4" => Some(0),
-        // Otherwise the number is guessed from the bit rate.
+        // Without a tag the demuxer estimates the number from the bit rate.
         "mp1" | "mp2" | "mp3" => mpeg::has_tag(bytes).then_some(MPEG_FRAME),
         _ => None,
     }
 }
 
-/// How many samples a frame of MPEG audio has at most: some encoders count the frame with the tag, which has no sound.
+/// The most samples of a frame of MPEG audio. Some encoders count the frame with the tag, which has no audio.
 const MPEG_FRAME: u64 = 1152;
 
-/// Whether the end of a stream is there, as far as the format says where that is.
+/// Checks that the end of a stream is there, in formats that mark it.
 fn whole(bytes: &[u8], format: &str, decoded: usize) -> Result<()> {
     match format {
         "ogg" if !ends_with_last_page(bytes) => {
-            Err(invalid(format!("the sound is damaged: its Ogg stream breaks off behind {decoded} samples")))
+            Err(invalid(format!("the audio is damaged: its Ogg stream ends after {decoded} samples")))
         }
         _ if decoded == 0 && bytes.len() > MOST_HEADER => {
-            let message = format!("the sound's header has no samples, and {} bytes are there", bytes.len());
+            let message = format!("the audio's header has no samples, and {} bytes are there", bytes.len());
             Err(invalid(message))
         }
         _ => Ok(()),
     }
 }
 
-/// How many bytes a file without samples may have, for it not to be one whose header was never completed.
+/// A longer file without samples is one whose header was never completed.
 const MOST_HEADER: usize = 512;
 
-/// Whether the last page of an Ogg file is marked as its stream's last.
+/// Says whether the last page of an Ogg file is marked as the stream's last.
 fn ends_with_last_page(bytes: &[u8]) -> bool {
     let last = bytes.windows(4).rposition(|window| window == b"OggS");
     last.and_then(|at| bytes.get(at + 5)).is_some_and(|kind| kind & 4 != 0)
@@ -279,7 +283,8 @@ fn ends_with_last_page(bytes: &[u8]) -> bool {
 
 fn probe(bytes: &[u8]) -> Result<Box<dyn FormatReader + '_>> {
     let stream = MediaSourceStream::new(Box::new(Cursor::new(bytes)), Default::default());
-    let (format, metadata) = (FormatOptions::default(), MetadataOptions::default());
+    let format = FormatOptions::default();
+    let metadata = MetadataOptions::default();
     let reader = symphonia::default::get_probe().probe(&Hint::new(), stream, format, metadata);
     reader.map_err(|failure| refused(bytes, failure))
 }
@@ -300,18 +305,19 @@ fn parameters(track: &Track) -> Option<&AudioCodecParameters> {
 fn refused(bytes: &[u8], failure: Failure) -> Error {
     match failure {
         Failure::Unsupported(reason) => unsupported(bytes, reason),
-        // Read as another codec it may seem damaged.
+        // A demuxer that reads it as another codec may report damage.
         _ if is_refused_codec(bytes) => unsupported(bytes, "there is no decoder of it"),
-        // Of what begins like no sound there is no end that could be missing.
-        Failure::IoError(_) if !begins_like_a_sound(bytes) => {
+        // The reader reached the end of a file that is no audio at all.
+        Failure::IoError(_) if !begins_like_an_audio(bytes) => {
             unsupported(bytes, "it does not begin like one")
         }
-        failure => invalid(format!("the sound ({}) cannot be read", found(bytes))).with_source(failure),
+        failure => invalid(format!("the audio ({}) cannot be read", found(bytes))).with_source(failure),
     }
 }
 
 fn unsupported(bytes: &[u8], reason: &str) -> Error {
-    let message = format!("the sound is {}, which is not taken ({reason}); taken are {TAKEN}", found(bytes));
+    let message =
+        format!("the audio is {}, which is not supported ({reason}); supported: {TAKEN}", found(bytes));
     Error::new(ErrorKind::Unsupported, message)
 }
 
@@ -320,5 +326,5 @@ fn damaged(decoded: usize, failure: Failure) -> Error {
         Failure::Unsupported(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Invalid,
     };
-    Error::new(kind, format!("the sound is damaged behind {decoded} samples")).with_source(failure)
+    Error::new(kind, format!("the audio is damaged after {decoded} samples")).with_source(failure)
 }

@@ -1,5 +1,5 @@
-//! Whisper's log-mel spectrogram, as Qwen2-Audio and Qwen2.5-Omni use it (`WhisperFeatureExtractor` of transformers): the
-//! sound is padded to a fixed length, and the loudest band of the whole sets what counts as silence.
+//! Whisper's log-mel spectrogram, as Qwen2-Audio and Qwen2.5-Omni use it (`WhisperFeatureExtractor` of transformers). The audio is
+//! padded to a fixed length, and the loudest band of the whole audio decides what counts as silence.
 
 use std::f64::consts::LOG10_E;
 
@@ -19,22 +19,22 @@ use crate::tensors::{floats, tensor};
 pub(super) struct Whisper {
     rate: u32,
     hop: usize,
-    /// How many frames the encoder takes.
+    /// How many frames the encoder receives.
     frames: usize,
     spectrum: Spectrum,
 }
 
-/// How many features a model may want of a stretch; Qwen2.5-Omni's are 3.8 million.
+/// The most features of a chunk; Qwen2.5-Omni has 3.8 million.
 const MOST_FEATURES: usize = 1 << 26;
 /// The energy below which a band counts as silent.
 const FLOOR: f64 = 1e-10;
-/// How many frames are computed before they are written, band by band: a line of the processor's memory has 16 features.
+/// How many frames are computed before they are written band by band: a cache line has 16 features.
 const TOGETHER: usize = 16;
-/// How far below the loudest band another one counts, in powers of ten.
+/// How far below the loudest band another one may be, in powers of ten.
 const DYNAMICS: f64 = 8.0;
 
 impl Whisper {
-    /// Reads the settings; `seconds` is how long the model's sounds are where the description does not say it.
+    /// Reads the settings; `seconds` is the length of the model's audio clips where the description has none.
     pub(super) fn new(settings: &AudioSettings<'_>, seconds: usize) -> Result<Self> {
         settings.only("dither", 0.0)?;
         let rate = settings.rate()?;
@@ -45,7 +45,7 @@ impl Whisper {
         let frames = seconds * rate as usize / hop;
         if frames == 0 || frames.saturating_mul(bands) > MOST_FEATURES {
             let message = format!(
-                "the model's sounds are {frames} frames of {bands} bands, and {MOST_FEATURES} are taken"
+                "the model's audio clips are {frames} frames of {bands} bands, and {MOST_FEATURES} are taken"
             );
             return Err(Error::new(ErrorKind::Model, message));
         }
@@ -54,11 +54,13 @@ impl Whisper {
         Ok(Self { rate, hop, frames, spectrum })
     }
 
-    /// The features of one stretch, band by band.
+    /// Computes the features of one chunk, band by band.
     fn features(&self, samples: &[f32], features: &mut [f32]) {
         features.fill(scaled(FLOOR.log10()));
-        let (mut analysis, mut frame) = (self.spectrum.analysis(), vec![0.0; self.spectrum.frame()]);
-        let (mut energies, mut loudest) = (Vec::with_capacity(TOGETHER * self.spectrum.bands()), FLOOR);
+        let mut analysis = self.spectrum.analysis();
+        let mut frame = vec![0.0; self.spectrum.frame()];
+        let mut energies = Vec::with_capacity(TOGETHER * self.spectrum.bands());
+        let mut loudest = FLOOR;
         let sounding = self.sounding(samples.len());
         for first in (0..sounding).step_by(TOGETHER) {
             energies.clear();
@@ -70,25 +72,28 @@ impl Whisper {
             logarithms(&mut energies);
             for (band, row) in features.chunks_exact_mut(self.frames).enumerate() {
                 let found = energies.iter().skip(band).step_by(self.spectrum.bands());
-                row.iter_mut()
-                    .skip(first)
-                    .zip(found)
-                    .for_each(|(place, found)| *place = scaled(found * LOG10_E));
+                for (place, found) in row.iter_mut().skip(first).zip(found) {
+                    *place = scaled(found * LOG10_E);
+                }
             }
         }
         let least = scaled(loudest.log10() - DYNAMICS);
-        features.iter_mut().for_each(|feature| *feature = feature.max(least));
+        for feature in features {
+            *feature = feature.max(least);
+        }
     }
 
-    /// How many frames lie on samples at all: those behind them, in the padding, need no transform.
+    /// Returns how many frames have any samples. Those after them, in the padding, need no transform.
     fn sounding(&self, samples: usize) -> usize {
         (samples + self.spectrum.frame() / 2).div_ceil(self.hop).min(self.frames)
     }
 
-    /// Copies a frame, whose middle lies on a multiple of the hop: what is before the sound is its mirror image, and so is
-    /// what is behind the padding.
+    /// Copies a frame, whose middle is on a multiple of the hop. The samples before the audio are its mirror image, and so are
+    /// those after the padding.
     fn cut(&self, samples: &[f32], index: usize, frame: &mut [f64]) {
-        let (start, length, half) = (index * self.hop, self.frames * self.hop, frame.len() / 2);
+        let start = index * self.hop;
+        let length = self.frames * self.hop;
+        let half = frame.len() / 2;
         let end = start + frame.len();
         cut(samples, half, start, frame);
         if half <= start && end <= length + half {
@@ -105,7 +110,7 @@ impl Whisper {
     }
 }
 
-/// A decimal logarithm as the encoder has it.
+/// A decimal logarithm as the encoder expects it.
 fn scaled(logarithm: f64) -> f32 {
     ((logarithm + 4.0) / 4.0) as f32
 }
@@ -121,23 +126,25 @@ impl Extractor for Whisper {
 
     fn shape(&self, samples: usize) -> WaveformShape {
         let valid = samples.div_ceil(self.hop).min(self.frames);
-        // Two layers of the encoder halve the length, and short sounds come out as nothing.
-        let halved = |length: usize| length.checked_sub(1).map_or(0, |length| length / 2 + 1);
-        let tokens = halved(valid).checked_sub(2).map_or(0, |length| length / 2 + 1);
+        // Two layers of the encoder halve the length, and leave nothing of very short audio clips.
+        let halved = valid.div_ceil(2);
+        let tokens = halved.checked_sub(2).map_or(0, |length| length / 2 + 1);
         WaveformShape { frames: self.frames, valid, tokens }
     }
 
-    fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {
-        debug_assert!(longest(stretches) <= self.longest());
+    fn tensors(&self, chunks: &[&[f32]]) -> Vec<MediaTensor> {
+        debug_assert!(longest(chunks) <= self.longest());
         let bands = self.spectrum.bands();
-        let mut features = vec![0.0; stretches.len() * bands * self.frames];
+        let mut features = vec![0.0; chunks.len() * bands * self.frames];
         let places = features.chunks_exact_mut((bands * self.frames).max(1));
-        places.zip(stretches).for_each(|(place, stretch)| self.features(stretch, place));
-        let valid = stretches.iter().flat_map(|stretch| mask(self.shape(stretch.len()).valid, self.frames));
+        for (place, chunk) in places.zip(chunks) {
+            self.features(chunk, place);
+        }
+        let valid = chunks.iter().flat_map(|chunk| mask(self.shape(chunk.len()).valid, self.frames));
         let valid = TensorData::I32(valid.map(i32::from).collect());
         vec![
-            floats("input_features", &[stretches.len(), bands, self.frames], features),
-            tensor("feature_attention_mask", &[stretches.len(), self.frames], valid),
+            floats("input_features", &[chunks.len(), bands, self.frames], features),
+            tensor("feature_attention_mask", &[chunks.len(), self.frames], valid),
         ]
     }
 

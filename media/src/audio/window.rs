@@ -1,4 +1,4 @@
-//! Windows that fade the samples of a frame in and out. Knows no sound.
+//! Windows that fade the samples of a frame in and out.
 
 use std::f64::consts::PI;
 
@@ -9,16 +9,20 @@ pub(super) fn hann(length: usize) -> Vec<f64> {
 
 /// The periodic Hann window as NumPy computes it in single precision.
 ///
-/// The logarithm of nearly silent bins shows the last bit of the window: in double precision the features of a pure tone
-/// come out up to 0.09 off.
+/// The logarithm of nearly silent bins depends on the last bit of the window. In double precision the features of a pure tone
+/// differ by up to 0.09.
 pub(super) fn single_hann(length: usize) -> Vec<f64> {
     let turn = 2.0 * std::f32::consts::PI;
-    let value = |at: usize| 0.5 * (1.0 - single_cosine(turn * at as f32 / length as f32));
-    (0..length).map(|at| f64::from(value(at))).collect()
+    let mut weights = Vec::with_capacity(length);
+    for at in 0..length {
+        let weight = 0.5 * (1.0 - single_cosine(turn * at as f32 / length as f32));
+        weights.push(f64::from(weight));
+    }
+    weights
 }
 
-/// The cosine of an angle from 0 to 2π in the steps and with the constants of NumPy's vectorised single precision
-/// (`simd_cos_f32`, BSD-3-Clause), which is off by one bit in 7 of 100 places from the nearest number.
+/// The cosine of an angle from 0 to 2π, with the steps and constants of NumPy's vectorised single precision (`simd_cos_f32`,
+/// BSD-3-Clause). In 7 of 100 cases it differs from the nearest number by one bit.
 fn single_cosine(angle: f32) -> f32 {
     // Which quarter of the turn is nearest, and how far off: the quarter is subtracted in three parts (Cody and Waite).
     let quarter = (f64::from(angle) * f64::from(f32::from_bits(0x3f22_f983))).round_ties_even();

@@ -5,7 +5,7 @@ use image::ImageFormat;
 
 use super::format;
 
-/// What a decoder has room for beside the picture itself: tables, rows, metadata, planes.
+/// How many bytes a decoder may take besides the image itself, for tables, rows, metadata and planes.
 pub(super) const DECODER_ROOM: u64 = 64 << 20;
 
 pub(super) fn refused(message: String) -> Error {
@@ -16,6 +16,6 @@ pub(super) fn damaged(
     format: ImageFormat,
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> Error {
-    Error::new(ErrorKind::Invalid, format!("a {} is damaged or cut short", format::name(format)))
+    Error::new(ErrorKind::Invalid, format!("a {} is damaged or truncated", format::name(format)))
         .with_source(source)
 }

@@ -1,12 +1,12 @@
-//! Which format a file has. Knows how formats begin, not what is in them.
+//! Recognizes the format of an image file by its first bytes.
 
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use image::ImageFormat;
 
-/// What is read, for messages.
+/// The supported formats, for messages.
 pub(crate) const SUPPORTED: &str = "JPEG, PNG, GIF, WebP, BMP, TIFF, ICO, PNM (PBM, PGM, PPM, PAM) and TGA";
 
-/// Formats that are recognised and not read: how they begin, from which byte on, and what they are called.
+/// Formats that are recognized for messages only: at which byte they have which bytes, and their names.
 const UNREAD: &[(usize, &[u8], &str)] = &[
     (4, b"ftypavif", "AVIF"),
     (4, b"ftypavis", "AVIF"),
@@ -31,31 +31,33 @@ const UNREAD: &[(usize, &[u8], &str)] = &[
     (0, b"\x1aE\xdf\xa3", "Matroska"),
 ];
 
-/// Says which format `bytes` have by how they begin, and, for TGA, which begins like nothing, by the media's type.
+/// Returns the format of `bytes`. TGA has no signature, and is recognized by the media's type.
 pub(crate) fn format(media: &Media, bytes: &[u8]) -> Result<ImageFormat> {
-    let unsupported = |found: &str| {
-        let message = format!("a picture of type {:?} {found}; supported: {SUPPORTED}", media.media_type());
-        Err(Error::new(ErrorKind::Unsupported, message))
-    };
     if bytes.is_empty() {
-        return Err(Error::new(ErrorKind::Invalid, "a picture is empty: it has no bytes"));
+        return Err(Error::new(ErrorKind::Invalid, "an image is empty: it has no bytes"));
     }
     let sniffed = image::guess_format(bytes).ok().filter(|format| is_read(*format));
     if let Some(format) = sniffed {
         return Ok(format);
     }
-    let begins = |(at, magic, _): &&(usize, &[u8], &str)| {
-        bytes.get(*at..).is_some_and(|bytes| bytes.starts_with(magic))
-    };
-    match UNREAD.iter().find(begins) {
-        Some((_, _, name)) => unsupported(&format!("is {name}, which is not read")),
-        None if is_tga(media.media_type()) => Ok(ImageFormat::Tga),
-        None => unsupported("begins like no format that is read"),
+    for (at, magic, name) in UNREAD {
+        if bytes.get(*at..).is_some_and(|bytes| bytes.starts_with(magic)) {
+            return Err(unsupported(media, &format!("is {name}, which is not read")));
+        }
     }
+    if is_tga(media.media_type()) {
+        return Ok(ImageFormat::Tga);
+    }
+    Err(unsupported(media, "begins like no format that is read"))
 }
 
-/// Says whether bytes begin like a picture that is read.
-pub(crate) fn is_picture(bytes: &[u8]) -> bool {
+fn unsupported(media: &Media, found: &str) -> Error {
+    let message = format!("an image of type {:?} {found}; supported: {SUPPORTED}", media.media_type());
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+/// Says whether bytes begin like an image of a supported format.
+pub(crate) fn is_image(bytes: &[u8]) -> bool {
     image::guess_format(bytes).is_ok_and(is_read)
 }
 
@@ -69,7 +71,7 @@ fn is_tga(media_type: &str) -> bool {
     matches!(name.as_str(), "image/tga" | "image/x-tga" | "image/targa" | "image/x-targa")
 }
 
-/// Returns the name that people know.
+/// Returns the common name of a format.
 pub(crate) fn name(format: ImageFormat) -> &'static str {
     match format {
         ImageFormat::Jpeg => "JPEG",

@@ -1,22 +1,22 @@
-//! Gemma 3: every picture is stretched to a square; with pan and scan, crops of wide and tall ones follow.
+//! Gemma 3: every image is stretched to a square; with pan and scan, crops of wide and tall ones follow.
 //!
 //! Constants: `Gemma3ImageProcessor` and `Gemma3Processor` of transformers 5.23, and the published `preprocessor_config.json`.
 
 use alloquy_core::Result;
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, text};
 use super::values::{HALVES, Scaling, Table};
-use super::view::{ImageView, Picture, ResizeArea, Size};
+use super::view::{Image, ImageView, ResizeArea, Size};
 use crate::description::Description;
 use crate::options::{AlphaHandling, MediaOptions};
 
 const SIDE: usize = 896;
 const POSITIONS: usize = 256;
 
-/// A square for each picture, between marks.
+/// A square for each image, between marks.
 #[derive(Debug)]
 pub(super) struct Gemma3 {
     pub(super) size: Size,
@@ -27,7 +27,7 @@ pub(super) struct Gemma3 {
     pub(super) end: String,
 }
 
-/// Which pictures are cut into crops, and into how many.
+/// Which images are cut into crops, and into how many.
 #[derive(Debug)]
 pub(super) struct PanAndScan {
     shortest: usize,
@@ -76,34 +76,35 @@ impl Rules for Gemma3 {
         if crops > 0 {
             pieces.push(text("Here is the original image "));
         }
-        pieces.extend(self.picture());
+        pieces.extend(self.image());
         for crop in 0..crops {
             let first = " and here are some crops to help you see better ";
             pieces.push(text(if crop == 0 { first } else { " " }));
-            pieces.extend(self.picture());
+            pieces.extend(self.image());
         }
         rules::outline(pieces)
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
-        Ok(vec![rules::pixel_values(pictures, table)])
+    fn tensors(&self, images: &[Image], table: &Table) -> Result<Vec<MediaTensor>> {
+        Ok(vec![rules::pixel_values(images, table)])
     }
 }
 
 impl Gemma3 {
-    fn picture(&self) -> [MediaPiece; 3] {
+    fn image(&self) -> [MediaPlaceholder; 3] {
         [
             text(format!("\n\n{}", self.start)),
-            MediaPiece::positions(&self.soft, self.positions),
+            MediaPlaceholder::positions(&self.soft, self.positions),
             text(format!("{}\n\n", self.end)),
         ]
     }
 }
 
 impl PanAndScan {
-    /// The crops of a picture, from left to right or from top to bottom; none of one that is nearly square or too small.
+    /// The crops of an image, from left to right or from top to bottom; none of one that is nearly square or too small.
     fn of(&self, size: Size) -> Vec<ResizeArea> {
-        let (long, short) = (size.longest(), size.shortest());
+        let long = size.longest();
+        let short = size.shortest();
         let ratio = long as f64 / short as f64;
         let count = (long / self.shortest).min((ratio + 0.5).floor() as usize).max(2).min(self.most);
         let length = long.div_ceil(count);
@@ -117,8 +118,9 @@ impl PanAndScan {
 
 /// A part of the longer side.
 fn crop(size: Size, start: usize, length: usize) -> ResizeArea {
-    match size.width >= size.height {
-        true => ResizeArea { x: start, y: 0, width: length, height: size.height },
-        false => ResizeArea { x: 0, y: start, width: size.width, height: length },
+    if size.width >= size.height {
+        ResizeArea { x: start, y: 0, width: length, height: size.height }
+    } else {
+        ResizeArea { x: 0, y: start, width: size.width, height: length }
     }
 }

@@ -1,21 +1,22 @@
-//! Gemma 4 and its unified kind: the proportions stay, and as many patches as the budget allows go in with their places.
+//! Gemma 4 and the unified Gemma 4. An image keeps its proportions and becomes as many patches as the budget allows; each patch
+//! has its position in the image.
 //!
 //! Constants: `Gemma4ImageProcessor` and `Gemma4UnifiedImageProcessor` of transformers 5.23.
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::layout;
 use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, text};
 use super::values::{Scaling, Table};
-use super::view::{CHANNELS, ImageView, Picture, Size};
+use super::view::{CHANNELS, Image, ImageView, Size};
 use crate::description::{Description, Settings};
 use crate::options::{AlphaHandling, MediaOptions};
 use crate::tensors::{floats, integers};
 
-/// How many positions a picture may be given.
+/// The numbers of positions that an image may take.
 const BUDGETS: [usize; 5] = [70, 140, 280, 560, 1120];
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ struct Gemma4 {
     end: String,
 }
 
-/// What the encoder is fed.
+/// The input of the encoder.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fed {
     /// Patches, several of which become one position.
@@ -36,7 +37,7 @@ pub(super) enum Fed {
     Positions,
 }
 
-/// How large a picture may be in patches.
+/// How large an image may be in patches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) patch: usize,
@@ -67,40 +68,40 @@ impl Rules for Gemma4 {
     fn outline(&self, plan: &ImagePlan) -> MediaOutline {
         rules::outline([
             text(&self.start),
-            MediaPiece::positions(&self.soft, self.budget.taken(plan.size())),
+            MediaPlaceholder::positions(&self.soft, self.budget.taken(plan.size())),
             text(&self.end),
         ])
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
+    fn tensors(&self, images: &[Image], table: &Table) -> Result<Vec<MediaTensor>> {
         let (side, most) = match self.fed {
             Fed::Positions => (self.budget.unit(), self.budget.positions),
             Fed::Patches => (self.budget.patch, self.budget.patches()),
         };
-        let (values, places) = padded(pictures, side, most, table);
+        let (values, places) = padded(images, side, most, table);
         Ok(vec![
-            floats("pixel_values", &[pictures.len(), most, side * side * CHANNELS], values),
-            integers("image_position_ids", &[pictures.len(), most, 2], places),
+            floats("pixel_values", &[images.len(), most, side * side * CHANNELS], values),
+            integers("image_position_ids", &[images.len(), most, 2], places),
         ])
     }
 }
 
-/// The patches of pictures and their places, each filled up: patches with 0, places with -1.
-pub(crate) fn padded(pictures: &[Picture], side: usize, most: usize, table: &Table) -> (Vec<f32>, Vec<i64>) {
+/// Returns the patches of images and their positions, both padded: patches with 0, positions with -1.
+pub(crate) fn padded(images: &[Image], side: usize, most: usize, table: &Table) -> (Vec<f32>, Vec<i64>) {
     let mut places = Vec::new();
-    for (index, picture) in pictures.iter().enumerate() {
-        let (rows, columns) = layout::grid(picture, side);
+    for (index, image) in images.iter().enumerate() {
+        let (rows, columns) = layout::grid(image, side);
         places.extend(layout::positions(rows, columns));
         places.resize((index + 1) * most * 2, -1);
     }
-    (layout::filled(pictures, side, most, table), places)
+    (layout::filled(images, side, most, table), places)
 }
 
 impl Budget {
     pub(crate) fn of(settings: &Settings<'_>, asked: Option<usize>, usual: usize) -> Result<Self> {
         let positions = asked.map_or_else(|| settings.number_or(&["/max_soft_tokens"], usual), Ok)?;
         if !BUDGETS.contains(&positions) {
-            let message = format!("{positions} is no number of positions for a picture; one of: {BUDGETS:?}");
+            let message = format!("{positions} is no number of positions for an image; one of: {BUDGETS:?}");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let patch = settings.number_or(&["/patch_size"], 16)?;
@@ -116,7 +117,7 @@ impl Budget {
         self.positions * self.pool * self.pool
     }
 
-    /// How many positions a picture of this size takes.
+    /// How many positions an image of this size takes.
     pub(crate) fn taken(self, size: Size) -> usize {
         (size.width / self.unit()) * (size.height / self.unit())
     }
@@ -126,20 +127,21 @@ impl Budget {
         let unit = self.unit();
         let pixels = self.patches() * self.patch * self.patch;
         let factor = (pixels as f64 / size.pixels() as f64).sqrt();
-        let fitted = |side: usize| (factor * side as f64 / unit as f64).floor() as usize * unit;
+        let width = (factor * size.width as f64 / unit as f64).floor() as usize * unit;
+        let height = (factor * size.height as f64 / unit as f64).floor() as usize * unit;
         let longest = self.positions * unit;
-        let stretched = |long: usize, short: usize| (long / short * unit).min(longest);
-        let target = match (fitted(size.width), fitted(size.height)) {
+        // A side that would be shorter than a unit gets one, and the other side as many units as the proportions allow.
+        let target = match (width, height) {
             (0, 0) => None,
-            (_, 0) => Some(Size::new(stretched(size.width, size.height), unit)),
-            (0, _) => Some(Size::new(unit, stretched(size.height, size.width))),
-            (width, height) => Some(Size::new(width, height)),
+            (_, 0) => Some(Size::new((size.width / size.height * unit).min(longest), unit)),
+            (0, _) => Some(Size::new(unit, (size.height / size.width * unit).min(longest))),
+            _ => Some(Size::new(width, height)),
         };
         let target = target.filter(|target| target.pixels() <= pixels);
         target.ok_or_else(|| {
+            let patches = self.patches();
             rules::impossible(format!(
-                "a picture of {size} has no size of whole patches within {} of them",
-                self.patches()
+                "an image of {size} has no size of whole patches within {patches} of them"
             ))
         })
     }

@@ -1,16 +1,17 @@
-//! The largest picture of an icon, where it is stored as a PNG of any kind. Other icons are left to the reader of the format.
+//! Finds the largest image of an icon if it is a PNG. The `image` crate decodes all other icons.
 
-/// How long the head of an icon's list is, and each entry.
+/// The lengths of the head of an icon's list, and of each entry.
 const HEAD: usize = 6;
 const ENTRY: usize = 16;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Returns the bytes of the largest picture of an icon when that is a PNG.
+/// Returns the bytes of the largest image of an icon when that is a PNG.
 pub(super) fn png(icon: &[u8]) -> Option<&[u8]> {
     let entries = icon.get(HEAD..)?.chunks_exact(ENTRY).take(count(icon)?);
     let largest = entries.max_by_key(|entry| area(entry))?;
-    let (length, start) = (number(largest, 8)?, number(largest, 12)?);
+    let length = number(largest, 8)?;
+    let start = number(largest, 12)?;
     icon.get(start..start.checked_add(length)?).filter(|bytes| bytes.starts_with(PNG))
 }
 
@@ -18,13 +19,17 @@ fn count(icon: &[u8]) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes([*icon.get(4)?, *icon.get(5)?])))
 }
 
-/// How many pixels an entry says it has; 0 stands for 256.
+/// Returns how many pixels an entry declares.
 fn area(entry: &[u8]) -> usize {
-    let side = |byte: Option<&u8>| match byte.copied().unwrap_or_default() {
-        0 => 256,
-        side => usize::from(side),
-    };
-    side(entry.first()) * side(entry.get(1))
+    side(entry, 0) * side(entry, 1)
+}
+
+/// Returns a side of an entry's image, where 0 means 256.
+fn side(entry: &[u8], at: usize) -> usize {
+    match entry.get(at) {
+        None | Some(0) => 256,
+        Some(&side) => usize::from(side),
+    }
 }
 
 fn number(entry: &[u8], at: usize) -> Option<usize> {

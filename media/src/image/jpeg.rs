@@ -1,4 +1,4 @@
-//! JPEG, strictly: a file that is cut short or damaged is refused, where other readers fill it up with grey.
+//! Decodes JPEG strictly: a damaged or truncated file is refused, where other readers fill the missing part with grey.
 
 mod frame;
 
@@ -16,7 +16,7 @@ use super::damaged::damaged;
 use super::pixels::Pixels;
 use super::view::Size;
 
-/// The most that the format can say.
+/// The longest side that the format allows.
 const LONGEST_SIDE: usize = 65_535;
 
 fn decoder(bytes: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
@@ -37,14 +37,14 @@ pub(super) fn head(bytes: &[u8]) -> Result<(Size, Orientation)> {
     Ok((Size::new(width, height), orientation.unwrap_or(Orientation::NoTransforms)))
 }
 
-/// Returns how many bytes the decoder takes beside the picture: what it keeps of the file's metadata, which is less than the file,
-/// and the coefficients of all pixels where they come in several scans.
+/// Returns how many bytes the decoder takes besides the image. It keeps metadata, which are smaller than the file, and the
+/// coefficients of all pixels of an image with several scans.
 pub(super) fn beside(bytes: &[u8]) -> u64 {
     let coefficients = Frame::of(bytes).map_or(0, |frame| frame.coefficients());
     coefficients.saturating_add(bytes.len() as u64)
 }
 
-/// Decodes a picture of the size that its header says.
+/// Decodes an image, whose header declares `size`.
 pub(super) fn decoded(bytes: &[u8], size: Size) -> Result<Pixels> {
     let pixels = decoder(bytes).decode().map_err(|source| damaged(ImageFormat::Jpeg, source))?;
     if pixels.len() != size.pixels().saturating_mul(3) {

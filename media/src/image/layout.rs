@@ -1,17 +1,17 @@
-//! How the numbers of pictures lie in a tensor: channel by channel, or patch by patch. Knows no model.
+//! How the numbers of images lie in a tensor: channel by channel, or patch by patch. Knows no model.
 
 use super::values::{Table, at};
-use super::view::{CHANNELS, Picture, Size};
+use super::view::{CHANNELS, Image, Size};
 use crate::spread;
 
-/// Channel by channel: `[3, height, width]`, picture after picture.
-pub(crate) fn planes(pictures: &[Picture], table: &Table) -> Vec<f32> {
-    let length: usize = pictures.iter().map(|picture| picture.bytes().len()).sum();
+/// Channel by channel: `[3, height, width]`, image after image.
+pub(crate) fn planes(images: &[Image], table: &Table) -> Vec<f32> {
+    let length: usize = images.iter().map(|image| image.bytes().len()).sum();
     let mut values = Vec::with_capacity(length);
-    for picture in pictures {
+    for image in images {
         for channel in 0..CHANNELS {
             let numbers = table.channel(channel);
-            let pixels = picture.bytes().as_chunks::<CHANNELS>().0;
+            let pixels = image.bytes().as_chunks::<CHANNELS>().0;
             values.extend(pixels.iter().map(|pixel| at(numbers, of(pixel, channel))));
         }
     }
@@ -23,11 +23,11 @@ fn of(pixel: &[u8; CHANNELS], channel: usize) -> u8 {
 }
 
 /// Square patches row by row, in each of them pixel by pixel: `[patches, side * side * 3]`.
-fn append(picture: &Picture, side: usize, table: &Table, values: &mut Vec<f32>) {
-    let (rows, columns) = grid(picture, side);
+fn append(image: &Image, side: usize, table: &Table, values: &mut Vec<f32>) {
+    let (rows, columns) = grid(image, side);
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
         for y in row * side..(row + 1) * side {
-            let pixels = picture.span(y, column * side, side).as_chunks::<CHANNELS>().0;
+            let pixels = image.span(y, column * side, side).as_chunks::<CHANNELS>().0;
             for pixel in pixels {
                 values.extend_from_slice(&table.pixel(*pixel));
             }
@@ -35,20 +35,20 @@ fn append(picture: &Picture, side: usize, table: &Table, values: &mut Vec<f32>) 
     }
 }
 
-/// The patches of each picture, filled up with zeros to as many as the encoder takes of one.
-pub(crate) fn filled(pictures: &[Picture], side: usize, most: usize, table: &Table) -> Vec<f32> {
+/// The patches of each image, filled up with zeros to as many as the encoder takes of one.
+pub(crate) fn filled(images: &[Image], side: usize, most: usize, table: &Table) -> Vec<f32> {
     let length = most * side * side * CHANNELS;
-    let mut values = Vec::with_capacity(pictures.len() * length);
-    for (index, picture) in pictures.iter().enumerate() {
-        append(picture, side, table, &mut values);
+    let mut values = Vec::with_capacity(images.len() * length);
+    for (index, image) in images.iter().enumerate() {
+        append(image, side, table, &mut values);
         values.resize((index + 1) * length, 0.0);
     }
     values
 }
 
-/// How many rows and columns of patches a picture has.
-pub(crate) fn grid(picture: &Picture, side: usize) -> (usize, usize) {
-    (picture.size().height / side, picture.size().width / side)
+/// How many rows and columns of patches an image has.
+pub(crate) fn grid(image: &Image, side: usize) -> (usize, usize) {
+    (image.size().height / side, image.size().width / side)
 }
 
 /// The column and the row of each patch, in their order.
@@ -75,7 +75,7 @@ impl Merged {
 
     /// Fills in the patches of a group of frames, those of one position together, in each of them channel by channel, frame by
     /// frame, row by row. Frames that are missing at the end are the last one again.
-    pub(crate) fn fill(&self, group: &[Picture], table: &Table, values: &mut [f32]) {
+    pub(crate) fn fill(&self, group: &[Image], table: &Table, values: &mut [f32]) {
         let Some(first) = group.first() else { return };
         let columns = first.size().width / (self.side * self.merge);
         let row = columns * self.merge * self.merge * self.patch();
@@ -88,11 +88,13 @@ impl Merged {
     }
 
     /// The patches of a row of positions.
-    fn row(&self, group: &[Picture], row: usize, table: &Table, values: &mut [f32]) {
+    fn row(&self, group: &[Image], row: usize, table: &Table, values: &mut [f32]) {
         let position = self.merge * self.merge;
         for (index, patch) in values.chunks_exact_mut(self.patch()).enumerate() {
-            let (column, within) = (index / position, index % position);
-            let (dy, dx) = (within / self.merge, within % self.merge);
+            let column = index / position;
+            let within = index % position;
+            let dy = within / self.merge;
+            let dx = within % self.merge;
             let at = ((column * self.merge + dx) * self.side, (row * self.merge + dy) * self.side);
             for (channel, values) in patch.chunks_exact_mut(self.frames * self.side * self.side).enumerate() {
                 self.channel(group, at, (channel, table.channel(channel)), values);
@@ -103,7 +105,7 @@ impl Merged {
     /// A channel of a patch, frame by frame.
     fn channel(
         &self,
-        group: &[Picture],
+        group: &[Image],
         at: (usize, usize),
         numbers: (usize, &[f32; 256]),
         values: &mut [f32],
@@ -113,7 +115,7 @@ impl Merged {
             let (before, rest) = values.split_at_mut(index * plane);
             let Some(values) = rest.get_mut(..plane) else { return };
             match (group.get(index), before.len().checked_sub(plane).and_then(|last| before.get(last..))) {
-                (Some(picture), _) => self.plane(picture, at, numbers, values),
+                (Some(image), _) => self.plane(image, at, numbers, values),
                 (None, Some(last)) => values.copy_from_slice(last),
                 // There is a first frame.
                 (None, None) => {}
@@ -123,13 +125,13 @@ impl Merged {
 
     fn plane(
         &self,
-        picture: &Picture,
+        image: &Image,
         (x, y): (usize, usize),
         (channel, numbers): (usize, &[f32; 256]),
         values: &mut [f32],
     ) {
         for (row, values) in (y..).zip(values.chunks_exact_mut(self.side)) {
-            let pixels = picture.span(row, x, self.side).as_chunks::<CHANNELS>().0;
+            let pixels = image.span(row, x, self.side).as_chunks::<CHANNELS>().0;
             for (value, pixel) in values.iter_mut().zip(pixels) {
                 *value = at(numbers, of(pixel, channel));
             }

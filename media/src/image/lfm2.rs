@@ -1,15 +1,15 @@
-//! LFM2-VL: small pictures as they are, large ones as tiles and a thumbnail.
+//! LFM2-VL. A small image is seen as a whole, a large one as tiles and a thumbnail.
 //!
 //! Constants: `Lfm2VlImageProcessor` and `Lfm2VlProcessor` of transformers 5.23.
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor, TensorData};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, text};
 use super::values::{HALVES, Scaling, Table};
-use super::view::{CHANNELS, ImageView, Picture, ResizeArea, Size};
+use super::view::{CHANNELS, Image, ImageView, ResizeArea, Size};
 use super::{fitting, layout};
 use crate::description::{Description, Settings};
 use crate::options::AlphaHandling;
@@ -20,10 +20,10 @@ struct Lfm2 {
     patch: usize,
     /// How many patches of a line become one position.
     merge: usize,
-    /// How many positions a picture takes that is not cut into tiles.
+    /// The least and the most positions of an image that is not cut into tiles.
     positions: (usize, usize),
     tiling: Option<Tiling>,
-    /// The most patches that a picture or a tile has.
+    /// The most patches that an image or a tile has.
     most: usize,
     image: String,
 }
@@ -32,7 +32,7 @@ struct Lfm2 {
 struct Tiling {
     side: usize,
     tiles: (usize, usize),
-    /// How many times the pixels of an untiled picture one may have.
+    /// By which factor an untiled image may exceed the most pixels.
     tolerance: f64,
     thumbnail: bool,
 }
@@ -55,7 +55,7 @@ pub(super) fn look(model: &Description<'_>) -> Result<Look> {
     };
     let kernel = rules::kernel(&settings, Kernel::Bilinear)?;
     let scaling = Scaling::of(&settings, Some(HALVES))?;
-    // The one processor that does not convert colours, so that it shows those that are hidden.
+    // This is the only processor that does not convert colours: it shows the colours of transparent pixels.
     let alpha = rules::alpha(&settings, AlphaHandling::Drop);
     Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }
@@ -88,14 +88,19 @@ impl Rules for Lfm2 {
         rules::outline(pieces)
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
-        let grids: Vec<_> = pictures.iter().map(|picture| layout::grid(picture, self.patch)).collect();
-        grids.iter().try_for_each(|(rows, columns)| self.check(rows * columns))?;
-        let (count, most) = (pictures.len(), self.most);
-        let of = |patches: usize| (0..most).map(move |place| i32::from(place < patches));
-        let mask = grids.iter().flat_map(|(rows, columns)| of(rows * columns)).collect();
-        let shapes = grids.iter().flat_map(|(rows, columns)| [*rows as i64, *columns as i64]).collect();
-        let values = layout::filled(pictures, self.patch, most, table);
+    fn tensors(&self, images: &[Image], table: &Table) -> Result<Vec<MediaTensor>> {
+        let grids: Vec<_> = images.iter().map(|image| layout::grid(image, self.patch)).collect();
+        let count = images.len();
+        let most = self.most;
+        let mut mask = Vec::with_capacity(count * most);
+        let mut shapes = Vec::with_capacity(count * 2);
+        for (rows, columns) in grids {
+            let patches = rows * columns;
+            self.check(patches)?;
+            mask.extend((0..most).map(|place| i32::from(place < patches)));
+            shapes.extend([rows as i64, columns as i64]);
+        }
+        let values = layout::filled(images, self.patch, most, table);
         Ok(vec![
             floats("pixel_values", &[count, most, self.patch * self.patch * CHANNELS], values),
             tensor("pixel_attention_mask", &[count, most], TensorData::I32(mask)),
@@ -115,11 +120,11 @@ impl Lfm2 {
         }
         let most = self.most;
         let message =
-            format!("a picture of these proportions has {patches} patches, and the model takes {most}");
+            format!("an image of these proportions has {patches} patches, and the model takes {most}");
         Err(rules::impossible(message))
     }
 
-    /// How many pixels as many positions have.
+    /// Returns how many pixels so many positions have.
     fn pixels(&self, positions: usize) -> usize {
         positions * self.unit() * self.unit()
     }
@@ -129,39 +134,43 @@ impl Lfm2 {
         area as f64 > self.pixels(self.positions.1) as f64 * tiling.tolerance
     }
 
-    /// The size of a picture, or of a thumbnail, that is not cut into tiles.
+    /// The size of an image, or of a thumbnail, that is not cut into tiles.
     fn untiled(&self, size: Size) -> Size {
-        let (unit, (least, most)) = (self.unit(), self.positions);
+        let unit = self.unit();
+        let (least, most) = self.positions;
         let near = fitting::rounded(size, unit).at_least(unit);
         fitting::bounded(near, size, unit, (self.pixels(least), self.pixels(most)))
     }
 
-    fn image(&self, size: Size) -> MediaPiece {
-        let positions = |side: usize| (side / self.patch).div_ceil(self.merge);
-        MediaPiece::positions(&self.image, positions(size.width) * positions(size.height))
+    fn image(&self, size: Size) -> MediaPlaceholder {
+        let columns = (size.width / self.patch).div_ceil(self.merge);
+        let rows = (size.height / self.patch).div_ceil(self.merge);
+        MediaPlaceholder::positions(&self.image, columns * rows)
     }
 
-    fn tiles(&self, tiling: &Tiling, tiles: &[ResizeArea]) -> Vec<MediaPiece> {
-        let place = |start: usize| start / tiling.side + 1;
-        let tile = |area: &ResizeArea| {
-            let name = format!("<|img_row_{}_col_{}|>", place(area.y), place(area.x));
-            [text(name), self.image(area.size())]
-        };
-        tiles.iter().flat_map(tile).collect()
+    fn tiles(&self, tiling: &Tiling, tiles: &[ResizeArea]) -> Vec<MediaPlaceholder> {
+        let mut pieces = Vec::with_capacity(tiles.len() * 2);
+        for area in tiles {
+            let row = area.y / tiling.side + 1;
+            let column = area.x / tiling.side + 1;
+            pieces.push(text(format!("<|img_row_{row}_col_{column}|>")));
+            pieces.push(self.image(area.size()));
+        }
+        pieces
     }
 }
 
-/// More tiles than any model is fed: every grid of them is looked at.
+/// The most tiles that settings may allow, since every grid of them is compared.
 const MOST_TILES: usize = 1_024;
 
 impl Tiling {
-    /// What the settings say; `None` where pictures are not cut.
+    /// Reads the settings; `None` where images are not cut into tiles.
     fn of(settings: &Settings<'_>) -> Result<Option<Self>> {
         let tiles = (settings.number_or(&["/min_tiles"], 2)?, settings.number_or(&["/max_tiles"], 10)?);
         if tiles.0 > tiles.1 || tiles.1 > MOST_TILES {
             let (least, most) = tiles;
             let message = format!(
-                "the model's processor cuts pictures into {least} to {most} tiles; the second is neither below the first \
+                "the model's processor cuts images into {least} to {most} tiles; the second is neither below the first \
                  nor above {MOST_TILES}"
             );
             return Err(Error::new(ErrorKind::Model, message));
@@ -178,22 +187,24 @@ impl Tiling {
 
     fn view(&self, size: Size) -> ImageView {
         let (columns, rows) = self.grid(size);
-        let cell = |row, column| ResizeArea {
-            x: column * self.side,
-            y: row * self.side,
-            width: self.side,
-            height: self.side,
-        };
-        let tiles = (0..rows).flat_map(|row| (0..columns).map(move |column| cell(row, column))).collect();
+        let side = self.side;
+        let mut tiles = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                tiles.push(ResizeArea { x: column * side, y: row * side, width: side, height: side });
+            }
+        }
         let grid = Size::new(columns * self.side, rows * self.side);
         ImageView::stretched(size.whole(), grid).windows(tiles)
     }
 
-    /// The columns and rows whose proportions are nearest; of equal ones those that a large enough picture can fill.
+    /// Returns the columns and rows with the nearest proportions. Of equally near ones a larger grid wins if the image has enough
+    /// pixels to fill half of it.
     fn grid(&self, size: Size) -> (usize, usize) {
         let wanted = size.width as f64 / size.height as f64;
         let area = size.pixels() as f64;
-        let (mut best, mut nearest) = ((1, 1), f64::INFINITY);
+        let mut best = (1, 1);
+        let mut nearest = f64::INFINITY;
         for (columns, rows) in self.grids() {
             let distance = (wanted - columns as f64 / rows as f64).abs();
             let fills = area > 0.5 * (self.side * self.side * columns * rows) as f64;
@@ -204,7 +215,7 @@ impl Tiling {
         best
     }
 
-    /// Every grid that is allowed, those of fewer tiles first.
+    /// Returns every allowed grid, those with fewer tiles first.
     fn grids(&self) -> Vec<(usize, usize)> {
         let (least, most) = self.tiles;
         let all = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (columns, rows)));

@@ -1,19 +1,20 @@
-//! LLaVA 1.5 and FastVLM: the shorter side is stretched and the middle cut out, or the picture lies in a square of its mean colour.
+//! LLaVA 1.5 and FastVLM. Either the shorter side is resized and the middle cut out, or the image is padded to a square with the
+//! mean colour.
 //!
 //! Constants: `CLIPImageProcessor` and `LlavaImageProcessor` of transformers 5.23, and the published files of both models.
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::rules::{self, Look, Rules};
 use super::values::{CLIP, Scaling, Table, UNIT};
-use super::view::{CHANNELS, ImageView, Picture, ResizeArea, Size};
+use super::view::{CHANNELS, Image, ImageView, ResizeArea, Size};
 use crate::description::{Description, Settings};
 use crate::options::AlphaHandling;
 
-/// What the models differ in.
+/// The settings in which the models differ.
 struct Usual {
     side: usize,
     patch: usize,
@@ -29,7 +30,7 @@ struct Llava {
     image: String,
 }
 
-/// What a picture is stretched to.
+/// The size that an image is resized to.
 #[derive(Clone, Copy, Debug)]
 enum Stretch {
     /// A length of the shorter side; the proportions stay.
@@ -37,7 +38,7 @@ enum Stretch {
     To(Size),
 }
 
-/// LLaVA 1.5, as Hugging Face or its makers published it.
+/// LLaVA 1.5, as Hugging Face or the model's authors published it.
 pub(super) fn llava(model: &Description<'_>) -> Result<Look> {
     look(model, &Usual { side: 336, patch: 14, scaling: CLIP })
 }
@@ -73,11 +74,17 @@ fn crop(settings: &Settings<'_>, side: usize) -> Result<Option<Size>> {
     if settings.switch("/do_center_crop") == Some(false) {
         return Ok(None);
     }
-    let number = |axis: &str| match settings.number(axis) {
+    let width = crop_side(settings, "/crop_size/width", side)?;
+    let height = crop_side(settings, "/crop_size/height", side)?;
+    Ok(Some(Size::new(width, height)))
+}
+
+/// Returns a side of the crop. `crop_size` is a number or has a number for each side.
+fn crop_side(settings: &Settings<'_>, place: &str, usual: usize) -> Result<usize> {
+    match settings.number(place) {
         Ok(Some(number)) => Ok(number),
-        _ => settings.number_or(&["/crop_size"], side),
-    };
-    Ok(Some(Size::new(number("/crop_size/width")?, number("/crop_size/height")?)))
+        _ => settings.number_or(&["/crop_size"], usual),
+    }
 }
 
 fn stretch(settings: &Settings<'_>, side: usize) -> Result<Stretch> {
@@ -90,23 +97,20 @@ fn stretch(settings: &Settings<'_>, side: usize) -> Result<Stretch> {
     }
 }
 
-/// The mean as a colour, cut down to whole levels.
+/// The mean as a colour, rounded down to whole levels.
 fn mean_colour(scaling: &Scaling) -> [u8; CHANNELS] {
     scaling.normal.map_or([0; CHANNELS], |(mean, _)| mean.map(|channel| (channel * 255.0) as u8))
 }
 
 impl Stretch {
-    /// The longer side is cut down to whole pixels.
+    /// Returns the resized size. The longer side is rounded down to whole pixels.
     fn of(self, size: Size) -> Size {
         let side = match self {
             Self::To(size) => return size,
             Self::Shortest(side) => side,
         };
         let long = side.saturating_mul(size.longest()) / size.shortest().max(1);
-        match size.width <= size.height {
-            true => Size::new(side, long),
-            false => Size::new(long, side),
-        }
+        if size.width <= size.height { Size::new(side, long) } else { Size::new(long, side) }
     }
 }
 
@@ -120,11 +124,11 @@ impl Rules for Llava {
     }
 
     fn outline(&self, _: &ImagePlan) -> MediaOutline {
-        MediaOutline::of(MediaPiece::positions(&self.image, self.positions))
+        MediaOutline::of(MediaPlaceholder::positions(&self.image, self.positions))
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
-        Ok(vec![rules::pixel_values(pictures, table)])
+    fn tensors(&self, images: &[Image], table: &Table) -> Result<Vec<MediaTensor>> {
+        Ok(vec![rules::pixel_values(images, table)])
     }
 }
 
@@ -132,7 +136,7 @@ fn middle(size: Size, crop: Size) -> Result<ResizeArea> {
     let (Some(width), Some(height)) =
         (size.width.checked_sub(crop.width), size.height.checked_sub(crop.height))
     else {
-        let message = format!("the model's processor cuts {crop} out of pictures that it makes {size}");
+        let message = format!("the model's processor cuts {crop} out of images that it makes {size}");
         return Err(Error::new(ErrorKind::Model, message));
     };
     Ok(ResizeArea { x: width / 2, y: height / 2, width: crop.width, height: crop.height })

@@ -1,4 +1,4 @@
-//! Files become pictures: limits by the header, then decoding, orientation, one byte a channel, no transparency. Knows no model.
+//! Decodes image files: checks limits by the header, decodes, turns, and makes one byte of each channel without transparency.
 
 use std::io::Cursor;
 
@@ -11,11 +11,11 @@ use super::format;
 use super::pixels::{Layout, Pixels};
 use super::png::Png;
 use super::tiff::Tiff;
-use super::view::{Picture, Size};
+use super::view::{Image, Size};
 use super::{icon, jpeg, turning, webp};
 use crate::options::{AlphaHandling, MediaLimits};
 
-/// Decodes pictures within limits.
+/// Decodes images within limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Loader {
     limits: MediaLimits,
@@ -27,8 +27,8 @@ impl Loader {
         Self { limits, alpha }
     }
 
-    /// Returns the size that a picture has when it stands as its orientation says. Reads the header alone: what is damaged
-    /// behind it is found when the picture is decoded.
+    /// Returns the size of an image that is turned as its orientation says. Only the header is read: damage after it is found when
+    /// the image is decoded.
     pub(crate) fn size(&self, media: &Media) -> Result<Size> {
         let (bytes, format) = self.file(media)?;
         let mut source = Source::open(bytes, format)?;
@@ -36,25 +36,26 @@ impl Loader {
         Ok(turning::size(source.size(), source.orientation()))
     }
 
-    /// Decodes a picture.
-    pub(crate) fn picture(&self, media: &Media) -> Result<Picture> {
+    /// Decodes an image.
+    pub(crate) fn image(&self, media: &Media) -> Result<Image> {
         let (bytes, format) = self.file(media)?;
         let mut source = Source::open(bytes, format)?;
         self.check(&source, format)?;
         let orientation = source.orientation();
-        let picture = source.read()?.opaque(self.alpha);
-        let room = self.room().saturating_add(DECODER_ROOM).saturating_sub(picture.bytes().len() as u64);
-        Ok(turning::turned(picture, orientation, room))
+        let image = source.read()?.opaque(self.alpha);
+        let room = self.room().saturating_add(DECODER_ROOM).saturating_sub(image.bytes().len() as u64);
+        Ok(turning::turned(image, orientation, room))
     }
 
-    /// The file that holds the picture, and its format. An icon may hold a whole PNG, and that is then the file.
+    /// Returns the file of the image, and its format. For an icon that contains a whole PNG, the file is that PNG.
     fn file<'a>(&self, media: &'a Media) -> Result<(&'a [u8], ImageFormat)> {
         let bytes = media.bytes().ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("the bytes of picture {} are not loaded", media.digest()))
+            Error::new(ErrorKind::Invalid, format!("the bytes of image {} are not loaded", media.digest()))
         })?;
         if bytes.len() > self.limits.bytes {
-            let (found, limit) = (bytes.len(), self.limits.bytes);
-            return Err(refused(format!("a picture has {found} bytes, and the limit is {limit}")));
+            let found = bytes.len();
+            let limit = self.limits.bytes;
+            return Err(refused(format!("an image has {found} bytes, and the limit is {limit}")));
         }
         let format = format::format(media, bytes)?;
         match format {
@@ -64,13 +65,14 @@ impl Loader {
         }
     }
 
-    /// How many bytes a decoded picture may take.
+    /// Returns how many bytes a decoded image may take.
     fn room(&self) -> u64 {
         (self.limits.pixels as u64).saturating_mul(4)
     }
 
     fn check(&self, source: &Source<'_>, format: ImageFormat) -> Result<()> {
-        let (name, size) = (format::name(format), source.size());
+        let name = format::name(format);
+        let size = source.size();
         if size.shortest() == 0 {
             return Err(refused(format!("a {name} of {size} pixels has none")));
         }
@@ -84,14 +86,16 @@ impl Loader {
                 "a {name} of {size} has a side more than {limit} times longer than the other, which is the limit"
             )));
         }
-        let (needed, room) = (source.needed(), self.room());
+        let needed = source.needed();
+        let room = self.room();
         if needed > room {
             return Err(refused(format!(
                 "a {name} takes {needed} bytes when it is decoded, and the limit is {room}: four for each of {} pixels",
                 self.limits.pixels
             )));
         }
-        let (needed, room) = (needed.saturating_add(source.beside()), room.saturating_add(DECODER_ROOM));
+        let needed = needed.saturating_add(source.beside());
+        let room = room.saturating_add(DECODER_ROOM);
         if needed > room {
             return Err(refused(format!(
                 "a {name} takes {needed} bytes while it is decoded, and the limit is {room}: four for each of {} pixels, \
@@ -163,12 +167,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// How many bytes the decoded picture takes.
+    /// How many bytes the decoded image takes.
     fn needed(&self) -> u64 {
         (self.size().pixels() as u64).saturating_mul(self.layout().bytes() as u64)
     }
 
-    /// How many bytes the decoder takes beside it, as far as that follows from the picture.
+    /// Returns how many bytes the decoder takes besides the image, as far as the header says.
     fn beside(&self) -> u64 {
         match self {
             Self::Jpeg { file, .. } => jpeg::beside(file),
@@ -178,7 +182,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What the file says of its orientation; one that says nonsense stands as it is stored.
+    /// Returns the orientation that the file declares; an invalid one is ignored.
     fn orientation(&mut self) -> Orientation {
         match self {
             Self::Jpeg { orientation, .. } => *orientation,

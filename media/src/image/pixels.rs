@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::view::{CHANNELS, Picture, Size};
+use super::view::{CHANNELS, Image, Size};
 use crate::options::AlphaHandling;
 
 /// How the channels of a pixel lie. Those of 16 bits and of floating point are in the order of this machine.
@@ -63,10 +63,11 @@ impl Pixels {
         self.bytes.get_mut(..length).unwrap_or_default()
     }
 
-    /// Makes a picture of it. Channels of 16 bits keep their high byte, as Pillow has it, and transparency is treated as `alpha`
+    /// Makes an image of it. Channels of 16 bits keep their high byte, as Pillow has it, and transparency is treated as `alpha`
     /// says.
-    pub(super) fn opaque(mut self, alpha: AlphaHandling) -> Picture {
-        let (bytes, count) = (self.bytes.as_mut_slice(), self.size.pixels());
+    pub(super) fn opaque(mut self, alpha: AlphaHandling) -> Image {
+        let bytes = self.bytes.as_mut_slice();
+        let count = self.size.pixels();
         match self.layout {
             Layout::Grey => each(bytes, count, |[grey]| [grey; 3]),
             Layout::GreyAlpha => each(bytes, count, |[grey, cover]| laid(alpha, [grey, grey, grey, cover])),
@@ -88,12 +89,12 @@ impl Pixels {
                 each(bytes, count, |pixel: [u8; 16]| laid(alpha, quarters(pixel).map(level)));
             }
         }
-        Picture::new(self.size, self.bytes)
+        Image::new(self.size, self.bytes)
     }
 }
 
-/// Puts a colour in the place of each pixel: from the front where pixels are larger than colours, otherwise from the back, so that
-/// nothing is written over before it was read.
+/// Replaces each pixel by a colour in place. Where pixels are larger than colours this begins at the front, otherwise at the back,
+/// so that every pixel is read before it is overwritten.
 fn each<const N: usize>(bytes: &mut [u8], count: usize, colour: impl Fn([u8; N]) -> [u8; CHANNELS]) {
     let cells = Cell::from_mut(bytes).as_slice_of_cells();
     let pixels = cells.as_chunks::<N>().0.iter().take(count);

@@ -1,8 +1,8 @@
-//! What is cut out of a picture, and to which size it is stretched. Knows no pixels.
+//! What is cut out of an image, and to which size it is stretched. Knows no pixels.
 
 use super::view::{ImageView, Size};
 
-/// How a picture of some size goes into a model.
+/// How an image of some size goes into a model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImagePlan {

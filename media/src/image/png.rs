@@ -1,4 +1,4 @@
-//! PNG, without what is beside the image: colour profiles and texts are compressed, and nobody here reads them.
+//! Decodes PNG. Colour profiles and texts, which are compressed, are not read.
 
 use std::io::Cursor;
 
@@ -11,25 +11,25 @@ use super::damaged::damaged;
 use super::pixels::Layout;
 use super::view::Size;
 
-/// How many bytes its decoder may keep of metadata: EXIF, which is not compressed. Half of the room of a decoder, since a buffer
-/// that grows is there twice for a moment.
+/// How many bytes of metadata the decoder may keep, which is EXIF without compression. It is half of a decoder's memory, since a
+/// buffer that grows is copied.
 const METADATA: usize = 32 << 20;
 
-/// A PNG whose header was read.
+/// A PNG whose header is read.
 pub(super) struct Png<'a>(Reader<Cursor<&'a [u8]>>);
 
 impl<'a> Png<'a> {
-    /// Reads what stands before the image.
+    /// Reads the header and the metadata before the image.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a header that is none, or more than 32 MiB of EXIF.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a malformed header, or more than 32 MiB of EXIF.
     pub(super) fn open(file: &'a [u8]) -> Result<Self> {
         let mut options = DecodeOptions::default();
         options.set_ignore_text_chunk(true);
         options.set_ignore_iccp_chunk(true);
         let mut decoder = Decoder::new_with_options(Cursor::new(file), options);
         decoder.set_limits(Limits { bytes: METADATA });
-        // Of 16 bits the high byte is taken, here and of every other format.
+        // The high byte of 16 bits is taken, as in every other format.
         decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
         decoder.read_info().map(Self).map_err(|source| damaged(ImageFormat::Png, source))
     }
@@ -53,7 +53,7 @@ impl<'a> Png<'a> {
         exif.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms)
     }
 
-    /// Decodes the image that readers without animation show.
+    /// Decodes the default image, which readers without animation show.
     pub(super) fn read(mut self, bytes: &mut [u8]) -> Result<()> {
         self.0.next_frame(bytes).map(drop).map_err(|source| damaged(ImageFormat::Png, source))
     }

@@ -1,9 +1,10 @@
-//! Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Qwen3-VL: the proportions stay within bounds of pixels, patches lie in squares of four.
+//! Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Qwen3-VL. An image keeps its proportions within bounds of pixels, and patches are ordered
+//! in squares of four.
 //!
 //! Constants: `Qwen2VLImageProcessor` of transformers 5.23, and the published `preprocessor_config.json` of each model.
 
 use alloquy_core::Result;
-use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::fitting;
 use super::layout::Merged;
@@ -11,7 +12,7 @@ use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, impossible};
 use super::values::{CLIP, HALVES, Scaling, Table};
-use super::view::{CHANNELS, ImageView, Picture, Size};
+use super::view::{CHANNELS, Image, ImageView, Size};
 use crate::description::{Description, Settings};
 use crate::options::{AlphaHandling, MediaOptions};
 use crate::tensors::{floats, integers};
@@ -19,7 +20,7 @@ use crate::tensors::{floats, integers};
 /// How many times longer one side may be than the other.
 const RATIO: usize = 200;
 
-/// Which of the generations a model is of.
+/// The generation of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
     Two,
@@ -50,35 +51,35 @@ impl Generation {
         }
     }
 
-    /// The texts of the tokens that stand for pictures and films.
+    /// Returns the texts of the tokens for images and videos.
     pub(crate) fn marks(self) -> Marks {
         match self {
             Self::Omni => Marks {
                 start: "<|vision_bos|>",
                 image: "<|IMAGE|>",
-                film: "<|VIDEO|>",
+                video: "<|VIDEO|>",
                 end: "<|vision_eos|>",
             },
             Self::Two | Self::TwoAndAHalf | Self::Three => Marks {
                 start: "<|vision_start|>",
                 image: "<|image_pad|>",
-                film: "<|video_pad|>",
+                video: "<|video_pad|>",
                 end: "<|vision_end|>",
             },
         }
     }
 }
 
-/// What stands around pictures and films in a prompt, and for each position of one.
+/// The texts around images and videos in a prompt, and for each of their positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     pub(crate) start: &'static str,
     pub(crate) image: &'static str,
-    pub(crate) film: &'static str,
+    pub(crate) video: &'static str,
     pub(crate) end: &'static str,
 }
 
-/// How a picture becomes patches, and how many pixels it may have.
+/// How an image becomes patches, and how many pixels it may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patching {
     pub(crate) merged: Merged,
@@ -119,7 +120,7 @@ impl Patching {
         fitted(size, self.unit(), (self.least, self.most))
     }
 
-    /// The same under a cap, which holds for small pictures too: growing to the least rounds up, and may step over it.
+    /// The same under a cap, which holds for small images too: growing to the least rounds up, and may step over it.
     fn size_under(&self, size: Size, cap: Option<usize>) -> Result<Size> {
         let capped = self.capped(cap);
         let near = capped.size(size)?;
@@ -128,7 +129,7 @@ impl Patching {
         Ok(if too_large { fitting::within(size, self.unit(), capped.most) } else { near })
     }
 
-    /// How the positions of a picture of this size lie.
+    /// How the positions of an image of this size lie.
     pub(crate) fn grid(&self, size: Size, time: usize, time_step: f64) -> MediaGrid {
         let unit = self.unit();
         MediaGrid { time, height: size.height / unit, width: size.width / unit, time_step }
@@ -143,7 +144,8 @@ impl Patching {
         values: Vec<f32>,
     ) -> Vec<MediaTensor> {
         let Merged { side, frames, .. } = self.merged;
-        let (rows, columns) = (size.height / side, size.width / side);
+        let rows = size.height / side;
+        let columns = size.width / side;
         let [pixels, grid] = names;
         vec![
             floats(pixels, &[times * rows * columns, CHANNELS * frames * side * side], values),
@@ -163,7 +165,7 @@ pub(crate) fn check_ratio(size: Size) -> Result<()> {
         return Ok(());
     }
     Err(impossible(format!(
-        "a picture of {size} has a side more than {RATIO} times longer than the other, which is what the model takes"
+        "an image of {size} has a side more than {RATIO} times longer than the other, which is what the model takes"
     )))
 }
 
@@ -189,25 +191,27 @@ pub(super) fn look(model: &Description<'_>, options: &MediaOptions, generation: 
 
 impl Rules for Qwen {
     fn plan(&self, size: Size) -> Result<ImagePlan> {
-        let (wanted, taken) = (self.patching.size(size)?, self.patching.size_under(size, self.cap)?);
+        let wanted = self.patching.size(size)?;
+        let taken = self.patching.size_under(size, self.cap)?;
         let mut plan = ImagePlan::of(ImageView::stretched(size.whole(), taken));
         plan.uncapped = (wanted != taken).then_some(wanted.pixels());
         Ok(plan)
     }
 
-    /// The marks around a picture are the template's.
+    /// The marks around an image are the template's.
     fn outline(&self, plan: &ImagePlan) -> MediaOutline {
         let grid = self.patching.grid(plan.size(), 1, 1.0);
-        let (count, token) = (grid.height * grid.width, self.pad.clone());
-        MediaOutline::of(MediaPiece::Positions { token, count, grid: Some(grid) })
+        let count = grid.height * grid.width;
+        let token = self.pad.clone();
+        MediaOutline::of(MediaPlaceholder::Positions { token, count, grid: Some(grid) })
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
-        let size = pictures.first().map_or(Size::new(0, 0), Picture::size);
+    fn tensors(&self, images: &[Image], table: &Table) -> Result<Vec<MediaTensor>> {
+        let size = images.first().map_or(Size::new(0, 0), Image::size);
         let merged = self.patching.merged;
         // Zeros cost nothing here: the system hands them out, and a page is there when it is written to.
         let mut values = vec![0.0; merged.length(size)];
-        merged.fill(pictures, table, &mut values);
+        merged.fill(images, table, &mut values);
         Ok(self.patching.tensors(["pixel_values", "image_grid_thw"], size, 1, values))
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures change their size exactly as torchvision's or Pillow's do. Knows no model.
+//! Resizes images exactly as torchvision or Pillow does.
 
 mod integer;
 mod kernel;
@@ -15,20 +15,20 @@ use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 pub(crate) use kernel::Kernel;
 
 use self::integer::{Arithmetic, Source};
-use super::view::{CHANNELS, ImageView, Picture, Size};
+use super::view::{CHANNELS, Image, ImageView, Size};
 use crate::options::ImageBackend;
 use crate::spread;
 
-/// How many bytes a square around a picture and what stands between the two passes may take before the picture goes through in bands.
+/// How many bytes the square around an image and the result of the first pass may take. A larger image is resized in bands.
 const BETWEEN: usize = 64 << 20;
 
-/// How many rows are stretched at a time.
+/// How many rows are resized at a time.
 const BAND: usize = 64;
 
-/// How many times larger than what is cut out of it a picture may become before only that is computed.
+/// An image that is more than so many times larger than its windows is resized only where the windows are.
 const WASTE: usize = 4;
 
-/// Stretches parts of pictures.
+/// Resizes parts of images.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resizer {
     pub(crate) backend: ImageBackend,
@@ -36,9 +36,9 @@ pub(crate) struct Resizer {
 }
 
 impl Resizer {
-    /// Returns what a view cuts out of a picture, which is let go as soon as it is not needed: a photograph is large.
-    pub(crate) fn windows(&self, picture: Cow<'_, Picture>, view: &ImageView) -> Result<Vec<Picture>> {
-        let part = part(picture, view);
+    /// Returns the windows of a view of an image. The image is dropped as soon as it is not needed, since a photograph is large.
+    pub(crate) fn windows(&self, image: Cow<'_, Image>, view: &ImageView) -> Result<Vec<Image>> {
+        let part = part(image, view);
         match self.backend {
             ImageBackend::Torchvision if is_cheap_as_a_whole(view) => {
                 let source = match view.square {
@@ -52,27 +52,27 @@ impl Resizer {
         }
     }
 
-    /// Width first, then height, each by itself: in one call the library goes the other way round.
-    fn stretched(&self, source: Cow<'_, Picture>, size: Size) -> Result<Picture> {
+    /// Resizes the width and then the height in calls of their own: in one call the library resizes the height first.
+    fn stretched(&self, source: Cow<'_, Image>, size: Size) -> Result<Image> {
         let wide = Size::new(size.width, source.size().height);
-        match (source.size() == wide, wide == size) {
-            (true, true) => Ok(source.into_owned()),
-            (true, false) => self.columns(&source, size),
-            (false, true) => self.rows(&source, wide.width),
-            (false, false) => {
-                let stretched = self.rows(&source, wide.width)?;
-                drop(source);
-                self.columns(&stretched, size)
-            }
+        if source.size() == size {
+            return Ok(source.into_owned());
         }
+        if source.size() == wide {
+            return self.columns(&source, size);
+        }
+        let stretched = self.rows(&source, wide.width)?;
+        drop(source);
+        if wide == size { Ok(stretched) } else { self.columns(&stretched, size) }
     }
 
-    /// Stretches each row, some of them at a time: they do not depend on each other.
-    fn rows(&self, source: &Picture, width: usize) -> Result<Picture> {
+    /// Resizes the rows, which do not depend on each other, in bands on several threads.
+    fn rows(&self, source: &Image, width: usize) -> Result<Image> {
         let from = source.size();
         let mut bytes = vec![0; width * from.height * CHANNELS];
         let failure = Mutex::new(None);
-        let (band, rest) = (BAND * width * CHANNELS, from.height % BAND);
+        let band = BAND * width * CHANNELS;
+        let rest = from.height % BAND;
         let last = bytes.len() - rest * width * CHANNELS;
         let (bands, end) = bytes.split_at_mut(last);
         spread::rows(bands, band, |index, bytes| {
@@ -86,20 +86,20 @@ impl Resizer {
         if rest > 0 {
             self.pass(source.band(from.height - rest, rest), from.width, width, end)?;
         }
-        Ok(Picture::new(Size::new(width, from.height), bytes))
+        Ok(Image::new(Size::new(width, from.height), bytes))
     }
 
     /// Stretches columns.
-    fn columns(&self, source: &Picture, to: Size) -> Result<Picture> {
+    fn columns(&self, source: &Image, to: Size) -> Result<Image> {
         let mut bytes = vec![0; to.pixels() * CHANNELS];
         self.pass(source.bytes(), source.size().width, to.width, &mut bytes)?;
-        Ok(Picture::new(to, bytes))
+        Ok(Image::new(to, bytes))
     }
 
     /// By the one type of pixel that there is: the library's other way builds its code for all of them. Heights follow from widths.
     fn pass(&self, source: &[u8], width: usize, new_width: usize, bytes: &mut [u8]) -> Result<()> {
-        let (height, new_height) =
-            (source.len() / (width * CHANNELS).max(1), bytes.len() / (new_width * CHANNELS).max(1));
+        let height = source.len() / (width * CHANNELS).max(1);
+        let new_height = bytes.len() / (new_width * CHANNELS).max(1);
         let view = TypedImageRef::<U8x3>::from_buffer(width as u32, height as u32, source).map_err(failed)?;
         let mut stretched =
             TypedImage::<U8x3>::from_buffer(new_width as u32, new_height as u32, bytes).map_err(failed)?;
@@ -112,7 +112,7 @@ impl Resizer {
     }
 
     /// Computes what is cut out and nothing else.
-    fn exactly(&self, part: &Picture, view: &ImageView, arithmetic: Arithmetic) -> Vec<Picture> {
+    fn exactly(&self, part: &Image, view: &ImageView, arithmetic: Arithmetic) -> Vec<Image> {
         let source = Source::new(part, view.square);
         view.windows
             .iter()
@@ -122,17 +122,14 @@ impl Resizer {
 }
 
 fn failed(source: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Backend, "a picture could not be resized").with_source(source)
+    Error::new(ErrorKind::Backend, "an image could not be resized").with_source(source)
 }
 
-fn part<'a>(picture: Cow<'a, Picture>, view: &ImageView) -> Cow<'a, Picture> {
-    match view.part == picture.size().whole() {
-        true => picture,
-        false => Cow::Owned(picture.cut(view.part)),
-    }
+fn part<'a>(image: Cow<'a, Image>, view: &ImageView) -> Cow<'a, Image> {
+    if view.part == image.size().whole() { image } else { Cow::Owned(image.cut(view.part)) }
 }
 
-fn cut(stretched: Picture, view: &ImageView) -> Vec<Picture> {
+fn cut(stretched: Image, view: &ImageView) -> Vec<Image> {
     match view.windows.as_slice() {
         [window] if *window == view.size.whole() => vec![stretched],
         windows => windows.iter().map(|window| stretched.cut(*window)).collect(),

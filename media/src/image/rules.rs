@@ -1,31 +1,31 @@
-//! What a model does with pictures: the cut, the places in the prompt, the tensors. Each model is a file that makes one.
+//! The rules of a model for images: which parts it sees, their outline in the prompt, and their tensors. Each model has a file.
 
 use std::fmt::Debug;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::values::{Scaling, Table};
-use super::view::{CHANNELS, Picture, Size};
+use super::view::{CHANNELS, Image, Size};
 use crate::description::Settings;
 use crate::options::AlphaHandling;
 use crate::tensors::floats;
 
-/// What a model does with pictures.
+/// The rules of a model for images.
 pub(crate) trait Rules: Debug + Send + Sync {
-    /// Says what is cut out of a picture of some size, and how it is stretched.
+    /// Returns which parts of an image of this size the model sees, and to which size they are resized.
     fn plan(&self, size: Size) -> Result<ImagePlan>;
 
-    /// Says what stands in the prompt for a picture that is cut so.
+    /// Returns the texts and positions in the prompt for an image with this plan.
     fn outline(&self, plan: &ImagePlan) -> MediaOutline;
 
-    /// Makes tensors of what was cut out; an error where the encoder has no room for it.
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>>;
+    /// Returns the tensors of the parts; an error where there are more than the encoder accepts.
+    fn tensors(&self, images: &[Image], table: &Table) -> Result<Vec<MediaTensor>>;
 }
 
-/// A model's rules, and how its pictures are stretched and scaled.
+/// A model's rules, and how its images are resized and scaled.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) rules: Box<dyn Rules>,
@@ -34,7 +34,7 @@ pub(crate) struct Look {
     pub(crate) alpha: AlphaHandling,
 }
 
-/// What the processor does with transparency: it lays the picture on white where it converts the colours at all.
+/// Returns what the processor does with transparency: it puts the image on white if it converts colours at all.
 pub(crate) fn alpha(settings: &Settings<'_>, usual: AlphaHandling) -> AlphaHandling {
     match settings.switch("/do_convert_rgb") {
         Some(true) => AlphaHandling::White,
@@ -43,7 +43,7 @@ pub(crate) fn alpha(settings: &Settings<'_>, usual: AlphaHandling) -> AlphaHandl
     }
 }
 
-/// Returns the curve that the settings name by Pillow's number.
+/// Returns the kernel that the settings name by Pillow's number.
 pub(crate) fn kernel(settings: &Settings<'_>, usual: Kernel) -> Result<Kernel> {
     match settings.number("/resample")? {
         None => Ok(usual),
@@ -58,19 +58,19 @@ pub(crate) fn kernel(settings: &Settings<'_>, usual: Kernel) -> Result<Kernel> {
     }
 }
 
-/// Texts and positions in their order as an outline: what stands before the first positions and behind the last is apart.
-pub(crate) fn outline(pieces: impl IntoIterator<Item = MediaPiece>) -> MediaOutline {
+/// Makes an outline of texts and positions. The texts before the first positions and after the last are fields of their own.
+pub(crate) fn outline(pieces: impl IntoIterator<Item = MediaPlaceholder>) -> MediaOutline {
     let mut outline = MediaOutline::default();
     let mut text = String::new();
     for piece in pieces {
         match piece {
-            MediaPiece::Text(more) => text.push_str(&more),
-            positions @ MediaPiece::Positions { .. } => {
+            MediaPlaceholder::Text(more) => text.push_str(&more),
+            positions @ MediaPlaceholder::Positions { .. } => {
                 let between = std::mem::take(&mut text);
-                match outline.pieces.is_empty() {
-                    true => outline.before = between,
-                    false if between.is_empty() => {}
-                    false => outline.pieces.push(MediaPiece::Text(between)),
+                if outline.pieces.is_empty() {
+                    outline.before = between;
+                } else if !between.is_empty() {
+                    outline.pieces.push(MediaPlaceholder::Text(between));
                 }
                 outline.pieces.push(positions);
             }
@@ -80,15 +80,15 @@ pub(crate) fn outline(pieces: impl IntoIterator<Item = MediaPiece>) -> MediaOutl
     outline
 }
 
-pub(crate) fn text(text: impl Into<String>) -> MediaPiece {
-    MediaPiece::Text(text.into())
+pub(crate) fn text(text: impl Into<String>) -> MediaPlaceholder {
+    MediaPlaceholder::Text(text.into())
 }
 
-/// `pixel_values` of pictures of one size, channel by channel.
-pub(crate) fn pixel_values(pictures: &[Picture], table: &Table) -> MediaTensor {
-    let size = pictures.first().map_or(Size::new(0, 0), Picture::size);
-    let shape = [pictures.len(), CHANNELS, size.height, size.width];
-    floats("pixel_values", &shape, super::layout::planes(pictures, table))
+/// `pixel_values` of images of one size, channel by channel.
+pub(crate) fn pixel_values(images: &[Image], table: &Table) -> MediaTensor {
+    let size = images.first().map_or(Size::new(0, 0), Image::size);
+    let shape = [images.len(), CHANNELS, size.height, size.width];
+    floats("pixel_values", &shape, super::layout::planes(images, table))
 }
 
 pub(crate) fn impossible(message: String) -> Error {

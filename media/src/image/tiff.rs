@@ -90,27 +90,30 @@ impl<'a> Tiff<'a> {
         Ok(())
     }
 
-    /// How many bytes the decoder takes beside the image, by what the file says of its strips or tiles: a row of them, packed
-    /// pixels or planes, and what is in a compressed file of its own.
+    /// Returns how many bytes the decoder takes besides the image, by the declared strips or tiles. It keeps a row of them, packed
+    /// pixels or planes, and the content of a strip that is a compressed file of its own.
     fn taken(&mut self, file: &[u8], bits: u64, compression: u16) -> Result<u64> {
         let (width, height) = self.decoder.chunk_dimensions();
-        let (width, height) = (u64::from(width), u64::from(height).min(self.size.height as u64));
+        let width = u64::from(width);
+        let height = u64::from(height).min(self.size.height as u64);
         let row = width.saturating_mul(bits).div_ceil(8);
         let count = (self.size.width as u64).div_ceil(width.max(1))
             * (self.size.height as u64).div_ceil(height.max(1));
         let all = row.saturating_mul(height).saturating_mul(count);
         let image = (self.size.pixels() as u64).saturating_mul(16);
-        // Tiles reach over the edges of an image, and samples that nobody reads lie beside its own.
+        // Tiles reach over the edges of an image, and may have samples that are not read.
         if row > DECODER_ROOM / 4 || all > image.max(DECODER_ROOM).saturating_mul(4) {
             return Err(refused(format!(
                 "a TIFF of {} has strips or tiles of {width} x {height}, which take {all} bytes when they are decoded",
                 self.size
             )));
         }
-        let bits_or_planes = match (self.packed, self.planar) {
-            (true, _) => (self.size.pixels() / 8 + self.size.height) as u64,
-            (false, true) => (self.size.pixels() * self.layout.bytes()) as u64,
-            (false, false) => 0,
+        let bits_or_planes = if self.packed {
+            (self.size.pixels() / 8 + self.size.height) as u64
+        } else if self.planar {
+            (self.size.pixels() * self.layout.bytes()) as u64
+        } else {
+            0
         };
         let inside = match CompressionMethod::from_u16_exhaustive(compression) {
             CompressionMethod::ModernJPEG => self.largest_jpeg(file, width.saturating_mul(height))?,

@@ -1,4 +1,4 @@
-//! Bytes become numbers: rescaled and normalised with the rounding of either backend. Knows no sizes.
+//! Rescales and normalises bytes to numbers, with the rounding of either backend.
 
 use alloquy_core::{Error, ErrorKind, Result};
 
@@ -6,7 +6,7 @@ use super::view::CHANNELS;
 use crate::description::Settings;
 use crate::options::ImageBackend;
 
-/// How the bytes of a picture become numbers.
+/// How the bytes of an image become numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scaling {
     /// What a byte is multiplied by.
@@ -15,7 +15,7 @@ pub(crate) struct Scaling {
     pub(crate) normal: Option<([f64; CHANNELS], [f64; CHANNELS])>,
 }
 
-/// The mean and the deviation of the pictures that CLIP saw (OpenAI's `clip.py`).
+/// The mean and the deviation of CLIP's training images (OpenAI's `clip.py`).
 pub(crate) const CLIP: ([f64; 3], [f64; 3]) =
     ([0.481_454_66, 0.457_827_5, 0.408_210_73], [0.268_629_54, 0.261_302_58, 0.275_777_11]);
 
@@ -26,7 +26,7 @@ pub(crate) const HALVES: ([f64; 3], [f64; 3]) = ([0.5; 3], [0.5; 3]);
 pub(crate) const UNIT: ([f64; 3], [f64; 3]) = ([0.0; 3], [1.0; 3]);
 
 impl Scaling {
-    /// What the settings say, otherwise the usual.
+    /// Reads the settings; `usual` is used where there are none.
     ///
     /// # Errors
     /// As [`Settings::channels`], and [`ErrorKind::Model`] where numbers would be divided by zero.
@@ -40,8 +40,9 @@ impl Scaling {
         };
         let normalised = settings.switch("/do_normalize").unwrap_or(usual.is_some());
         let (mean, deviation) = usual.unwrap_or(UNIT);
-        let said = (settings.channels("/image_mean")?, settings.channels("/image_std")?);
-        let normal = normalised.then(|| (said.0.unwrap_or(mean), said.1.unwrap_or(deviation)));
+        let mean = settings.channels("/image_mean")?.unwrap_or(mean);
+        let deviation = settings.channels("/image_std")?.unwrap_or(deviation);
+        let normal = if normalised { Some((mean, deviation)) } else { None };
         let divisors = normal.iter().flat_map(|(_, deviation)| deviation).chain([&factor]);
         match divisors.copied().find(|divisor| !divisor.is_normal()) {
             None => Ok(Self { factor, normal }),
@@ -51,25 +52,27 @@ impl Scaling {
 
     /// The number for each byte of each channel.
     pub(crate) fn table(&self, backend: ImageBackend) -> Table {
-        let value = |channel: usize, byte: u8| match (backend, &self.normal) {
-            (ImageBackend::Pillow, normal) => {
+        Table(std::array::from_fn(|channel| {
+            std::array::from_fn(|byte| self.value(backend, channel, u8::try_from(byte).unwrap_or(u8::MAX)))
+        }))
+    }
+
+    fn value(&self, backend: ImageBackend, channel: usize, byte: u8) -> f32 {
+        match (backend, &self.normal) {
+            (ImageBackend::Pillow, None) => (f64::from(byte) * self.factor) as f32,
+            (ImageBackend::Pillow, Some(normal)) => {
                 let rescaled = (f64::from(byte) * self.factor) as f32;
-                normal.as_ref().map_or(rescaled, |normal| {
-                    let (mean, deviation) = of_channel(normal, channel);
-                    (rescaled - mean) / deviation
-                })
+                let (mean, deviation) = of_channel(normal, channel);
+                (rescaled - mean) / deviation
             }
-            // Mean and deviation are brought to the scale of bytes first: one rounding less, and another result.
+            (ImageBackend::Torchvision, None) => f32::from(byte) * self.factor as f32,
+            // torchvision brings mean and deviation to the scale of bytes first, which rounds once less than Pillow does.
             (ImageBackend::Torchvision, Some(normal)) => {
                 let (mean, deviation) = of_channel(normal, channel);
                 let scale = (1.0 / self.factor) as f32;
                 (f32::from(byte) - mean * scale) / (deviation * scale)
             }
-            (ImageBackend::Torchvision, None) => f32::from(byte) * self.factor as f32,
-        };
-        Table(std::array::from_fn(|channel| {
-            std::array::from_fn(|byte| value(channel, u8::try_from(byte).unwrap_or(u8::MAX)))
-        }))
+        }
     }
 }
 
@@ -79,8 +82,9 @@ fn undividable(divisor: f64) -> Error {
 }
 
 fn of_channel((mean, deviation): &([f64; CHANNELS], [f64; CHANNELS]), channel: usize) -> (f32, f32) {
-    let at = |values: &[f64; CHANNELS]| values.get(channel).copied().unwrap_or_default() as f32;
-    (at(mean), at(deviation))
+    let mean = mean.get(channel).copied().unwrap_or_default();
+    let deviation = deviation.get(channel).copied().unwrap_or_default();
+    (mean as f32, deviation as f32)
 }
 
 /// The number for each byte of each channel.
@@ -101,7 +105,7 @@ impl Table {
     }
 }
 
-/// The number for a byte: there is one for each.
+/// Returns the number for a byte.
 pub(crate) fn at(numbers: &[f32; 256], byte: u8) -> f32 {
     numbers.get(usize::from(byte)).copied().unwrap_or_default()
 }

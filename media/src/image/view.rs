@@ -1,6 +1,6 @@
 //! Holds decoded images, three bytes a pixel and row by row, and the views that models take of them.
 
-/// The size of a picture in pixels.
+/// The size of an image in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Size {
     /// How many columns.
@@ -48,7 +48,7 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// A part of a picture, in pixels.
+/// A part of an image, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ResizeArea {
     /// The first column.
@@ -71,11 +71,11 @@ impl ResizeArea {
 /// Red, green and blue.
 pub(crate) const CHANNELS: usize = 3;
 
-/// A part of a picture, stretched.
+/// A part of an image, stretched.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImageView {
-    /// The part of the picture.
+    /// The part of the image.
     pub part: ResizeArea,
     /// The colour of the square that the part is put into the middle of, where it is.
     pub square: Option<[u8; CHANNELS]>,
@@ -110,21 +110,21 @@ impl ImageView {
     }
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picture {
+pub(crate) struct Image {
     size: Size,
     bytes: Vec<u8>,
 }
 
-impl Picture {
-    /// A picture of `bytes`; what is missing is black.
+impl Image {
+    /// An image of `bytes`; what is missing is black.
     pub(crate) fn new(size: Size, mut bytes: Vec<u8>) -> Self {
         bytes.resize(size.pixels() * CHANNELS, 0);
         Self { size, bytes }
     }
 
-    /// A picture of one colour.
+    /// An image of one colour.
     pub(crate) fn filled(size: Size, colour: [u8; CHANNELS]) -> Self {
         Self { size, bytes: colour.repeat(size.pixels()) }
     }
@@ -158,17 +158,18 @@ impl Picture {
         self.row(y).get(x * CHANNELS..(x + width) * CHANNELS).unwrap_or_default()
     }
 
-    /// A part of the picture.
+    /// A part of the image.
     pub(crate) fn cut(&self, area: ResizeArea) -> Self {
         let rows: Vec<&[u8]> =
             (area.y..area.y + area.height).map(|y| self.span(y, area.x, area.width)).collect();
         Self::new(area.size(), rows.concat())
     }
 
-    /// The picture in the middle of a square of one colour.
+    /// The image in the middle of a square of one colour.
     pub(crate) fn squared(&self, colour: [u8; CHANNELS]) -> Self {
         let side = self.size.longest();
-        let (left, top) = ((side - self.size.width) / 2, (side - self.size.height) / 2);
+        let left = (side - self.size.width) / 2;
+        let top = (side - self.size.height) / 2;
         let mut square = Self::filled(Size::square(side), colour);
         for y in 0..self.size.height {
             let start = ((y + top) * side + left) * CHANNELS;

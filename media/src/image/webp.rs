@@ -1,5 +1,5 @@
-//! WebP, looked through before it is decoded: its decoder makes room for whatever length a chunk says it has, and for a picture of
-//! any size inside of a small canvas, before it finds that neither can be.
+//! Checks a WebP before it is decoded. The decoder allocates any length that a chunk declares, and an image of any size within a
+//! small canvas, before it finds that the file is invalid.
 
 mod tables;
 
@@ -10,32 +10,37 @@ use super::damaged::damaged;
 use super::view::Size;
 use crate::riff::{Chunk, Chunks};
 
-/// What a frame of an animation has before its chunks: where it lies, its size, how long it is shown.
+/// How many bytes a frame of an animation has before its chunks: its position, its size, its duration.
 const FRAME: usize = 16;
 
-/// Returns the bytes of the file that belong to the picture, where every chunk lies within.
+/// Returns the bytes of the file that belong to the image, if every chunk is within them.
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a chunk that goes on behind the end, or a picture that is larger
+/// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a chunk that ends after the file, or an image that is larger
 /// than its canvas.
 pub(super) fn checked(file: &[u8]) -> Result<&[u8]> {
     let end = number(file, 4, 4).map_or(file.len(), |length| (length + 8).min(file.len()));
-    let picture = file.get(..end).unwrap_or(file);
+    let image = file.get(..end).unwrap_or(file);
     let mut canvas = None;
-    for chunk in Chunks::of_file(picture) {
+    for chunk in Chunks::of_file(image) {
         check(chunk, canvas)?;
         match &chunk.name {
             b"VP8X" => canvas = extended_size(chunk.content),
-            b"ANMF" => Chunks::of(chunk.content.get(FRAME..).unwrap_or_default())
-                .try_for_each(|chunk| check(chunk, canvas))?,
+            b"ANMF" => {
+                for chunk in Chunks::of(chunk.content.get(FRAME..).unwrap_or_default()) {
+                    check(chunk, canvas)?;
+                }
+            }
             _ => {}
         }
     }
-    Ok(picture)
+    Ok(image)
 }
 
-/// Returns how many bytes the decoder takes beside a picture of so many pixels: planes of what has loss; of what has none its codes,
-/// and four bytes a pixel where it is copied; five of transparency that is stored by itself; and the canvas of an animation.
+/// Returns how many bytes the decoder takes besides an image of this size.
+///
+/// A lossy image takes its planes. A lossless one takes its codes, and four bytes a pixel if it is copied. Transparency that is
+/// stored by itself takes five bytes a pixel, and an animation takes its canvas.
 pub(super) fn beside(file: &[u8], size: Size, transparent: bool) -> u64 {
     let mut beside = Beside { copied: !transparent, ..Beside::default() };
     for chunk in Chunks::of_file(file) {
@@ -52,16 +57,16 @@ pub(super) fn beside(file: &[u8], size: Size, transparent: bool) -> u64 {
     (size.pixels() as u64).saturating_mul(beside.halves()) / 2 + beside.tables
 }
 
-/// Which kinds of pictures are in a file.
+/// Which kinds of images are in a file.
 #[derive(Default)]
-#[allow(clippy::struct_excessive_bools)] // a file may have each kind beside each other
+#[allow(clippy::struct_excessive_bools)] // a file may have several kinds
 struct Beside {
     animated: bool,
     lossy: bool,
     lossless: bool,
     copied: bool,
     transparent: bool,
-    /// How many bytes the codes take of what has no loss.
+    /// How many bytes the codes of a lossless image take.
     tables: u64,
 }
 
@@ -82,11 +87,11 @@ impl Beside {
             }
             _ => {}
         }
-        // Of several frames one is decoded.
+        // Only one of several frames is decoded.
         self.tables = self.tables.max(tables.unwrap_or(0));
     }
 
-    /// How many halves of bytes a pixel takes.
+    /// Returns how many half bytes a pixel takes.
     fn halves(&self) -> u64 {
         let kinds =
             [(self.lossy, 3), (self.lossless && self.copied, 8), (self.transparent, 10), (self.animated, 16)];
@@ -94,10 +99,10 @@ impl Beside {
     }
 }
 
-/// How long the header of a picture without loss is.
+/// The length of the header of a lossless image.
 const LOSSLESS: usize = 5;
 
-/// The size of a picture without loss: 14 bits each, behind a byte.
+/// Returns the size of a lossless image: 14 bits each, after a byte.
 fn lossless_size(content: &[u8]) -> Option<Size> {
     let bits = number(content, 1, 4)?;
     Some(Size::new((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
@@ -109,23 +114,24 @@ fn check(Chunk { name, length, content, .. }: Chunk<'_>, canvas: Option<Size>) -
         return Err(broken(format!("a chunk says that it has {length} bytes, and {left} are left")));
     }
     let (Some(canvas), Some(size), b"VP8 ") = (canvas, lossy_size(content), &name) else { return Ok(()) };
-    match size.width <= canvas.width && size.height <= canvas.height {
-        true => Ok(()),
-        false => Err(broken(format!("a picture of {size} lies in a canvas of {canvas}"))),
+    if size.width <= canvas.width && size.height <= canvas.height {
+        Ok(())
+    } else {
+        Err(broken(format!("an image of {size} lies in a canvas of {canvas}")))
     }
 }
 
-/// The size of a canvas, behind its flags.
+/// Returns the size of a canvas, which follows its flags.
 fn extended_size(content: &[u8]) -> Option<Size> {
     Some(Size::new(number(content, 4, 3)? + 1, number(content, 7, 3)? + 1))
 }
 
-/// The size of a picture with loss: 14 bits each, behind what a key frame begins with.
+/// Returns the size of a lossy image: 14 bits each, after the header of a key frame.
 fn lossy_size(content: &[u8]) -> Option<Size> {
     Some(Size::new(number(content, 6, 2)? & 0x3fff, number(content, 8, 2)? & 0x3fff))
 }
 
-/// A number of so many bytes, the lowest first.
+/// Returns a number of so many bytes, the lowest first.
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
     let bytes = bytes.get(at..at + length)?;
     Some(bytes.iter().rev().fold(0, |number, byte| (number << 8) | usize::from(*byte)))

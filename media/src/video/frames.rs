@@ -1,4 +1,4 @@
-//! The frames of a film that are taken, and when each is shown.
+//! The frames of a video that a model sees, and their times.
 
 use alloquy_core::Media;
 
@@ -9,16 +9,18 @@ pub(super) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Takes at most `most` frames, spread evenly. Those that do not say when they are shown follow each other at `rate`.
+    /// Takes at most `most` frames, spread evenly. Frames without a time follow each other at `rate`.
     pub(super) fn new(all: &'a [Media], most: usize, rate: f64) -> Self {
         let taken = all.len().min(most.max(1));
-        let frame = |index: usize| {
+        let mut frames = Vec::with_capacity(taken);
+        for index in 0..taken {
             let index = index * all.len() / taken;
-            let frame = all.get(index)?;
-            let time = frame.time().map_or(index as f64 / rate, |time| time.as_secs_f64());
-            Some((frame, time))
-        };
-        Self { frames: (0..taken).filter_map(frame).collect() }
+            if let Some(frame) = all.get(index) {
+                let time = frame.time().map_or(index as f64 / rate, |time| time.as_secs_f64());
+                frames.push((frame, time));
+            }
+        }
+        Self { frames }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -34,7 +36,7 @@ impl<'a> Frames<'a> {
         self.frames.chunks(length.max(1))
     }
 
-    /// How many seconds lie between two frames, by the time between the first and the last.
+    /// Returns the mean time between two frames in seconds, from the times of the first and the last.
     pub(super) fn interval(&self) -> Option<f64> {
         let span = self.frames.last()?.1 - self.frames.first()?.1;
         (span > 0.0).then(|| span / (self.frames.len() - 1) as f64)

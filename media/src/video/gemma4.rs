@@ -1,11 +1,11 @@
-//! Films for Gemma 4: 32 frames at most, each a small picture with the minute and the second in front of it.
+//! Videos for Gemma 4: 32 frames at most, each a small image with the minute and the second in front of it.
 //!
 //! Constants: `Gemma4VideoProcessor` and `Gemma4Processor` of transformers 5.23.
 
 use std::borrow::Cow;
 
 use alloquy_core::Result;
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::frames::Frames;
 use super::rules::VideoRules;
@@ -18,7 +18,7 @@ use crate::image::{
 use crate::options::MediaOptions;
 use crate::tensors::{floats, integers};
 
-/// How many positions a frame may be given, whatever a picture may.
+/// How many positions a frame may be given, whatever an image may.
 const POSITIONS: usize = 70;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Gemma4 {
 
 impl Gemma4 {
     pub(super) fn of(model: &Description<'_>, options: &MediaOptions) -> Result<Self> {
-        let settings = model.films();
+        let settings = model.videos();
         let most = settings.number_or(&["/num_frames"], 32)?;
         Ok(Self {
             budget: Budget::of(&settings, None, POSITIONS)?,
@@ -60,9 +60,10 @@ impl VideoRules for Gemma4 {
     fn outline(&self, frames: &Frames<'_>, size: Size) -> Result<MediaOutline> {
         let count = self.budget.taken(self.budget.size(size)?);
         Ok(outline(frames.iter().enumerate().flat_map(|(index, (_, time))| {
-            let (space, seconds) = (if index == 0 { "" } else { " " }, time as u64);
+            let space = if index == 0 { "" } else { " " };
+            let seconds = time as u64;
             let shown = format!("{space}{:02}:{:02} {}", seconds / 60, seconds % 60, self.start);
-            [text(shown), MediaPiece::positions(&self.soft, count), text(&self.end)]
+            [text(shown), MediaPlaceholder::positions(&self.soft, count), text(&self.end)]
         })))
     }
 
@@ -72,15 +73,16 @@ impl VideoRules for Gemma4 {
 
     fn tensors(&self, frames: &Frames<'_>, size: Size, loader: &Loader) -> Result<Vec<MediaTensor>> {
         let view = ImageView::stretched(size.whole(), self.budget.size(size)?);
-        let mut pictures = Vec::new();
+        let mut images = Vec::new();
         for (frame, _) in frames.iter() {
-            pictures.extend(self.resizer.windows(Cow::Owned(loader.picture(frame)?), &view)?);
+            images.extend(self.resizer.windows(Cow::Owned(loader.image(frame)?), &view)?);
         }
-        let (side, most) = (self.budget.patch, self.budget.patches());
-        let (values, places) = padded(&pictures, side, most, &self.table);
+        let side = self.budget.patch;
+        let most = self.budget.patches();
+        let (values, places) = padded(&images, side, most, &self.table);
         Ok(vec![
-            floats("pixel_values_videos", &[pictures.len(), most, side * side * CHANNELS], values),
-            integers("video_position_ids", &[pictures.len(), most, 2], places),
+            floats("pixel_values_videos", &[images.len(), most, side * side * CHANNELS], values),
+            integers("video_position_ids", &[images.len(), most, 2], places),
         ])
     }
 }

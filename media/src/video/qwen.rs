@@ -1,11 +1,11 @@
-//! Films for Qwen2-VL, Qwen2.5-VL and Qwen3-VL: groups of two frames become one, and Qwen3-VL is told when each is shown.
+//! Videos for Qwen2-VL, Qwen2.5-VL and Qwen3-VL. Two frames become one group, and Qwen3-VL's prompt has the time of each group.
 //!
 //! Constants: `Qwen2VLVideoProcessor` and `Qwen3VLVideoProcessor` of transformers 5.23, and the published files.
 
 use std::borrow::Cow;
 
 use alloquy_core::Result;
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor};
 
 use super::frames::Frames;
 use super::rules::VideoRules;
@@ -13,7 +13,7 @@ use super::sampling::{Bounds, FrameRate};
 use crate::description::Description;
 use crate::image::{
     Generation, ImageView, Kernel, Loader, Patching, Resizer, Scaling, Size, Table, check_ratio, fitted,
-    impossible, kernel, outline, text,
+    fitting, impossible, kernel, outline, text,
 };
 use crate::options::MediaOptions;
 
@@ -47,7 +47,7 @@ impl Qwen {
         options: &MediaOptions,
         generation: Generation,
     ) -> Result<Self> {
-        let settings = model.films();
+        let settings = model.videos();
         let (pixels, tokens) = match generation {
             Generation::Three => ((4_096, 25_165_824), 768),
             Generation::Two | Generation::TwoAndAHalf | Generation::Omni => ((3_136, 12_845_056), 128_000),
@@ -65,9 +65,10 @@ impl Qwen {
                 group: patching.merged.frames,
                 usual: settings.real("/fps").unwrap_or(2.0),
             },
-            share: match shared {
-                true => Some(Share { tokens: settings.number_or(&["/max_video_tokens"], tokens)? }),
-                false => None,
+            share: if shared {
+                Some(Share { tokens: settings.number_or(&["/max_video_tokens"], tokens)? })
+            } else {
+                None
             },
             cap: options.pixel_cap,
             room: options.limits.pixels,
@@ -75,62 +76,64 @@ impl Qwen {
             resizer: Resizer { backend: options.backend, kernel: kernel(&settings, Kernel::Bicubic)? },
             table: scaling.table(options.backend),
             start: model.token(&["/vision_start_token_id"], marks.start),
-            pad: model.token(&["/video_token_id"], marks.film),
+            pad: model.token(&["/video_token_id"], marks.video),
             end: model.token(&["/vision_end_token_id"], marks.end),
         })
     }
 
-    /// The size that the model's files would have for frames of this one.
+    /// Returns the size that the model's files want for frames of this size.
     fn wanted(&self, frames: usize, size: Size) -> Result<Size> {
         let Patching { least, most, .. } = self.patching;
         let unit = self.patching.unit();
         let floor = (least as f64 * 1.05) as usize;
         match self.generation {
             Generation::Three => {
-                let shared =
-                    |share: Share| (share.tokens * unit * unit).min(most / frames).max(floor) * frames;
-                self.spread(frames, size, self.share.map_or(most, shared))
+                let most = match self.share {
+                    None => most,
+                    Some(share) => (share.tokens * unit * unit).min(most / frames).max(floor) * frames,
+                };
+                self.spread(frames, size, most)
             }
             Generation::Two | Generation::TwoAndAHalf | Generation::Omni => {
-                let shared = |share: Share| {
-                    let total = ((share.tokens * unit * unit) as f64 * 0.9) as usize;
-                    most.min(total * self.bounds.group / frames).max(floor)
+                let most = match self.share {
+                    None => most,
+                    Some(share) => {
+                        let total = ((share.tokens * unit * unit) as f64 * 0.9) as usize;
+                        most.min(total * self.bounds.group / frames).max(floor)
+                    }
                 };
-                fitted(size, unit, (least, self.share.map_or(most, shared)))
+                fitted(size, unit, (least, most))
             }
         }
     }
 
-    /// The size where time counts too: bounds hold for all frames together.
+    /// Returns the size within bounds that apply to the pixels of all frames together.
     fn spread(&self, frames: usize, size: Size, most: usize) -> Result<Size> {
-        let (unit, group) = (self.patching.unit(), self.bounds.group);
+        let unit = self.patching.unit();
+        let group = self.bounds.group;
         if frames < group {
             return Err(impossible(format!(
-                "a film has {frames} frame, and the model takes {group} or more"
+                "a video has {frames} frame, and the model takes {group} or more"
             )));
         }
         let size = enlarged(size, unit);
         check_ratio(size)?;
         let times = (frames as f64 / group as f64).round_ties_even() as usize * group;
-        let step = unit as f64;
-        let sides = |by: &dyn Fn(f64) -> f64| {
-            Size::new(by(size.width as f64) as usize * unit, by(size.height as f64) as usize * unit)
-        };
-        let near = sides(&|side| (side / step).round_ties_even());
+        let near = fitting::rounded(size, unit);
         let volume = frames as f64 * size.pixels() as f64;
         let taken = times.saturating_mul(near.pixels());
         if taken > most {
             let factor = (volume / most as f64).sqrt();
-            return Ok(sides(&|side| (side / factor / step).floor().max(1.0)));
+            return Ok(fitting::sides(size, unit, |side, unit| (side / factor / unit).floor().max(1.0)));
         }
         if taken < self.patching.least {
             let factor = (self.patching.least as f64 / volume).sqrt();
-            return Ok(sides(&|side| (side * factor / step).ceil()));
+            return Ok(fitting::sides(size, unit, |side, unit| (side * factor / unit).ceil()));
         }
         Ok(near)
     }
 
-    /// The size that frames are given: the wanted one, unless it is beyond the cap or all together beyond the limit.
+    /// Returns the size of the resized frames: the wanted one, unless it exceeds the cap, or all frames together the limit.
     fn size(&self, frames: usize, size: Size) -> Result<Size> {
         let wanted = self.wanted(frames, size)?;
         let cap = self.cap.unwrap_or(usize::MAX).min(self.room / frames.max(1));
@@ -141,7 +144,7 @@ impl Qwen {
         fitted(size, self.patching.unit(), (1, capped.most))
     }
 
-    /// How far groups of frames lie apart in the positions.
+    /// Returns the distance between groups of frames in the model's positions of time.
     fn time_step(&self, frames: &Frames<'_>) -> f64 {
         let usual = match self.generation {
             Generation::Two | Generation::Three => return 1.0,
@@ -153,14 +156,14 @@ impl Qwen {
         self.tokens_per_second.unwrap_or(usual) * self.bounds.group as f64 * interval
     }
 
-    fn positions(&self, size: Size, times: usize, time_step: f64) -> MediaPiece {
+    fn positions(&self, size: Size, times: usize, time_step: f64) -> MediaPlaceholder {
         let grid = self.patching.grid(size, times, time_step);
         let count = grid.time * grid.height * grid.width;
-        MediaPiece::Positions { token: self.pad.clone(), count, grid: Some(grid) }
+        MediaPlaceholder::Positions { token: self.pad.clone(), count, grid: Some(grid) }
     }
 }
 
-/// A picture with a side shorter than a unit is made larger first.
+/// Enlarges a size with a side shorter than a unit.
 fn enlarged(size: Size, unit: usize) -> Size {
     if size.shortest() >= unit {
         return size;
@@ -185,23 +188,26 @@ impl VideoRules for Qwen {
         let size = self.size(frames.len(), size)?;
         let group = self.bounds.group;
         if self.generation != Generation::Three {
-            // The marks around a film are the template's; Qwen3-VL has more of them, around each group.
+            // The template prints the marks around a video. Only Qwen3-VL has marks around each group.
             let times = frames.len().div_ceil(group);
             return Ok(outline([self.positions(size, times, self.time_step(frames))]));
         }
-        let shown = |group: &[(_, f64)]| {
-            let (first, last) =
-                (group.first().map_or(0.0, |(_, time)| *time), group.last().map_or(0.0, |(_, time)| *time));
-            (first + last) / 2.0
-        };
-        Ok(outline(frames.groups(group).flat_map(|group| {
-            let start = text(format!("<{:.1} seconds>{}", shown(group), self.start));
-            [start, self.positions(size, 1, 1.0), text(&self.end)]
-        })))
+        let mut pieces = Vec::new();
+        for group in frames.groups(group) {
+            // A group has the time in the middle of its frames: "<0.3 seconds>".
+            let first = group.first().map_or(0.0, |(_, time)| *time);
+            let last = group.last().map_or(0.0, |(_, time)| *time);
+            let time = (first + last) / 2.0;
+            pieces.push(text(format!("<{time:.1} seconds>{}", self.start)));
+            pieces.push(self.positions(size, 1, 1.0));
+            pieces.push(text(&self.end));
+        }
+        Ok(outline(pieces))
     }
 
     fn capped(&self, frames: usize, size: Size) -> Result<Option<(usize, usize)>> {
-        let (wanted, taken) = (self.wanted(frames, size)?, self.size(frames, size)?);
+        let wanted = self.wanted(frames, size)?;
+        let taken = self.size(frames, size)?;
         Ok((wanted != taken).then_some((wanted.pixels(), taken.pixels())))
     }
 
@@ -211,11 +217,11 @@ impl VideoRules for Qwen {
         let length = self.patching.merged.length(view.size);
         let mut values = vec![0.0; times * length];
         for (group, values) in frames.groups(self.bounds.group).zip(values.chunks_exact_mut(length.max(1))) {
-            let mut pictures = Vec::new();
+            let mut images = Vec::new();
             for (frame, _) in group {
-                pictures.extend(self.resizer.windows(Cow::Owned(loader.picture(frame)?), &view)?);
+                images.extend(self.resizer.windows(Cow::Owned(loader.image(frame)?), &view)?);
             }
-            self.patching.merged.fill(&pictures, &self.table, values);
+            self.patching.merged.fill(&images, &self.table, values);
         }
         Ok(self.patching.tensors(["pixel_values_videos", "video_grid_thw"], view.size, times, values))
     }

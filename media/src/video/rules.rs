@@ -1,4 +1,4 @@
-//! Says what a model does with videos. Each model is a file that makes one.
+//! The rules of a model for videos. Each model has a file.
 
 use std::fmt::Debug;
 
@@ -9,20 +9,20 @@ use super::frames::Frames;
 use super::sampling::FrameRate;
 use crate::image::{Loader, Size};
 
-/// What a model does with films.
+/// The rules of a model for videos.
 pub(super) trait VideoRules: Debug + Send + Sync {
-    /// The most frames that are taken.
+    /// Returns the most frames that the model sees.
     fn most(&self) -> usize;
 
-    /// The numbers of the frames to take out of `total`.
+    /// Returns the numbers of the frames that the model sees, out of `total`.
     fn sample(&self, total: usize, rate: FrameRate) -> Result<Vec<usize>>;
 
-    /// What stands in the prompt for frames of one size.
+    /// Returns the texts and positions in the prompt for frames of one size.
     fn outline(&self, frames: &Frames<'_>, size: Size) -> Result<MediaOutline>;
 
-    /// The pixels that a frame would have, and those it has, where a cap makes it smaller.
+    /// Returns the pixels that a frame would have, and those that it has, if a cap makes it smaller.
     fn capped(&self, frames: usize, size: Size) -> Result<Option<(usize, usize)>>;
 
-    /// What the encoder is fed.
+    /// Returns the inputs of the encoder.
     fn tensors(&self, frames: &Frames<'_>, size: Size, loader: &Loader) -> Result<Vec<MediaTensor>>;
 }

@@ -47,7 +47,8 @@ pub(crate) fn zlib(zeros: usize) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.low(0x0178, 16);
     bits.low(0b011, 3); // the last block, with the codes that are fixed
-    let (mut left, literal) = (zeros, 0b0000_1100);
+    let mut left = zeros;
+    let literal = 0b0000_1100;
     if left > 0 {
         bits.low(literal, 8);
         left -= 1;
@@ -69,7 +70,8 @@ pub(crate) fn zlib(zeros: usize) -> Vec<u8> {
 
 /// So many zeros as LZW: each code is the one before and another zero. `early` says that codes grow one code sooner, as in TIFF.
 pub(crate) fn lzw(zeros: usize, least: u32, early: bool) -> Vec<u8> {
-    let (clear, end) = (1_u64 << least, (1_u64 << least) + 1);
+    let clear = 1_u64 << least;
+    let end = (1_u64 << least) + 1;
     let mut bits = Bits::default();
     let put =
         |bits: &mut Bits, code, width| if early { bits.high(code, width) } else { bits.low(code, width) };
@@ -81,7 +83,8 @@ pub(crate) fn lzw(zeros: usize, least: u32, early: bool) -> Vec<u8> {
         put(&mut bits, 0, width);
         left -= 1;
         // The decoder has an entry more after each code but the first.
-        let (mut next, mut run) = (end + 1, 2);
+        let mut next = end + 1;
+        let mut run = 2;
         while left >= run && next < 4_000 {
             put(&mut bits, next, width);
             left -= run;

@@ -7,7 +7,7 @@ use super::{Bomb, HEIGHT, MUCH, WIDTH, bomb};
 /// A tag: its number, its type, how many numbers it has, and they themselves where they fit; otherwise they lie in the data.
 type Entry = (u16, u16, u32, u32);
 
-/// A directory, and data behind it, which begins where the function is told.
+/// A directory and the data after it. The function is called with the offset of the data.
 fn tiff(entries: impl Fn(u32) -> Vec<Entry>, data: &[u8]) -> Vec<u8> {
     let count = entries(0).len();
     let start = (8 + 2 + 12 * count + 4) as u32;

@@ -50,7 +50,8 @@ fn plain(bits: &mut Bits) {
 
 /// An image with loss whose every bit is zero.
 fn lossy((width, height): (usize, usize)) -> Vec<u8> {
-    let (first, second) = (width * height / 256 * 2 + 4_000, width * height / 256 * 30 + 4_000);
+    let first = width * height / 256 * 2 + 4_000;
+    let second = width * height / 256 * 30 + 4_000;
     let tag = (first as u32) << 5 | 0x10;
     let mut content = tag.to_le_bytes()[..3].to_vec();
     content.extend([0x9d, 0x01, 0x2a]);
@@ -86,7 +87,8 @@ fn beside(flags: u8, name: &'static [u8; 4]) -> Vec<u8> {
 
 /// An image with as many groups of codes as there can be, each of which needs tables.
 fn groups() -> Vec<u8> {
-    let (width, height) = (1_024_u64, 1_024_u64);
+    let width = 1_024_u64;
+    let height = 1_024_u64;
     let mut bits = Bits::default();
     bits.low(0x2f, 8);
     bits.low(width - 1, 14);
@@ -105,7 +107,8 @@ fn groups() -> Vec<u8> {
     }
     let blocks = (width / 4) * (height / 4);
     for block in 0..blocks {
-        let (green, red) = (block & 255, block >> 8);
+        let green = block & 255;
+        let red = block >> 8;
         bits.low(reversed(green), 8);
         bits.low(reversed(red), 8);
     }

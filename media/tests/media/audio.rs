@@ -1,4 +1,4 @@
-//! The sounds of the media cases: features, tables, lengths and what every input decodes to, compared with what Hugging
+//! The audio clips of the media cases: features, tables, lengths and what every input decodes to, compared with what Hugging
 //! Face's processors make of them.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloquy_core::Media;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_engine::media_processor::{MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaPlaceholder, MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{AudioLimits, AudioOptions, AudioProcessor, Waveform};
 use serde_json::Value;
 
@@ -45,13 +45,13 @@ const MODELS: &[Model] = &[
 
 /// How far features may be off goldens that were computed in double precision.
 const EXACT: f64 = 1e-6;
-/// How far features of a resampled or lossily coded sound may be off on average.
+/// How far features of a resampled or lossily coded audio clip may be off on average.
 const RESAMPLED: f64 = 1e-3;
-/// How far a resampled sound may be off, in decibels below it.
+/// How far a resampled audio clip may be off, in decibels below it.
 const RESAMPLED_SPEECH: f64 = 80.0;
 
-/// Why the shortest sounds have no tensors here.
-const NO_FEATURES: &str = "a sound that becomes no features is refused, unless it is padded";
+/// Why the shortest audio clips have no tensors here.
+const NO_FEATURES: &str = "an audio clip that becomes no features is refused, unless it is padded";
 
 /// Of so many samples at most Hugging Face makes frames that stand for nothing.
 const NOTHING: usize = 160;
@@ -71,7 +71,7 @@ impl Model {
         MODELS.iter().find(|model| model.name == name).expect("a configuration of this name")
     }
 
-    /// The processor of the configuration, which pads no sound that is short: the goldens have them as they are.
+    /// The processor of the configuration, which pads no audio that is short: the goldens have them as they are.
     fn processor(&self) -> AudioProcessor {
         self.processor_with(AudioOptions { shortest: Duration::ZERO, ..AudioOptions::default() })
     }
@@ -90,7 +90,7 @@ impl Model {
 struct Cases<'a> {
     folder: &'a Path,
     expected: Value,
-    sounds: BTreeMap<String, Result<Waveform, String>>,
+    clips: BTreeMap<String, Result<Waveform, String>>,
 }
 
 impl<'a> Cases<'a> {
@@ -98,19 +98,19 @@ impl<'a> Cases<'a> {
         let inputs = folder.join("inputs/audio");
         let expected = json(&inputs.join("inputs.json"));
         let names = expected.as_object().unwrap().keys();
-        let sound = |name: &String| {
+        let audio = |name: &String| {
             let bytes = fs::read(inputs.join(name)).unwrap();
             (
                 name.clone(),
                 Waveform::decode(&bytes, &AudioLimits::default()).map_err(|error| format!("{error:#}")),
             )
         };
-        let sounds = names.map(sound).collect();
-        Self { folder, expected, sounds }
+        let clips = names.map(audio).collect();
+        Self { folder, expected, clips }
     }
 
-    fn sound(&self, name: &str) -> Option<&Waveform> {
-        self.sounds.get(name)?.as_ref().ok()
+    fn audio(&self, name: &str) -> Option<&Waveform> {
+        self.clips.get(name)?.as_ref().ok()
     }
 
     fn bytes(&self, name: &str) -> Vec<u8> {
@@ -124,16 +124,16 @@ impl<'a> Cases<'a> {
             || name.starts_with("tone")
             || name.starts_with("silence")
             || name.starts_with("dc_");
-        lossless && self.sound(name).is_none_or(|sound| sound.rate() == 16_000)
+        lossless && self.audio(name).is_none_or(|audio| audio.rate() == 16_000)
     }
 }
 
-/// Why sounds in blocks are shorter here than what Hugging Face hears.
-const COUNTED: &str = "a sound ends where its `fact` chunk says, and Hugging Face hears what fills up its last block too; \
+/// Why audio clips in blocks are shorter here than what Hugging Face hears.
+const COUNTED: &str = "an audio clip ends where its `fact` chunk says, and Hugging Face hears what fills up its last block too; \
      without the chunk the tensors are the same";
-/// Why sounds in blocks are longer than what was written.
+/// Why audio clips in blocks are longer than what was written.
 const FILLED_UP: &str =
-    "nothing in the file tells the sound from what fills up its last block: its `fact` chunk counts both";
+    "nothing in the file tells the audio from what fills up its last block: its `fact` chunk counts both";
 
 /// What came of a case.
 struct Outcome {
@@ -153,7 +153,7 @@ impl Outcome {
     }
 }
 
-/// Every check of sounds.
+/// Every check of audio.
 pub(crate) fn check(folder: &Path, report: &mut Report) {
     let cases = Cases::of(folder);
     let checks = [decoding(&cases), lengths(folder), tables(folder), goldens(&cases), compact(&cases)];
@@ -172,14 +172,14 @@ fn decoding(cases: &Cases<'_>) -> Vec<Outcome> {
         .map(|(name, expected)| {
             let case = format!("audio/decode/{name}");
             let refused = REFUSED.iter().find(|(refused, _)| refused == name);
-            match (expected["expect"].as_str().unwrap(), &cases.sounds[name]) {
-                ("ok", Ok(sound)) => match as_declared(sound, expected) {
-                    Err(_) if counted(&cases.bytes(name)) == Some(sound.samples().len()) => {
+            match (expected["expect"].as_str().unwrap(), &cases.clips[name]) {
+                ("ok", Ok(audio)) => match as_declared(audio, expected) {
+                    Err(_) if counted(&cases.bytes(name)) == Some(audio.samples().len()) => {
                         Outcome::different(case, FILLED_UP)
                     }
                     result => Outcome::of(case, result),
                 },
-                ("ok", Err(error)) if refused.is_some() && error.contains("which is not taken") => {
+                ("ok", Err(error)) if refused.is_some() && error.contains("which is not supported") => {
                     Outcome::different(case, refused.unwrap().1)
                 }
                 ("ok", Err(error)) => Outcome::of(case, Err(error.clone())),
@@ -191,8 +191,9 @@ fn decoding(cases: &Cases<'_>) -> Vec<Outcome> {
         .collect()
 }
 
-fn as_declared(sound: &Waveform, expected: &Value) -> Result<(), String> {
-    let (rate, samples) = (u64::from(sound.rate()), sound.samples().len() as u64);
+fn as_declared(audio: &Waveform, expected: &Value) -> Result<(), String> {
+    let rate = u64::from(audio.rate());
+    let samples = audio.samples().len() as u64;
     let same = |name: &str, found: u64| match expected[name].as_u64() {
         Some(expected) if expected != found => Err(format!("{name} is {found}, not {expected}")),
         _ => Ok(()),
@@ -200,7 +201,7 @@ fn as_declared(sound: &Waveform, expected: &Value) -> Result<(), String> {
     same("sr", rate).and_then(|()| same("frames", samples))
 }
 
-/// Frames and positions of sounds of many lengths.
+/// Frames and positions of audio of many lengths.
 fn lengths(folder: &Path) -> Vec<Outcome> {
     let rows = json(&folder.join("golden/geometry.json"));
     let processors: BTreeMap<_, _> = MODELS.iter().map(|model| (model.name, model.processor())).collect();
@@ -219,11 +220,13 @@ fn lengths(folder: &Path) -> Vec<Outcome> {
 }
 
 fn length(row: &Value, samples: usize, processors: &BTreeMap<&str, AudioProcessor>) -> Result<(), String> {
-    let sound = Waveform::new(16_000, vec![0.0; samples]).unwrap();
-    // A sound that becomes nothing is refused, where Hugging Face goes on with nothing.
-    let shape = |name: &str| processors[name].shape(&sound).ok();
-    let (gemma3n, gemma4) = (shape("gemma3n_audio"), shape("gemma4_audio"));
-    let (qwen, omni) = (shape("qwen2_audio"), shape("qwen2_5_omni"));
+    let audio = Waveform::new(16_000, vec![0.0; samples]).unwrap();
+    // An audio clip without features is refused here, where Hugging Face continues without them.
+    let shape = |name: &str| processors[name].shape(&audio).ok();
+    let gemma3n = shape("gemma3n_audio");
+    let gemma4 = shape("gemma4_audio");
+    let qwen = shape("qwen2_audio");
+    let omni = shape("qwen2_5_omni");
     let frames = |shape: Option<alloquy_media::WaveformShape>| shape.map(|shape| shape.frames);
     let tokens = |shape: Option<alloquy_media::WaveformShape>| shape.map(|shape| shape.tokens);
     let found = [
@@ -291,15 +294,15 @@ fn golden(cases: &Cases<'_>, model: &Model, processor: &AudioProcessor, file: &P
     let parts: Vec<&str> =
         name.trim_end_matches(".npy").trim_end_matches(".sample").rsplitn(3, '.').collect();
     let [tensor, kind, input] = parts[..] else { return Outcome::of(case, Err("unknown name".to_owned())) };
-    let Some(sound) = sound_of(cases, input) else {
+    let Some(audio) = audio_of(cases, input) else {
         return Outcome::of(case, Err(format!("{input} did not decode")));
     };
     let expected = Array::read(file);
-    // What has no value is nothing to compare, and no sound that is taken becomes it.
-    let features = match processor.features(&sound) {
+    // NaN cannot be compared, and no accepted audio clip has it.
+    let features = match processor.features(&audio) {
         Ok(features) => features,
-        Err(_) if model.model_type == "qwen2_audio" => padded(model, &sound),
-        Err(_) if sound.samples().len() <= NOTHING => return Outcome::different(case, NO_FEATURES),
+        Err(_) if model.model_type == "qwen2_audio" => padded(model, &audio),
+        Err(_) if audio.samples().len() <= NOTHING => return Outcome::different(case, NO_FEATURES),
         Err(error) => return Outcome::of(case, Err(format!("{error:#}"))),
     };
     let found = features.iter().find(|found| found.name == tensor).unwrap();
@@ -321,39 +324,38 @@ fn golden(cases: &Cases<'_>, model: &Model, processor: &AudioProcessor, file: &P
     Outcome::of(case, outcome)
 }
 
-/// What of a sound is too short for positions: it is padded as the product does it, which for a fixed length of features is
+/// What of an audio clip is too short for positions: it is padded as the product does it, which for a fixed length of features is
 /// the same.
-fn padded(model: &Model, sound: &Waveform) -> Vec<MediaTensor> {
-    model.processor_with(AudioOptions::default()).features(sound).unwrap()
+fn padded(model: &Model, audio: &Waveform) -> Vec<MediaTensor> {
+    model.processor_with(AudioOptions::default()).features(audio).unwrap()
 }
 
-/// The sound of an input, or one that the goldens made themselves.
-fn sound_of(cases: &Cases<'_>, input: &str) -> Option<Waveform> {
+/// The audio of an input, or one that the goldens made themselves.
+fn audio_of(cases: &Cases<'_>, input: &str) -> Option<Waveform> {
     // One model is fed the samples as they are.
     let raw = |input: &str| {
         let file = format!("golden/npy/gemma4_unified_audio/{input}.np.input_features.npy");
         Array::read(&cases.folder.join(file)).values.into_iter().map(|value| value as f32).collect()
     };
     match input {
-        _ if cases.sounds.contains_key(input) => cases.sound(input).cloned(),
+        _ if cases.clips.contains_key(input) => cases.audio(input).cloned(),
         "silence_2s.wav" => Waveform::new(16_000, vec![0.0; 32_000]).ok(),
         "tone1k_3s.wav" => Waveform::new(16_000, raw(input)).ok(),
         _ => None,
     }
 }
 
-/// Whether a resampled sound is like the golden's.
+/// Whether a resampled audio clip is like the golden's.
 fn clean(found: &MediaTensor, expected: &Array) -> Result<(), String> {
     let found = values(found);
     let power = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>();
     let signal = power(&mut expected.values.iter().copied());
     let noise = power(&mut expected.values.iter().zip(&found).map(|(expected, found)| expected - found));
     let ratio = 10.0 * (signal / noise.max(f64::MIN_POSITIVE)).log10();
-    match ratio >= RESAMPLED_SPEECH {
-        true => Ok(()),
-        false => {
-            Err(format!("{ratio:.1} dB between the resampled sound and its error, below {RESAMPLED_SPEECH}"))
-        }
+    if ratio >= RESAMPLED_SPEECH {
+        Ok(())
+    } else {
+        Err(format!("{ratio:.1} dB between the resampled audio clip and its error, below {RESAMPLED_SPEECH}"))
     }
 }
 
@@ -383,8 +385,8 @@ fn summary(
     let mut bytes = cases.bytes(input);
     let counted = place_of_count(&bytes).inspect(|&place| bytes[place..place + 4].copy_from_slice(b"junk"));
     let media = Media::new("audio/any", bytes);
-    match (processor.tensors(&media), cases.sound(input)) {
-        (Err(_), None) if damaged => Outcome::different(case, "a damaged sound is refused"),
+    match (processor.tensors(&media), cases.audio(input)) {
+        (Err(_), None) if damaged => Outcome::different(case, "a damaged audio clip is refused"),
         (Err(_), None) if refused.is_some() => Outcome::different(case, refused.unwrap().1),
         (Err(_), Some(_))
             if expected["soft"].as_u64() == Some(0) || expected["t"]["input_features"][0][1] == 0 =>
@@ -396,7 +398,7 @@ fn summary(
         (Ok(tensors), _) => {
             let outline = processor.outline(&media).unwrap();
             let result = summarised(model, expected, &tensors).and_then(|()| pieces(expected, &outline));
-            let is_longer = counted.is_some_and(|_| cases.sound(input) != decoded(&media).as_ref());
+            let is_longer = counted.is_some_and(|_| cases.audio(input) != decoded(&media).as_ref());
             Outcome { case, result, difference: is_longer.then_some(COUNTED) }
         }
     }
@@ -418,7 +420,7 @@ fn counted(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(bytes[place..place + 4].try_into().unwrap()) as usize)
 }
 
-/// Shape, mean, deviation, least and greatest of each tensor; lossy and resampled sounds have them nearly.
+/// Shape, mean, deviation, least and greatest of each tensor; lossy and resampled audio clips have them nearly.
 fn summarised(model: &Model, expected: &Value, tensors: &[MediaTensor]) -> Result<(), String> {
     for (name, expected) in
         expected["t"].as_object().unwrap().iter().filter(|(name, _)| *name != "valid_features")
@@ -439,19 +441,19 @@ fn summarised(model: &Model, expected: &Value, tensors: &[MediaTensor]) -> Resul
     Ok(())
 }
 
-/// What stands in the prompt, token by token.
+/// The texts in the prompt, token by token.
 fn pieces(expected: &Value, outline: &alloquy_engine::media_processor::MediaOutline) -> Result<(), String> {
     let Some(expected) = expected["pieces"].as_array() else { return Ok(()) };
     let expected: String = expected
         .iter()
         .map(|piece| piece[0].as_str().unwrap().repeat(piece[1].as_u64().unwrap() as usize))
         .collect();
-    let piece = |piece: &MediaPiece| match piece {
-        MediaPiece::Text(text) => text.clone(),
-        MediaPiece::Positions { token, count, .. } => token.repeat(*count),
+    let piece = |piece: &MediaPlaceholder| match piece {
+        MediaPlaceholder::Text(text) => text.clone(),
+        MediaPlaceholder::Positions { token, count, .. } => token.repeat(*count),
     };
     let pieces: String = outline.pieces.iter().map(piece).collect();
-    // Templates of Qwen print what stands around the positions.
+    // Templates of Qwen print the texts around the positions.
     let (before, after) =
         if outline.before.is_empty() { ("<|audio_bos|>", "<|audio_eos|>") } else { ("", "") };
     let found = format!("{before}{}{pieces}{}{after}", outline.before, outline.after);
@@ -477,13 +479,15 @@ fn near(found: &MediaTensor, expected: &Array, (most, mean): (f64, f64)) -> Resu
     }
     let found = values(found);
     let differences = || found.iter().zip(&expected.values).map(|(found, expected)| (found - expected).abs());
-    let (worst, sum) = (differences().fold(0.0, f64::max), differences().sum::<f64>());
+    let worst = differences().fold(0.0, f64::max);
+    let sum = differences().sum::<f64>();
     let average = sum / found.len().max(1) as f64;
-    match worst <= most && average <= mean {
-        true => Ok(()),
-        false => Err(format!(
+    if worst <= most && average <= mean {
+        Ok(())
+    } else {
+        Err(format!(
             "off by {worst:.2e} at most and {average:.2e} on average, beyond {most:.0e} and {mean:.0e}"
-        )),
+        ))
     }
 }
 

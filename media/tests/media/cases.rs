@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use alloquy_core::Media;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaTensor, TensorData};
 use alloquy_media::{MediaOptions, MediaProcessors};
 use serde_json::{Value, json};
 
@@ -42,13 +42,13 @@ impl Cases {
         read(&self.folder.join(path))
     }
 
-    pub(crate) fn picture(&self, name: &str) -> Media {
+    pub(crate) fn image(&self, name: &str) -> Media {
         let bytes = fs::read(self.folder.join("inputs/image").join(name)).unwrap();
         Media::new(media_type(name), bytes)
     }
 
-    pub(crate) fn frame(&self, film: &str, index: usize) -> Media {
-        let path = self.folder.join(format!("inputs/video/{film}/f{index:03}.png"));
+    pub(crate) fn frame(&self, video: &str, index: usize) -> Media {
+        let path = self.folder.join(format!("inputs/video/{video}/f{index:03}.png"));
         Media::new("image/png", fs::read(path).unwrap())
     }
 
@@ -64,7 +64,7 @@ impl Cases {
     }
 }
 
-/// A whole picture by the digest of its levels: of one so near to what is allowed, samples do not tell the mean.
+/// A whole image by the digest of its levels: of one so near to what is allowed, samples do not tell the mean.
 const KEPT: (&str, &[u8]) = (
     "87a3e71a8f537b19f78423423fcea9df2398b0979bdac3bdc0593f33003d184a",
     include_bytes!("../fixtures/media/jpeg_227x149_420.png"),
@@ -84,8 +84,8 @@ fn media_type(name: &str) -> String {
     }
 }
 
-/// A model of a type, with settings for its pictures and its films beside those that are built in.
-pub(crate) fn model(model_type: &str, images: Value, films: Value) -> ModelInfo {
+/// A model of a type, with settings for its images and its videos beside those that are built in.
+pub(crate) fn model(model_type: &str, images: Value, videos: Value) -> ModelInfo {
     let mut model = ModelInfo::default();
     model.name = model_type.to_owned();
     model.model_type = Some(model_type.to_owned());
@@ -96,8 +96,8 @@ pub(crate) fn model(model_type: &str, images: Value, films: Value) -> ModelInfo 
     if !images.is_null() {
         file("preprocessor_config.json", images);
     }
-    if !films.is_null() {
-        file("video_preprocessor_config.json", films);
+    if !videos.is_null() {
+        file("video_preprocessor_config.json", videos);
     }
     model
 }
@@ -111,14 +111,14 @@ pub(crate) fn prompt(outline: &MediaOutline) -> String {
     let mut prompt = outline.before.clone();
     for piece in &outline.pieces {
         match piece {
-            MediaPiece::Text(text) => prompt.push_str(text),
-            MediaPiece::Positions { token, count, .. } => prompt.push_str(&token.repeat(*count)),
+            MediaPlaceholder::Text(text) => prompt.push_str(text),
+            MediaPlaceholder::Positions { token, count, .. } => prompt.push_str(&token.repeat(*count)),
         }
     }
     prompt + &outline.after
 }
 
-/// The same of a golden's pieces: pairs of a text and how often it stands.
+/// The same for the pieces of a golden: pairs of a text and how often it occurs.
 pub(crate) fn golden_prompt(pieces: &Value) -> String {
     let pieces = pieces.as_array().unwrap().iter();
     pieces.map(|piece| piece[0].as_str().unwrap().repeat(piece[1].as_u64().unwrap() as usize)).collect()
@@ -127,7 +127,8 @@ pub(crate) fn golden_prompt(pieces: &Value) -> String {
 /// Says whether a tensor has the shape, the type and the digest of a golden one.
 pub(crate) fn equal(tensor: &MediaTensor, golden: &Value) -> Result<(), String> {
     shaped(tensor, golden)?;
-    let (found, wanted) = (Digest::of(&bytes(&tensor.values)).to_string(), golden[2].as_str().unwrap());
+    let found = Digest::of(&bytes(&tensor.values)).to_string();
+    let wanted = golden[2].as_str().unwrap();
     if found == wanted { Ok(()) } else { Err(format!("{} has digest {found}, not {wanted}", tensor.name)) }
 }
 

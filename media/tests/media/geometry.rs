@@ -1,9 +1,9 @@
-//! Sizes, crops and counts of positions for many sizes of pictures: whole numbers, all equal.
+//! Sizes, crops and counts of positions for many sizes of images: whole numbers, all equal.
 
 use std::fmt::Write as _;
 
 use alloquy_core::Media;
-use alloquy_engine::media_processor::{MediaPiece, MediaProcessor};
+use alloquy_engine::media_processor::{MediaPlaceholder, MediaProcessor};
 use alloquy_media::{ImagePlan, ImageProcessor, MediaLimits, MediaOptions, MediaProcessors, Size};
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ impl Models {
             "qwen2_vl" => resized(&self.qwen2, size),
             "qwen2_vl_cap" => resized(&self.qwen2_capped, size),
             "qwen3_vl" => resized(&self.qwen3, size),
-            "qwen3_vl_video_8f" => film(&self.qwen3, size),
+            "qwen3_vl_video_8f" => video(&self.qwen3, size),
             "gemma3_pas_yxhw" => crops(&plan(&self.gemma3, size)?),
             "lfm2_vl" => tiles(&self.lfm2, size),
             "clip336_resize" => resized(&self.clip, size),
@@ -107,14 +107,14 @@ fn crops(plan: &ImagePlan) -> Value {
 }
 
 /// The size of each of eight frames.
-fn film(processors: &MediaProcessors, size: Size) -> Value {
-    let film = Media::film(vec![header(size); 8]);
-    let outline = match processors.outline(&film) {
+fn video(processors: &MediaProcessors, size: Size) -> Value {
+    let video = Media::video(vec![header(size); 8]);
+    let outline = match processors.outline(&video) {
         Ok(outline) => outline,
         Err(error) => return json!(error.to_string()),
     };
     match &outline.pieces[0] {
-        MediaPiece::Positions { grid: Some(grid), .. } => json!([grid.height * 32, grid.width * 32]),
+        MediaPlaceholder::Positions { grid: Some(grid), .. } => json!([grid.height * 32, grid.width * 32]),
         other => panic!("{other:?}"),
     }
 }
@@ -131,7 +131,7 @@ fn tiles(processors: &MediaProcessors, size: Size) -> Value {
     tiles
 }
 
-/// A picture of which there is nothing but the header.
+/// An image of which there is nothing but the header.
 fn header(size: Size) -> Media {
     let mut text = String::new();
     write!(text, "P6 {} {} 255 ", size.width, size.height).unwrap();

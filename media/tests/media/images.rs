@@ -1,8 +1,8 @@
-//! Tensors, prompts and counts of positions of every picture for every model, with both backends.
+//! Tensors, prompts and counts of positions of every image for every model, with both backends.
 
 use alloquy_core::Media;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_engine::media_processor::{MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::report::Report;
 /// How far a tensor of a JPEG may be from Hugging Face's, in levels of 255: at most, and on average.
 const JPEG: (f64, f64) = (10.0, 0.5);
 
-/// What a golden has of a picture beside what the encoder is fed: counts that the outline has.
+/// What a golden has of an image beside what the encoder is fed: counts that the outline has.
 const COUNTS: [&str; 2] = ["num_crops", "num_soft_tokens_per_image"];
 
 /// A model, how it is asked, and the deviation that its pixels are divided by.
@@ -46,11 +46,12 @@ fn configuration(name: &str) -> (ModelInfo, MediaOptions, f64) {
 }
 
 pub(crate) fn check(cases: &Cases, report: &mut Report) {
-    let (mut jpegs, mut apart) = ((0, 0), Apart::default());
+    let mut jpegs = (0, 0);
+    let mut apart = Apart::default();
     for (configuration, inputs) in cases.golden["image"].as_object().unwrap() {
         for (name, backends) in inputs.as_object().unwrap() {
             let row = Row { cases, configuration, name, backends };
-            let is_jpeg = cases.picture(name).bytes().unwrap().starts_with(b"\xff\xd8");
+            let is_jpeg = cases.image(name).bytes().unwrap().starts_with(b"\xff\xd8");
             jpegs.0 += usize::from(is_jpeg);
             jpegs.1 += usize::from(is_jpeg && cases.reference(name).is_some());
             row.check(report, &mut apart);
@@ -62,7 +63,7 @@ pub(crate) fn check(cases: &Cases, report: &mut Report) {
         jpegs.0, jpegs.1, apart.most, apart.mean
     ));
     report.note(
-        "pictures with an alpha channel are compared with it dropped, which Hugging Face does to files; the default is white"
+        "images with an alpha channel are compared with it dropped, which Hugging Face does to files; the default is white"
             .to_owned(),
     );
 }
@@ -112,7 +113,7 @@ impl Row<'_> {
         let (model, mut options, deviation) = configuration(self.configuration);
         options.alpha = self.alpha();
         let processors = processors(&model, &options.backend(backend));
-        let media = self.cases.picture(self.name);
+        let media = self.cases.image(self.name);
         if golden.get("err").is_some() {
             return match (processors.outline(&media), processors.tensors(&media)) {
                 (Err(_), Err(_)) => Ok(()),
@@ -145,18 +146,16 @@ fn outlined(processors: &MediaProcessors, media: &Media, golden: &Value) -> Resu
     let outline = processors.outline(media).map_err(|error| format!("{error:#}"))?;
     expect("count of positions", &json!(outline.features()), &golden["soft"])?;
     expect("prompt", &template(&prompt(&outline)), &golden_prompt(&golden["pieces"]))?;
-    let capped = |degradation: &Degradation| matches!(degradation, Degradation::PixelsCapped { .. });
-    match outline.degradations.iter().all(capped) {
-        true => Ok(()),
-        false => Err(format!("{:?}", outline.degradations)),
-    }
+    let capped = |warning: &Warning| matches!(warning, Warning::PixelsCapped { .. });
+    if outline.warnings.iter().all(capped) { Ok(()) } else { Err(format!("{:?}", outline.warnings)) }
 }
 
-/// What Qwen's template prints around a picture is in the goldens.
+/// What Qwen's template prints around an image is in the goldens.
 fn template(prompt: &str) -> String {
-    match prompt.starts_with("<|image_pad|>") {
-        true => format!("<|vision_start|>{prompt}<|vision_end|>"),
-        false => prompt.to_owned(),
+    if prompt.starts_with("<|image_pad|>") {
+        format!("<|vision_start|>{prompt}<|vision_end|>")
+    } else {
+        prompt.to_owned()
     }
 }
 
@@ -176,12 +175,13 @@ impl Apart {
         };
         let apart = || found.iter().zip(wanted).map(|(found, wanted)| f64::from((found - wanted).abs()));
         let levels = |number: f64| number * 255.0 * deviation;
-        let (most, mean) =
-            (levels(apart().fold(0.0, f64::max)), levels(apart().sum::<f64>() / found.len() as f64));
+        let most = levels(apart().fold(0.0, f64::max));
+        let mean = levels(apart().sum::<f64>() / found.len() as f64);
         *self = Self { most: self.most.max(most), mean: self.mean.max(mean) };
-        match most <= JPEG.0 && mean <= JPEG.1 {
-            true => Ok(()),
-            false => Err(format!("{most:.2} levels apart at most and {mean:.3} on average, not {JPEG:?}")),
+        if most <= JPEG.0 && mean <= JPEG.1 {
+            Ok(())
+        } else {
+            Err(format!("{most:.2} levels apart at most and {mean:.3} on average, not {JPEG:?}"))
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn check(cases: &Cases, report: &mut Report) {
     let inputs = cases.json("inputs/image/inputs.json");
     let mut compared = (0, 0);
     for (name, golden) in cases.golden["decode"].as_object().unwrap() {
-        let media = cases.picture(name);
+        let media = cases.image(name);
         if inputs[name]["expect"] == "error" {
             report.case(&format!("load {name}"), refused(&media));
             continue;
@@ -34,10 +34,7 @@ pub(crate) fn check(cases: &Cases, report: &mut Report) {
         let is_jpeg = media.bytes().unwrap().starts_with(b"\xff\xd8");
         compared.0 += usize::from(is_jpeg);
         compared.1 += usize::from(is_jpeg && cases.reference(name).is_some());
-        let outcome = match is_jpeg {
-            true => close(cases, name, &media, golden),
-            false => exact(&media, golden),
-        };
+        let outcome = if is_jpeg { close(cases, name, &media, golden) } else { exact(&media, golden) };
         report.case(&format!("load {name}"), outcome);
     }
     report.note(format!(
@@ -83,12 +80,11 @@ fn exact(media: &Media, golden: &Value) -> Result<(), String> {
         &white.as_str().unwrap(),
     )?;
     let drops = matches!(golden["mode"].as_str().unwrap(), "RGBA" | "LA");
-    match drops {
-        true => {
-            let dropped = digest(AlphaHandling::Drop).map_err(|error| error.0)?;
-            expect("digest without alpha", &dropped.as_str(), &golden["rgb_sha256"].as_str().unwrap())
-        }
-        false => Ok(()),
+    if drops {
+        let dropped = digest(AlphaHandling::Drop).map_err(|error| error.0)?;
+        expect("digest without alpha", &dropped.as_str(), &golden["rgb_sha256"].as_str().unwrap())
+    } else {
+        Ok(())
     }
 }
 
@@ -105,7 +101,8 @@ fn close(cases: &Cases, name: &str, media: &Media, golden: &Value) -> Result<(),
     let Some(samples) = samples.get(golden["rgb_sha256"].as_str().unwrap()) else {
         return Ok(());
     };
-    let (stride, hex) = (samples["stride"].as_u64().unwrap() as usize, samples["levels"].as_str().unwrap());
+    let stride = samples["stride"].as_u64().unwrap() as usize;
+    let hex = samples["levels"].as_str().unwrap();
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
     let wanted: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
     let found: Vec<u8> = found.iter().step_by(stride).copied().collect();
@@ -115,15 +112,17 @@ fn close(cases: &Cases, name: &str, media: &Media, golden: &Value) -> Result<(),
 fn within(found: &[u8], wanted: &[u8]) -> Result<(), String> {
     expect("length", &found.len(), &wanted.len())?;
     let apart = || found.iter().zip(wanted).map(|(found, wanted)| found.abs_diff(*wanted));
-    let (most, sum) = (apart().max().unwrap(), apart().map(f64::from).sum::<f64>());
+    let most = apart().max().unwrap();
+    let sum = apart().map(f64::from).sum::<f64>();
     let mean = sum / found.len() as f64;
-    match most <= JPEG.0 && mean <= JPEG.1 {
-        true => Ok(()),
-        false => Err(format!("{most} levels apart at most and {mean:.3} on average, not {JPEG:?}")),
+    if most <= JPEG.0 && mean <= JPEG.1 {
+        Ok(())
+    } else {
+        Err(format!("{most} levels apart at most and {mean:.3} on average, not {JPEG:?}"))
     }
 }
 
-/// The pixels of a picture, row by row, by a processor that neither resizes nor normalises.
+/// The pixels of an image, row by row, by a processor that neither resizes nor normalises.
 pub(crate) fn rgb(
     media: &Media,
     [width, height]: [u64; 2],

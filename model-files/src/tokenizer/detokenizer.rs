@@ -1,7 +1,7 @@
-//! Token ids to text, one at a time, in bytes until they form characters. Knows no encoding rules.
+//! Decodes token ids to text one at a time, and holds bytes back until they form characters.
 //!
-//! Decoding a growing list again and again, and taking what is new, is what most programs do; it cannot tell a
-//! character that is still incomplete from one that never will be, and its cost is the list's length.
+//! Most programs decode a growing list of tokens for each new token, and keep what is new. That costs the length of the
+//! list each time, and cannot tell a character that is still incomplete from one that never will be complete.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct StreamDetokenizer {
     /// Bytes of a character that has begun and may still be completed.
     held: Vec<u8>,
     position: Position,
-    /// How many characters may still be taken off the start.
+    /// How many characters may still be removed at the start.
     taking: usize,
 }
 
@@ -31,7 +31,7 @@ impl StreamDetokenizer {
         Self { tables, held: Vec::new(), position: Position::First, taking }
     }
 
-    /// Takes everything but a character that has begun and may still be completed.
+    /// Takes everything that is held, apart from a character that may still be completed.
     fn settled(&mut self) -> String {
         let incomplete = match self.held.utf8_chunks().last() {
             Some(last) if is_incomplete(last.invalid()) => last.invalid().len(),
@@ -42,6 +42,7 @@ impl StreamDetokenizer {
         self.without_start(&String::from_utf8_lossy(&settled))
     }
 
+    /// Removes what the decoder removes at the start of a stream.
     fn without_start(&mut self, text: &str) -> String {
         let mut rest = text;
         while let (Start::Characters(taken, _), true) = (&self.tables.decoding.start, self.taking > 0) {
@@ -49,7 +50,10 @@ impl StreamDetokenizer {
                 return String::new();
             }
             match rest.strip_prefix(*taken) {
-                Some(shorter) => (rest, self.taking) = (shorter, self.taking - 1),
+                Some(shorter) => {
+                    rest = shorter;
+                    self.taking -= 1;
+                }
                 None => self.taking = 0,
             }
         }
@@ -57,15 +61,16 @@ impl StreamDetokenizer {
     }
 }
 
-/// Says whether more bytes could make a character of these.
+/// Returns whether these bytes begin a character that more bytes could complete.
 fn is_incomplete(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }
 
 impl Detokenizer for StreamDetokenizer {
     fn push(&mut self, token: TokenId) -> Result<String> {
-        let unknown = || Error::new(ErrorKind::Tokenize, format!("token {token} is not in the vocabulary"));
-        let bytes = self.tables.bytes(token, self.position).ok_or_else(unknown)?;
+        let Some(bytes) = self.tables.bytes(token, self.position) else {
+            return Err(Error::new(ErrorKind::Tokenize, format!("token {token} is not in the vocabulary")));
+        };
         self.held.extend(bytes);
         self.position = Position::Within;
         Ok(self.settled())

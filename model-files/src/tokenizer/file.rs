@@ -1,11 +1,11 @@
-//! Holds the parts of a `tokenizer.json` that are read before the tokenizer is made.
+//! Holds the parts of a `tokenizer.json` that are read before the tokenizer is created.
 
 use alloquy_core::tokenizer::TokenId;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The parts of the file that are read before the tokenizer is made, because it does not show them, or would do with them
-/// what it must not.
+/// The parts of the file that are read before the tokenizer is created: the tokenizer does not show them, or their limits
+/// must be checked before it runs them.
 #[derive(Deserialize)]
 pub(super) struct File {
     #[serde(default)]
@@ -22,7 +22,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Returns what happens to texts and tokens, by name.
+    /// Returns the steps that rewrite texts and tokens, by name.
     pub(super) fn steps(&self) -> [(&'static str, &Value); 4] {
         [
             ("normalizer", &self.normalizer),
@@ -38,7 +38,7 @@ pub(super) struct Added {
     pub(super) content: String,
 }
 
-/// What a model gives for characters that it cannot write, by text or by number, and what it writes around pieces.
+/// The token that a model has for unknown characters, by text or by number, and the texts that it puts around pieces.
 #[derive(Deserialize)]
 pub(super) struct Model {
     pub(super) unk_token: Option<String>,

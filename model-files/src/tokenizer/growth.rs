@@ -1,7 +1,7 @@
-//! How many times as long as a text a tokenizer may make it, read off its file before anything is run.
+//! Limits how much longer a tokenizer can make a text. The factor is computed from its file before anything is run.
 //!
-//! A file of a few lines can ask for more memory than there is: twelve replacements of one letter by ten. What each step
-//! can do at most is known beforehand, and what they can do together is the product. Knows no vocabulary.
+//! A file of a few lines can need more memory than a machine has: twelve replacements of one letter by ten make a text 10¹²
+//! times as long. The factor of each step is known beforehand, and the factor of all steps is their product.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use base64::Engine as _;
@@ -10,44 +10,44 @@ use serde_json::Value;
 
 use super::file::File;
 
-/// The most that a normalizer may make of a text. Those of language models have 12 or less, ALBERT's and XLNet's 726.
+/// The largest factor of a normalizer. Those of language models have 12 or less, ALBERT's and XLNet's 726.
 const NORMALIZER: usize = 1024;
 
-/// The most that a pre-tokenizer may make of a text; the usual have 4 or less.
+/// The largest factor of a pre-tokenizer. Common ones have 4 or less.
 const PRE_TOKENIZER: usize = 16;
 
-/// The most that a decoder may make of a token; the usual make it shorter.
+/// The largest factor of a decoder. Common ones make a token shorter.
 const DECODER: usize = 16;
 
-/// Tokenizers that make no more than this of a text are given texts of any length.
+/// Tokenizers up to this factor accept texts of any length.
 const USUAL: usize = 32;
 
-/// How many steps a normalizer, a pre-tokenizer or a decoder may have: each goes through the whole text.
+/// How many steps a normalizer, a pre-tokenizer or a decoder may have. Each of them reads the whole text.
 const STEPS: usize = 256;
 
-/// What others may make of a text at most, in bytes.
+/// How many bytes a tokenizer with a larger factor may make of a text.
 const MOST: usize = 16 << 20;
 
-/// How often a post-processor may write the text: once.
+/// How often a post-processor may write the text.
 const SEQUENCES: usize = 1;
 
 /// How many pieces a post-processor may write.
 const PIECES: usize = 1024;
 
-/// How long a text may be that a model writes around the words of its vocabulary, in bytes.
+/// How many bytes a text may have that a model puts before or after a piece of a word.
 const AFFIX: usize = 256;
 
-/// What a tokenizer makes of a byte at most.
+/// How many bytes a tokenizer makes of one byte at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Growth {
     times: usize,
 }
 
 impl Growth {
-    /// Reads it off a `tokenizer.json`, and refuses one that would make too much.
+    /// Computes the factor of a `tokenizer.json`, and checks it against the limits.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] for a step that makes too much of a text or a token.
+    /// [`ErrorKind::Model`] for a step whose factor is too large.
     pub(super) fn read(file: &File) -> Result<Self> {
         let normalizer = times_of(&file.normalizer, of_normalizer);
         let pre_tokenizer = times_of(&file.pre_tokenizer, of_pre_tokenizer);
@@ -66,7 +66,7 @@ impl Growth {
         Ok(growth)
     }
 
-    /// Refuses so many bytes of text where too much could become of them.
+    /// Returns an error if a text of `bytes` bytes could become too long.
     pub(super) fn check(self, bytes: usize, kind: ErrorKind) -> Result<()> {
         let longest = MOST / self.times.max(1);
         if self.times <= USUAL || bytes <= longest {
@@ -100,7 +100,7 @@ fn check_steps(name: &str, step: &Value) -> Result<()> {
     Err(Error::new(ErrorKind::Model, message))
 }
 
-/// The steps of a step that is a sequence; `None` of one that does something itself.
+/// Returns the steps of a sequence; `None` for a single step.
 fn nested(step: &Value) -> Option<&Vec<Value>> {
     let sequences = ["normalizers", "pretokenizers", "decoders", "processors"];
     sequences.iter().find_map(|name| step.get(name)?.as_array())
@@ -110,7 +110,7 @@ fn count(step: &Value) -> usize {
     nested(step).map_or(1, |steps| steps.iter().map(count).sum())
 }
 
-/// What a step makes of a byte at most, or all steps of a sequence, one after the other.
+/// Returns the factor of a step; for a sequence, the product of the factors of its steps.
 fn times_of(step: &Value, of_step: fn(&Value) -> usize) -> usize {
     match nested(step) {
         Some(steps) => steps.iter().map(|step| times_of(step, of_step)).fold(1, usize::saturating_mul),
@@ -119,21 +119,23 @@ fn times_of(step: &Value, of_step: fn(&Value) -> usize) -> usize {
     }
 }
 
-/// Reference: the longest expansions of UTF-8 are 3 times for canonical decomposition, 11 for that of compatibility, and 2 for
-/// small letters (`Ⱥ` has 2 bytes, `ⱥ` has 3).
+/// Returns the factor of a normalizer's step.
+///
+/// In UTF-8, canonical decomposition makes a text up to 3 times as long, and compatibility decomposition up to 11 times. Lower
+/// case makes it less than 2 times as long: `Ⱥ` has 2 bytes, `ⱥ` has 3.
 fn of_normalizer(step: &Value) -> usize {
     match kind(step) {
         "Strip" | "StripAccents" | "Nmt" => 1,
         "Lowercase" | "ByteLevel" => 2,
         "NFC" | "NFD" => 3,
         "NFKC" | "NFKD" => 11,
-        // Spaces around ideographs, accents apart, small letters.
+        // Spaces around ideographs, decomposition, lower case.
         "BertNormalizer" | "Bert" => 2 * 3 * 2,
         "Replace" => of_replacement(step),
-        // Before each stretch of text between added tokens.
+        // It is prepended to each text between added tokens, which may be a single byte.
         "Prepend" => 1 + text(step, "prepend").len(),
         "Precompiled" => of_table(step).unwrap_or(usize::MAX),
-        // An older file may have no type.
+        // Older files have no type.
         _ if step.get("precompiled_charsmap").is_some() => of_table(step).unwrap_or(usize::MAX),
         _ => 12 + text(step, "prepend").len(),
     }
@@ -143,7 +145,7 @@ fn of_pre_tokenizer(step: &Value) -> usize {
     match kind(step) {
         "ByteLevel" => 2,
         "Metaspace" => 1 + text(step, "replacement").len().max(text(step, "str_rep").len()),
-        // The others cut.
+        // The others only split a text.
         _ => 1,
     }
 }
@@ -155,7 +157,8 @@ fn of_decoder(step: &Value) -> usize {
     }
 }
 
-/// As often as a pattern fits, and where it may be empty once before each byte.
+/// Returns the factor of a replacement. A pattern matches at most once in as many bytes as its shortest match has; a pattern
+/// that matches the empty text matches before each byte.
 fn of_replacement(step: &Value) -> usize {
     let content = text(step, "content").len();
     let string = step.pointer("/pattern/String").and_then(Value::as_str).map(str::len);
@@ -166,12 +169,13 @@ fn of_replacement(step: &Value) -> usize {
     }
 }
 
-/// How long the shortest text is that fits a pattern; `None` of one that only a larger language knows.
+/// Returns the length of the shortest match of a pattern; `None` for a pattern with features such as look-ahead.
 fn shortest(pattern: &str) -> Option<usize> {
     regex_syntax::parse(pattern).ok()?.properties().minimum_len()
 }
 
-/// The longest text in a table of SentencePiece's: the size of an index, the index, and texts with a NUL behind each.
+/// Returns the length of the longest text in a table of SentencePiece's. A table has the size of an index, the index, and texts
+/// that each end in NUL.
 fn of_table(step: &Value) -> Option<usize> {
     let table = STANDARD.decode(text(step, "precompiled_charsmap")).ok()?;
     let (size, rest) = table.split_first_chunk::<4>()?;
@@ -179,7 +183,7 @@ fn of_table(step: &Value) -> Option<usize> {
     texts.split(|byte| *byte == 0).map(<[u8]>::len).max().map(|longest| longest.max(1))
 }
 
-/// A text is written once, with tokens around it.
+/// Checks that a post-processor writes the text once, with tokens around it.
 fn check_post_processor(step: &Value) -> Result<()> {
     for step in nested(step).into_iter().flatten() {
         check_post_processor(step)?;
@@ -197,7 +201,7 @@ fn check_post_processor(step: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A model puts these before or behind each piece of a word that it looks up.
+/// Checks the length of a text that a model puts before or after each piece of a word.
 fn check_affix(name: &str, affix: Option<&str>) -> Result<()> {
     let length = affix.map_or(0, str::len);
     if length <= AFFIX {

@@ -1,7 +1,13 @@
-//! How the last long texts were encoded: one that begins like such a text is encoded from there on. Changes no id.
+//! Remembers the ids of the last long texts, and encodes only what is new of a text that begins like one of them.
 //!
-//! Each prompt of a chat begins like the one before, and is encoded whole. Text that starts with an added token is encoded as it
-//! is behind whatever stands before that token, so what was encoded up to one need not be encoded again.
+//! Each prompt of a chat begins like the prompt before it. An added token splits a text: the text from the token on has the
+//! same ids whatever precedes it. So the ids up to an added token can be taken from an earlier text:
+//!
+//! ```text
+//! remembered: <s>user: Hi<end><s>model: Hello<end>
+//! new:        <s>user: Hi<end><s>model: Hello<end><s>user: And now?<end>
+//!                                            ^ encoded from here on
+//! ```
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -14,18 +20,18 @@ use tokenizers::Encoding;
 /// Shorter texts are encoded as fast as they are looked up.
 const SHORTEST: usize = 1024;
 
-/// How many bytes of text are remembered, with some five times as many of ids and places.
+/// How many bytes of text are remembered. Their ids and borders take about five times as much memory.
 const REMEMBERED: usize = 4 << 20;
 
-/// Bytes behind an added token that it may depend on besides its own: whether a word goes on there.
+/// How many bytes after an added token it may depend on: one character, which may or may not continue a word.
 const ONE_CHARACTER: usize = 4;
 
 pub(super) struct Memo {
-    /// The added tokens that part a text before anything else is done to it.
+    /// The added tokens at which a text is split before anything else is done to it.
     parting: HashMap<TokenId, String>,
     /// How far beyond its start an added token may depend on what follows.
     reach: usize,
-    /// The last used one stands last.
+    /// The most recent text is last.
     texts: Mutex<VecDeque<Encoded>>,
 }
 
@@ -36,51 +42,59 @@ struct Encoded {
     borders: Vec<Border>,
 }
 
-/// Where a parting token stands.
+/// The place of a parting token: its byte in the text, and its index among the ids.
 #[derive(Clone, Copy)]
 struct Border {
     byte: usize,
     index: usize,
 }
 
+/// The beginning of a text whose ids are known.
+#[derive(Default)]
+struct Prefix {
+    ids: Vec<TokenId>,
+    borders: Vec<Border>,
+    bytes: usize,
+}
+
 impl Memo {
     pub(super) fn of(tokenizer: &tokenizers::Tokenizer) -> Self {
-        let added = tokenizer.get_added_tokens_decoder();
-        let longest = added.values().map(|token| token.content.len()).max().unwrap_or(0);
-        let is_parting = |token: &tokenizers::AddedToken| {
-            !token.normalized && !token.single_word && !token.content.is_empty()
-        };
-        let parting = added.into_iter().filter(|(_, token)| is_parting(token));
-        let parting = parting.map(|(id, token)| (id, token.content)).collect();
+        let mut longest = 0;
+        let mut parting = HashMap::new();
+        for (id, token) in tokenizer.get_added_tokens_decoder() {
+            longest = longest.max(token.content.len());
+            if !token.normalized && !token.single_word && !token.content.is_empty() {
+                parting.insert(id, token.content);
+            }
+        }
         Self { parting, reach: longest + ONE_CHARACTER, texts: Mutex::default() }
     }
 
-    /// Whether it is worth looking up.
+    /// Returns whether a text is worth looking up.
     pub(super) fn is_long(&self, text: &str) -> bool {
         text.len() >= SHORTEST && !self.parting.is_empty()
     }
 
-    /// Encodes a text by `encode`, which is given what follows a beginning that is known.
+    /// Encodes a text. `encode` is given what follows the longest known beginning.
     pub(super) fn encode(
         &self,
         text: &str,
         encode: impl FnOnce(&str) -> Result<Encoding>,
     ) -> Result<Vec<TokenId>> {
-        let (mut ids, mut borders, from) = self.begun(text);
-        let rest = text.get(from..).unwrap_or_default();
+        let Prefix { mut ids, mut borders, bytes } = self.longest_prefix(text);
+        let rest = text.get(bytes..).unwrap_or_default();
         let encoding = encode(rest)?;
-        let before = ids.len();
-        let places = encoding.get_ids().iter().zip(encoding.get_offsets()).enumerate();
-        let places = places.filter(|(_, (id, (start, _)))| self.parts(**id, rest.get(*start..)));
-        borders.extend(
-            places.map(|(index, (_, (start, _)))| Border { byte: from + start, index: before + index }),
-        );
-        ids.extend(encoding.get_ids());
+        for (&id, &(start, _)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            if self.parts(id, rest.get(start..)) {
+                borders.push(Border { byte: bytes + start, index: ids.len() });
+            }
+            ids.push(id);
+        }
         self.remember(Encoded { text: text.to_owned(), ids: ids.clone(), borders });
         Ok(ids)
     }
 
-    /// Whether a token is one that parts, and was found in the text as such.
+    /// Returns whether a token is a parting one, and `text` begins with it.
     fn parts(&self, id: TokenId, text: Option<&str>) -> bool {
         self.parting.get(&id).zip(text).is_some_and(|(content, text)| text.starts_with(content))
     }
@@ -89,23 +103,30 @@ impl Memo {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The ids and borders of the longest beginning that is known, and where it ends.
-    fn begun(&self, text: &str) -> (Vec<TokenId>, Vec<Border>, usize) {
+    /// Returns the longest beginning of a text that ends at a border of a known text.
+    fn longest_prefix(&self, text: &str) -> Prefix {
         let texts = self.texts();
-        let last = |known: &Encoded| {
+        let mut longest: Option<(&Encoded, usize, Border)> = None;
+        for known in texts.iter() {
             let shared = shared(&known.text, text);
-            known.borders.iter().rposition(|border| border.byte + self.reach <= shared)
-        };
-        let known = texts.iter().filter_map(|known| Some((known, last(known)?)));
-        let byte =
-            |(known, last): &(&Encoded, usize)| known.borders.get(*last).map_or(0, |border| border.byte);
-        let Some((known, last)) = known.max_by_key(byte) else { return Default::default() };
-        let Some(border) = known.borders.get(last) else { return Default::default() };
-        let ids = known.ids.get(..border.index).unwrap_or_default().to_vec();
-        (ids, known.borders.get(..last).unwrap_or_default().to_vec(), border.byte)
+            // A border near the end of what both texts share may be another token in the new text: `<end` of `<end>`.
+            let border =
+                known.borders.iter().enumerate().rfind(|(_, border)| border.byte + self.reach <= shared);
+            if let Some((number, border)) = border
+                && longest.is_none_or(|(.., longest)| border.byte >= longest.byte)
+            {
+                longest = Some((known, number, *border));
+            }
+        }
+        let Some((known, number, border)) = longest else { return Prefix::default() };
+        Prefix {
+            ids: known.ids.get(..border.index).unwrap_or_default().to_vec(),
+            borders: known.borders.get(..number).unwrap_or_default().to_vec(),
+            bytes: border.byte,
+        }
     }
 
-    /// Keeps a text in the place of one that it goes on from, and drops the oldest where there are too many.
+    /// Keeps a text, instead of those whose first half it shares, and drops the oldest texts beyond the limit.
     fn remember(&self, encoded: Encoded) {
         let mut texts = self.texts();
         texts.retain(|known| shared(&known.text, &encoded.text) <= known.text.len() / 2);
@@ -116,7 +137,7 @@ impl Memo {
     }
 }
 
-/// How many bytes two texts begin alike.
+/// Returns how many bytes two texts share at their beginnings.
 fn shared(left: &str, right: &str) -> usize {
     left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count()
 }
@@ -140,10 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn each_prompt_of_a_chat_is_encoded_from_where_it_is_new() {
+    fn only_the_new_end_of_each_prompt_of_a_chat_is_encoded() {
         let tokenizer = tokenizer();
         let memo = Memo::of(&tokenizer);
-        let (mut prompt, mut given, mut encoded) = ("<s>hello world ".repeat(100), 0, 0);
+        let mut prompt = "<s>hello world ".repeat(100);
+        let mut given = 0;
+        let mut encoded = 0;
         for turn in 0..50 {
             prompt += &format!(
                 "<s>hello on day {turn}, and what of the tide?<|end|>It comes in twice a day.<|end|>"
@@ -160,15 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_remembered_than_there_is_room_for() {
+    fn texts_beyond_the_limit_are_forgotten() {
         let tokenizer = tokenizer();
         let memo = Memo::of(&tokenizer);
-        let remember = |text: String| memo.remember(Encoded { text, ids: Vec::new(), borders: Vec::new() });
         for letter in ["a", "b", "c", "d", "e"] {
-            remember(letter.repeat(REMEMBERED / 4));
+            memo.remember(without_ids(letter.repeat(REMEMBERED / 4)));
         }
         assert_eq!(memo.texts().len(), 4);
-        remember("f".repeat(REMEMBERED + 1));
+        memo.remember(without_ids("f".repeat(REMEMBERED + 1)));
         assert_eq!(memo.texts().len(), 0);
+    }
+
+    fn without_ids(text: String) -> Encoded {
+        Encoded { text, ids: Vec::new(), borders: Vec::new() }
     }
 }

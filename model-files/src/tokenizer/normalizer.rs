@@ -1,26 +1,28 @@
-//! Which texts a tokenizer's normalizer makes spell an added token. Knows no conversation.
+//! Normalizes texts as a tokenizer does, for the added tokens that other spellings become: `＜think＞` becomes `<think>`.
 
 use alloquy_core::ErrorKind;
-use alloquy_core::tokenizer::{Normalized, Normalizer, SpecialToken, TokenId};
+use alloquy_core::tokenizer::{NormalizedText, Normalizer, SpecialToken};
 use serde_json::Value;
 use tokenizers::normalizer::Range;
-use tokenizers::{AddedToken, Model as _, NormalizedString, Normalizer as _, NormalizerWrapper};
+use tokenizers::{Model as _, NormalizedString, Normalizer as _, NormalizerWrapper};
 
 use super::growth::Growth;
 
-/// A normalizer, and the added tokens that normalized text becomes.
+/// A normalizer, and the added tokens that it can make of other spellings.
 #[derive(Debug)]
 pub(super) struct Respelling {
     normalizer: Option<NormalizerWrapper>,
-    /// What the pre-tokenizer writes for a space.
+    /// The character that the pre-tokenizer writes for a space.
     space: Option<char>,
     tokens: Vec<SpecialToken>,
     growth: Growth,
 }
 
 impl Respelling {
-    /// Collects the tokens that other spellings become: those that `tokenizers` looks for in normalized text, and
-    /// those that are a piece of the model's own vocabulary. `None` where no text is rewritten or nothing is looked for.
+    /// Collects the tokens that other spellings can become; `None` if there are none.
+    ///
+    /// These are the added tokens that `tokenizers` looks for in normalized text, and those that are a piece of the model's
+    /// own vocabulary.
     pub(super) fn of(
         tokenizer: &tokenizers::Tokenizer,
         normalizer: Option<&NormalizerWrapper>,
@@ -31,25 +33,30 @@ impl Respelling {
             return None;
         }
         let mut respelling = Self { normalizer: normalizer.cloned(), space, tokens: Vec::new(), growth };
-        let is_found = |(id, token): &(TokenId, AddedToken)| {
-            token.normalized || tokenizer.get_model().id_to_token(*id).is_some()
-        };
-        let found = tokenizer.get_added_tokens_decoder().into_iter().filter(is_found);
-        let normalized =
-            found.map(|(id, token)| SpecialToken { text: respelling.normalize(&token.content).text, id });
         let written = respelling.written();
-        let is_respelled = |token: &SpecialToken| match &written {
-            Some(written) => token.text.contains(written.as_slice()),
-            None => !token.text.is_empty(),
-        };
-        let mut tokens: Vec<_> = normalized.filter(is_respelled).collect();
-        tokens.sort_by_key(|token| token.id);
-        respelling.tokens = tokens;
-        Some(respelling).filter(|respelling| !respelling.tokens.is_empty())
+        for (id, token) in tokenizer.get_added_tokens_decoder() {
+            if !token.normalized && tokenizer.get_model().id_to_token(id).is_none() {
+                continue;
+            }
+            let text = respelling.normalize(&token.content).text;
+            let has_other_spellings = match &written {
+                Some(written) => text.contains(written.as_slice()),
+                None => !text.is_empty(),
+            };
+            if has_other_spellings {
+                respelling.tokens.push(SpecialToken { text, id });
+            }
+        }
+        respelling.tokens.sort_by_key(|token| token.id);
+        if respelling.tokens.is_empty() {
+            return None;
+        }
+        Some(respelling)
     }
 
-    /// Returns the characters that are put into texts, where nothing else happens to them: a token without any of
-    /// these has no other spelling.
+    /// Returns the characters that the normalizer writes into texts if that is all that it does; `None` if it does more.
+    ///
+    /// A normalizer that only replaces a space by `▁` writes `▁`: a token without `▁` has no other spelling.
     fn written(&self) -> Option<Vec<char>> {
         let steps = serde_json::to_value(&self.normalizer).ok()?;
         let mut written = written(&steps)?;
@@ -58,11 +65,14 @@ impl Respelling {
     }
 
     fn rewritten(&self, text: &str) -> tokenizers::Result<NormalizedString> {
-        // Whoever encodes such a text gets the error.
         self.growth.check(text.len(), ErrorKind::Tokenize)?;
         let mut normalized = NormalizedString::from(text);
-        self.normalizer.as_ref().map_or(Ok(()), |normalizer| normalizer.normalize(&mut normalized))?;
-        self.space.map_or(Ok(()), |space| normalized.replace(' ', &space.to_string()))?;
+        if let Some(normalizer) = &self.normalizer {
+            normalizer.normalize(&mut normalized)?;
+        }
+        if let Some(space) = self.space {
+            normalized.replace(' ', &space.to_string())?;
+        }
         Ok(normalized)
     }
 }
@@ -72,53 +82,46 @@ impl Normalizer for Respelling {
         &self.tokens
     }
 
-    fn normalize(&self, text: &str) -> Normalized {
+    fn normalize(&self, text: &str) -> NormalizedText {
+        // A text that cannot be normalized stays as it is: encoding it reports the error.
         let Ok(rewritten) = self.rewritten(text) else {
-            return Normalized { text: text.to_owned(), places: (0..text.len()).collect() };
+            return NormalizedText { text: text.to_owned(), places: (0..text.len()).collect() };
         };
-        let bytes = 0..rewritten.get().len();
-        let origin = |byte: usize| rewritten.convert_offsets(Range::Normalized(byte..byte + 1));
-        let mut places: Vec<_> = bytes.map(|byte| origin(byte).map_or(0, |origin| origin.start)).collect();
-        descend_never(&mut places);
-        begin_characters(text, &mut places);
-        Normalized { text: rewritten.get().to_owned(), places }
+        // For each byte of the normalized text, the start of the character that it comes from. Places never descend, even
+        // where the normalizer reordered characters.
+        let mut places = Vec::with_capacity(rewritten.get().len());
+        let mut furthest = 0;
+        for byte in 0..rewritten.get().len() {
+            let origin = rewritten.convert_offsets(Range::Normalized(byte..byte + 1));
+            furthest = furthest.max(origin.map_or(0, |origin| origin.start));
+            places.push(text.floor_char_boundary(furthest));
+        }
+        NormalizedText { text: rewritten.get().to_owned(), places }
     }
 }
 
-fn descend_never(places: &mut [usize]) {
-    let mut furthest = 0;
-    for place in places {
-        furthest = furthest.max(*place);
-        *place = furthest;
-    }
-}
-
-fn begin_characters(text: &str, places: &mut [usize]) {
-    for place in places {
-        *place = text.floor_char_boundary(*place);
-    }
-}
-
-/// As [`Respelling::written`], for a normalizer as `tokenizer.json` writes it.
+/// As [`Respelling::written`], for a normalizer of `tokenizer.json`.
 fn written(step: &Value) -> Option<Vec<char>> {
-    let text = |name: &str| Some(step.get(name)?.as_str()?.chars().collect::<Vec<_>>());
     match step.get("type").and_then(Value::as_str) {
         None if step.is_null() => Some(Vec::new()),
         Some("Sequence") => {
             let steps = step.get("normalizers")?.as_array()?;
             steps.iter().map(written).collect::<Option<Vec<_>>>().map(|written| written.concat())
         }
-        Some("Prepend") => text("prepend"),
-        Some("Replace") => text("content").filter(|content| !content.is_empty()),
+        Some("Prepend") => characters(step, "prepend"),
+        Some("Replace") => characters(step, "content").filter(|content| !content.is_empty()),
         _ => None,
     }
 }
 
-/// Returns what a pre-tokenizer, as `tokenizer.json` writes it, puts in the place of a space.
+fn characters(step: &Value, name: &str) -> Option<Vec<char>> {
+    Some(step.get(name)?.as_str()?.chars().collect())
+}
+
+/// Returns the character that a pre-tokenizer of `tokenizer.json` writes for a space, such as `▁`.
 pub(super) fn space(step: &Value) -> Option<char> {
-    let own = || step.get("replacement")?.as_str()?.chars().next();
     if step.get("type").is_some_and(|kind| kind == "Metaspace") {
-        return own();
+        return step.get("replacement")?.as_str()?.chars().next();
     }
     let steps = step.get("pretokenizers").and_then(Value::as_array);
     steps.into_iter().flatten().find_map(space)

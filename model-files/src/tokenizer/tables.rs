@@ -1,4 +1,4 @@
-//! Encodes texts by the tables of a tokenizer: at the start of a text and after something else, with added tokens and without.
+//! Encodes texts by the tables of a tokenizer: at the start of a text or in the middle, with added tokens or without.
 
 use std::sync::Arc;
 
@@ -15,29 +15,30 @@ use super::growth::Growth;
 use super::memo::Memo;
 use super::normalizer::Respelling;
 
+/// Everything that is read from a `tokenizer.json`.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) tokenizer: tokenizers::Tokenizer,
     /// The normalizer and the pre-tokenizer without what they do at the start of a text.
     pub(super) middle: Steps,
-    /// What other spellings can become an added token, where any can.
+    /// Normalizes texts whose spelling can become an added token; `None` if no text can.
     pub(super) respelling: Option<Arc<Respelling>>,
     pub(super) specials: Vec<SpecialToken>,
-    /// What the model gives for characters that it cannot write.
+    /// The token that the model has for unknown characters.
     pub(super) unknown: Option<TokenId>,
     pub(super) decoding: Decoding,
     pub(super) growth: Growth,
     pub(super) memo: Memo,
 }
 
-/// What happens to text before the model sees it.
+/// The steps before the model.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Steps {
     pub(super) normalizer: Option<NormalizerWrapper>,
     pub(super) pre_tokenizer: Option<PreTokenizerWrapper>,
 }
 
-/// Where a piece stands in its text.
+/// Where a piece is in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Start,
@@ -45,17 +46,21 @@ pub(super) enum Place {
 }
 
 impl Tables {
-    /// Text at the start: exactly what `tokenizers` does.
+    /// Encodes text at the start, exactly as `tokenizers` does.
     pub(super) fn encode_start(&self, text: &str) -> Result<Vec<TokenId>> {
-        let failed = |source| unencodable(text, source);
         if self.memo.is_long(text) {
-            return self.memo.encode(text, |rest| self.tokenizer.encode(rest, false).map_err(failed));
+            return self.memo.encode(text, |rest| {
+                self.tokenizer.encode(rest, false).map_err(|source| unencodable(text, source))
+            });
         }
-        let encoding = self.tokenizer.encode_fast(text, false).map_err(failed)?;
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(|source| unencodable(text, source))?;
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// Text after something else: what stands before its first added token must not be taken for a start.
+    /// Encodes text in the middle of a prompt.
+    ///
+    /// Up to its first added token, it must not be encoded as a start: `tokenizers` would put a space before the first word.
+    /// The rest starts with an added token, and has the same ids anywhere.
     pub(super) fn encode_middle(&self, text: &str, tokens: &mut Vec<TokenId>) -> Result<()> {
         let (before, from) = text.split_at(self.first_added(text));
         if !before.is_empty() {
@@ -77,14 +82,16 @@ impl Tables {
         starts.next().filter(|&start| text.is_char_boundary(start)).unwrap_or(text.len())
     }
 
-    /// Text without added tokens.
+    /// Encodes text so that no added token results from it.
     pub(super) fn encode_literal(&self, text: &str, place: Place, tokens: &mut Vec<TokenId>) -> Result<()> {
         let normalized = self.normalized(text, place)?;
         self.encode_normalized(normalized.get(), place, tokens)
     }
 
-    /// A model may come upon an added token by itself, because its vocabulary has it or because its merges lead there:
-    /// the text is then cut inside it, until none is left.
+    /// Encodes normalized text so that no added token results from it.
+    ///
+    /// A model may find an added token by itself, because its vocabulary has it or because its merges lead there. The text
+    /// is then cut inside the token, until none is left: `a<end>` becomes `a<` and `end>`.
     fn encode_normalized(&self, text: &str, place: Place, tokens: &mut Vec<TokenId>) -> Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -101,13 +108,14 @@ impl Tables {
         Ok(())
     }
 
-    /// Returns a place to cut `text` so that the first added token in its encoding falls apart.
+    /// Returns where to cut `text` so that the first added token in its encoding is split; `None` if there is none.
     fn cut_inside_added(&self, text: &str, encoding: &Encoding) -> Result<Option<usize>> {
         for (&token, &(start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
             let Some(special) = self.special(token) else {
                 continue;
             };
             let spelled = text.get(start..end).unwrap_or_default();
+            // The unknown token may be an added one, `<unk>`: it is one of these only if the text contains `<unk>`.
             if Some(token) == self.unknown && !spelled.contains(&special.text) {
                 continue;
             }
@@ -120,12 +128,12 @@ impl Tables {
                     format!("{spelled:?} cannot be written without the special token {:?}", special.text);
                 return Err(Error::new(ErrorKind::Tokenize, message));
             }
-            // A single character that the vocabulary has only as an added, not special token: it is that text.
+            // A single character that the vocabulary has only as an added token that is not special. It stays.
         }
         Ok(None)
     }
 
-    /// Normalizer, pre-tokenizer and model, with no look at the added tokens.
+    /// Encodes text by the normalizer, the pre-tokenizer and the model, without looking for added tokens.
     fn plain(&self, text: &str, place: Place) -> Result<Encoding> {
         self.modelled(self.normalized(text, place)?, place)
     }
@@ -136,35 +144,44 @@ impl Tables {
             Place::Middle => self.middle.normalizer.as_ref(),
         };
         let mut normalized = NormalizedString::from(text);
-        let done = normalizer.map_or(Ok(()), |normalizer| normalizer.normalize(&mut normalized));
-        done.map(|()| normalized).map_err(|source| unencodable(text, source))
+        if let Some(normalizer) = normalizer {
+            normalizer.normalize(&mut normalized).map_err(|source| unencodable(text, source))?;
+        }
+        Ok(normalized)
     }
 
-    /// Pre-tokenizer and model.
+    /// Encodes normalized text by the pre-tokenizer and the model.
     fn modelled(&self, normalized: NormalizedString, place: Place) -> Result<Encoding> {
         let pre_tokenizer = match place {
             Place::Start => self.tokenizer.get_pre_tokenizer(),
             Place::Middle => self.middle.pre_tokenizer.as_ref(),
         };
         let start: String = normalized.get().chars().take(40).collect();
-        let mut words = PreTokenizedString::from(normalized);
-        let encode = || -> tokenizers::Result<Encoding> {
-            pre_tokenizer.map_or(Ok(()), |pre_tokenizer| pre_tokenizer.pre_tokenize(&mut words))?;
-            self.tokenizer.get_model().tokenize_in_pretokenized(&mut words, None)?;
-            words.into_encoding(None, 0, OffsetType::Byte)
-        };
-        encode().map_err(|source| unencodable(&start, source))
+        let words = PreTokenizedString::from(normalized);
+        self.tokenized(words, pre_tokenizer).map_err(|source| unencodable(&start, source))
     }
 
-    /// Special tokens come out as they are spelled; other added tokens are ordinary text to a decoder.
+    fn tokenized(
+        &self,
+        mut words: PreTokenizedString,
+        pre_tokenizer: Option<&PreTokenizerWrapper>,
+    ) -> tokenizers::Result<Encoding> {
+        if let Some(pre_tokenizer) = pre_tokenizer {
+            pre_tokenizer.pre_tokenize(&mut words)?;
+        }
+        self.tokenizer.get_model().tokenize_in_pretokenized(&mut words, None)?;
+        words.into_encoding(None, 0, OffsetType::Byte)
+    }
+
+    /// Returns the bytes of a token. Special tokens are their text; other added tokens are decoded like ordinary text.
     pub(super) fn bytes(&self, token: TokenId, position: Position) -> Option<Vec<u8>> {
         let spelling = self.tokenizer.id_to_token(token)?;
         let added = self.tokenizer.get_added_vocabulary();
         let special = self.special(token).is_some() && added.is_special_token(&spelling);
-        Some(match special {
-            true => spelling.into_bytes(),
-            false => self.decoding.bytes(&spelling, position),
-        })
+        if special {
+            return Some(spelling.into_bytes());
+        }
+        Some(self.decoding.bytes(&spelling, position))
     }
 
     fn special(&self, token: TokenId) -> Option<&SpecialToken> {

@@ -1,4 +1,4 @@
-//! Tool calls as models write them: whole, and those whose name has come.
+//! Tool calls as they are read from a reply: complete ones, and those that have only begun.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ pub(crate) struct Call {
     pub(crate) arguments: Map<String, Value>,
 }
 
-/// A call whose name has come.
+/// A call that has begun, and whose name is known.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Begun {
     /// The id that the model gave it, if it did so before the arguments.
     pub(crate) id: Option<String>,
     /// The tool's name.
     pub(crate) name: String,
-    /// Where the text of its arguments stands, if it has begun; it ends at `usize::MAX` until its end has come.
+    /// The range of the arguments' text, if it has begun. Its end is `usize::MAX` until the arguments are complete.
     pub(crate) arguments: Option<Range<usize>>,
 }

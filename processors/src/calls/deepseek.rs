@@ -1,7 +1,7 @@
-//! Tool calls as DeepSeek writes them: name and JSON between marks in full width.
+//! Tool calls as DeepSeek writes them: a name and JSON between full-width marks.
 //!
-//! V3.1 writes `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`; V3 and R1 write the type before the mark in
-//! the middle, and behind it the name, a line break and the JSON in a fence of Markdown.
+//! V3.1 writes `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`. V3 and R1 write the type before the mark in the
+//! middle. The name, a line break and the JSON in a fence of Markdown follow it.
 
 use super::call::{Begun, Call};
 use super::json::{object, spaced};
@@ -24,19 +24,19 @@ pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
     Ok(calls)
 }
 
-/// Returns where a call ends: at the first mark that no string quotes.
+/// Returns where a call ends: at the first mark outside strings.
 fn end_of_call(body: &str) -> Option<usize> {
-    let open = |end: &usize| !outline::is_inside_string(body.get(..*end).unwrap_or_default(), &value::JSON);
-    body.match_indices(END).map(|(end, _)| end).find(open)
+    let mut ends = body.match_indices(END).map(|(end, _)| end);
+    ends.find(|end| !outline::is_inside_string(body.get(..*end).unwrap_or_default(), &value::JSON))
 }
 
 fn call(text: &str) -> Result<Call, String> {
-    let (before, behind) = text.split_once(MIDDLE).ok_or_else(|| format!("expected `{MIDDLE}`"))?;
-    let (name, arguments) = match behind.split_once('\n') {
+    let (before, after) = text.split_once(MIDDLE).ok_or_else(|| format!("expected `{MIDDLE}`"))?;
+    let (name, arguments) = match after.split_once('\n') {
         Some((name, arguments)) if before.trim() == "function" && !name.trim_start().starts_with('{') => {
             (name, arguments)
         }
-        _ => (before, behind),
+        _ => (before, after),
     };
     let arguments = arguments.trim();
     let arguments =
@@ -49,17 +49,19 @@ fn call(text: &str) -> Result<Call, String> {
 }
 
 pub(crate) fn begun(text: &str) -> Vec<Begun> {
-    let (mut begun, mut at) = (Vec::new(), 0);
+    let mut begun = Vec::new();
+    let mut at = 0;
     while let Some(body) = text.get(at..).and_then(|rest| rest.trim_start().strip_prefix(BEGIN)) {
         let place = text.len() - body.len();
         let end = end_of_call(body);
-        begun.extend(begun_call(body.get(..end.unwrap_or(body.len())).unwrap_or_default()).map(|begun| {
-            let arguments = begun.arguments.map(|part| {
-                let end = if part.end == usize::MAX { usize::MAX } else { place + part.end };
-                place + part.start..end
-            });
-            Begun { arguments, ..begun }
-        }));
+        let text = body.get(..end.unwrap_or(body.len())).unwrap_or_default();
+        if let Some(mut call) = begun_call(text) {
+            if let Some(part) = &mut call.arguments {
+                part.start += place;
+                part.end = part.end.saturating_add(place);
+            }
+            begun.push(call);
+        }
         let Some(end) = end else {
             break;
         };
@@ -69,12 +71,12 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
 }
 
 fn begun_call(text: &str) -> Option<Begun> {
-    let (before, behind) = text.split_once(MIDDLE)?;
-    let start = text.len() - behind.len();
+    let (before, after) = text.split_once(MIDDLE)?;
+    let start = text.len() - after.len();
     let (name, start) = match before.trim() {
-        "function" if !behind.trim_start().starts_with('{') => {
-            let fence = behind.find(FENCE)?;
-            (behind.get(..fence)?, start + fence + FENCE.len())
+        "function" if !after.trim_start().starts_with('{') => {
+            let fence = after.find(FENCE)?;
+            (after.get(..fence)?, start + fence + FENCE.len())
         }
         _ => (before, start),
     };
@@ -85,9 +87,10 @@ fn begun_call(text: &str) -> Option<Begun> {
 }
 
 pub(crate) fn write(calls: &[Call]) -> String {
-    let one = |call: &Call| {
+    let mut written = String::new();
+    for call in calls {
         let arguments = spaced(&call.arguments.clone().into());
-        format!("{BEGIN}{}{MIDDLE}{arguments}{END}", call.name)
-    };
-    calls.iter().map(one).collect()
+        written += &format!("{BEGIN}{}{MIDDLE}{arguments}{END}", call.name);
+    }
+    written
 }

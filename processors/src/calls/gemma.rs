@@ -1,8 +1,8 @@
-//! Tool calls as Gemma's own notation: `call:name{key:value,…}`, strings between two marks and without escapes. Each
-//! generation has a mark of its own and reads those of the others.
+//! Tool calls in Gemma's own notation: `call:name{key:value,…}`. Strings are between two marks and have no escapes. Each
+//! generation of Gemma has a mark of its own, and the marks of all generations are read.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::call::{Begun, Call};
 use super::value::{self, Escapes, Notation, Reader, Word};
@@ -16,21 +16,21 @@ pub struct GemmaCalls {
     pub quote: GemmaQuote,
 }
 
-/// The mark that a generation of Gemma writes around strings; it reads those of the others.
+/// The mark that a generation of Gemma writes around strings. The marks of the others are read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum GemmaQuote {
-    /// `<escape>`, of FunctionGemma.
+    /// `<escape>`, as FunctionGemma writes it.
     #[serde(rename = "<escape>")]
     Escape,
-    /// `<|"|>`, of Gemma 4.
+    /// `<|"|>`, as Gemma 4 writes it.
     #[serde(rename = "<|\"|>")]
     Bar,
 }
 
 const WORDS: &[(&str, Word)] = &[("true", Word::True), ("false", Word::False), ("null", Word::Null)];
 
-/// FunctionGemma's values.
+/// The notation of FunctionGemma.
 static ESCAPE: Notation = Notation {
     name: "call",
     quotes: &["<escape>", "<|\"|>", "<ctrl46>"],
@@ -39,7 +39,7 @@ static ESCAPE: Notation = Notation {
     bare_keys: true,
 };
 
-/// Gemma 4's values.
+/// The notation of Gemma 4.
 static QUOTE: Notation = Notation {
     name: "call",
     quotes: &["<|\"|>", "<escape>", "<ctrl46>"],
@@ -49,7 +49,7 @@ static QUOTE: Notation = Notation {
 };
 
 impl GemmaCalls {
-    /// How values are written; the first quotation mark is the one that is printed.
+    /// Returns how values are written. The first quotation mark is the one to write.
     pub(crate) fn notation(&self) -> &'static Notation {
         match self.quote {
             GemmaQuote::Escape => &ESCAPE,
@@ -67,10 +67,8 @@ impl GemmaCalls {
                 return reader.expected("a name");
             }
             reader.space();
-            let arguments = match reader.rest().starts_with('{') {
-                true => reader.object("{", "}", ":")?,
-                false => serde_json::Map::new(),
-            };
+            let arguments =
+                if reader.rest().starts_with('{') { reader.object("{", "}", ":")? } else { Map::new() };
             calls.push(Call { name, arguments });
             while reader.takes(",") {}
         }
@@ -96,29 +94,34 @@ impl GemmaCalls {
     }
 
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let one = |call: &Call| {
-            let fields = call.arguments.iter().map(|(key, value)| format!("{key}:{}", self.literal(value)));
-            format!("call:{}{{{}}}", call.name, fields.collect::<Vec<_>>().join(","))
-        };
-        calls.iter().map(one).collect::<Vec<_>>().join("")
+        let mut written = String::new();
+        for call in calls {
+            written += &format!("call:{}{}", call.name, self.object(&call.arguments));
+        }
+        written
     }
 
     /// Writes a value.
     pub(crate) fn literal(&self, value: &Value) -> String {
-        let join = |values: Vec<String>| values.join(",");
         match value {
             Value::String(text) => {
                 let quote = self.notation().quotes.first().copied().unwrap_or_default();
                 format!("{quote}{text}{quote}")
             }
             Value::Array(values) => {
-                format!("[{}]", join(values.iter().map(|value| self.literal(value)).collect()))
+                let values: Vec<_> = values.iter().map(|value| self.literal(value)).collect();
+                format!("[{}]", values.join(","))
             }
-            Value::Object(fields) => {
-                let field = |(key, value): (&String, &Value)| format!("{key}:{}", self.literal(value));
-                format!("{{{}}}", join(fields.iter().map(field).collect()))
-            }
+            Value::Object(fields) => self.object(fields),
             other => other.to_string(),
         }
+    }
+
+    fn object(&self, fields: &Map<String, Value>) -> String {
+        let mut written = Vec::new();
+        for (key, value) in fields {
+            written.push(format!("{key}:{}", self.literal(value)));
+        }
+        format!("{{{}}}", written.join(","))
     }
 }

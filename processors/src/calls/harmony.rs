@@ -1,6 +1,6 @@
 //! Tool calls as messages to a tool, in OpenAI's harmony format: `functions.name … <|message|>{…}`.
 //!
-//! Between the recipient and the message may stand a channel and the type of the content, in either order.
+//! A channel and the type of the content may follow the recipient, in either order.
 
 use super::call::{Begun, Call};
 use super::json::{object, spaced};
@@ -9,7 +9,7 @@ const MESSAGE: &str = "<|message|>";
 const CHANNEL: &str = "<|channel|>";
 const NAMESPACE: &str = "functions.";
 
-/// What may stand in a head besides the recipient.
+/// The words of a head besides the recipient.
 const ASIDES: [&str; 7] = [
     "<|channel|>commentary",
     "<|channel|>analysis",
@@ -52,9 +52,10 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
 }
 
 pub(crate) fn write(calls: &[Call]) -> String {
-    let one = |call: &Call| {
+    let mut written = String::new();
+    for call in calls {
         let arguments = spaced(&call.arguments.clone().into());
-        format!("{NAMESPACE}{}{CHANNEL}commentary json{MESSAGE}{arguments}", call.name)
-    };
-    calls.iter().map(one).collect()
+        written += &format!("{NAMESPACE}{}{CHANNEL}commentary json{MESSAGE}{arguments}", call.name);
+    }
+    written
 }

@@ -1,10 +1,11 @@
 //! Tool calls as JSON objects: `{"name": …, "arguments": {…}}`, one, several or a list of them.
 //!
-//! The arguments stand under `arguments`, `parameters` or `args`, as an object or as an object's text; a call without
-//! any field for them has none. A call may be wrapped as `{"type": "function", "function": {…}}`, and have an `id`.
-//! A field that is none of these makes a call unreadable, for nothing that a model says is to be lost.
+//! The arguments are in the field `arguments`, `parameters` or `args`, as an object or as the text of an object. A call
+//! without such a field has no arguments. A call may be wrapped as `{"type": "function", "function": {…}}`, and have an `id`.
+//! Any other field makes a call unreadable, because nothing that a model generates may be lost.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,9 +18,9 @@ use super::value::{self, Reader, is_false};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct JsonCalls {
-    /// The field of the arguments: `arguments`, `parameters` or `args`, each of which is read whichever is written.
+    /// The field to write the arguments in: `arguments`, `parameters` or `args`. All three are read.
     pub arguments: Cow<'static, str>,
-    /// All calls of a message are one list.
+    /// Whether all calls of a message are one list.
     #[serde(skip_serializing_if = "is_false")]
     pub list: bool,
 }
@@ -30,12 +31,13 @@ impl Default for JsonCalls {
     }
 }
 
-/// Fields that hold the arguments, and those that may stand beside them.
+/// Fields that hold the arguments.
 const ARGUMENTS: [&str; 3] = ["arguments", "parameters", "args"];
+/// The other fields of a call.
 const ASIDES: [&str; 4] = ["name", "type", "id", "index"];
 
 impl JsonCalls {
-    /// Says what could not be read again.
+    /// Checks that written calls could be read again.
     pub(super) fn check(&self) -> Result<(), String> {
         if ARGUMENTS.contains(&&*self.arguments) {
             return Ok(());
@@ -43,7 +45,7 @@ impl JsonCalls {
         Err(format!("the field of arguments is one of {}, not {:?}", ARGUMENTS.join(", "), self.arguments))
     }
 
-    /// Reads every call of `text`; between objects may stand commas and semicolons.
+    /// Reads every call of `text`. Objects may be separated by commas and semicolons.
     pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
         let mut reader = Reader::new(text, &value::JSON);
         let mut calls = Vec::new();
@@ -59,7 +61,7 @@ impl JsonCalls {
         Ok(calls)
     }
 
-    /// Finds the calls whose names have come.
+    /// Finds the calls whose names are known.
     pub(crate) fn begun(text: &str) -> Vec<Begun> {
         let mut reader = Reader::new(text, &value::JSON);
         let mut begun = Vec::new();
@@ -75,50 +77,63 @@ impl JsonCalls {
 
     /// Writes calls as [`JsonCalls::read`] reads them.
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let one = |call: &Call| spaced(&json!({"name": call.name, &*self.arguments: call.arguments}));
-        let all: Vec<_> = calls.iter().map(one).collect();
+        let mut all = Vec::new();
+        for call in calls {
+            all.push(spaced(&json!({"name": call.name, &*self.arguments: call.arguments})));
+        }
         if self.list { format!("[{}]", all.join(", ")) } else { all.join("\n") }
     }
 }
 
-/// Reads an object as far as it has come, for its name and its arguments.
+/// The fields of a call that have arrived.
+#[derive(Default)]
+struct Arrived {
+    id: Option<String>,
+    name: Option<String>,
+    arguments: Option<Range<usize>>,
+}
+
+/// Reads the fields of an object as far as they have arrived, and adds the call if its name is among them. Returns an error
+/// if the object is not complete.
 fn fields(reader: &mut Reader<'_>, begun: &mut Vec<Begun>) -> Result<(), String> {
-    let (mut id, mut name, mut arguments) = (None, None, None);
-    let ended = loop {
-        if reader.takes("}") {
-            break Ok(());
-        }
-        let Ok(key) = reader.key().and_then(|key| reader.take(":").map(|()| key)) else {
-            break Err(String::new());
-        };
+    let mut arrived = Arrived::default();
+    let ended = read_fields(reader, begun, &mut arrived);
+    if let Some(name) = arrived.name {
+        begun.push(Begun { id: arrived.id, name, arguments: arrived.arguments });
+    }
+    ended
+}
+
+fn read_fields(reader: &mut Reader<'_>, begun: &mut Vec<Begun>, arrived: &mut Arrived) -> Result<(), String> {
+    while !reader.takes("}") {
+        let key = reader.key()?;
+        reader.take(":")?;
         reader.space();
         let start = reader.at();
         if key == "function" && reader.takes("{") {
-            if let Err(error) = fields(reader, begun) {
-                break Err(error);
-            }
+            fields(reader, begun)?;
         } else {
             let value = reader.value();
             let end = if value.is_ok() { reader.at() } else { usize::MAX };
-            let object = reader.begins_object(start);
+            let is_object = reader.begins_object(start);
             match (key.as_str(), &value) {
-                ("id", Ok(Value::String(text))) if arguments.is_none() => id = Some(text.clone()),
-                ("name", Ok(Value::String(text))) if name.is_none() => name = Some(text.clone()),
-                (key, _) if ARGUMENTS.contains(&key) && object && arguments.is_none() => {
-                    arguments = Some(start..end);
+                ("id", Ok(Value::String(text))) if arrived.arguments.is_none() => {
+                    arrived.id = Some(text.clone());
+                }
+                ("name", Ok(Value::String(text))) if arrived.name.is_none() => {
+                    arrived.name = Some(text.clone());
+                }
+                // Arguments count even if they are not complete.
+                (key, _) if ARGUMENTS.contains(&key) && is_object && arrived.arguments.is_none() => {
+                    arrived.arguments = Some(start..end);
                 }
                 _ => {}
             }
-            if let Err(error) = value {
-                break Err(error);
-            }
+            value?;
         }
-        if let Err(error) = reader.comma("}") {
-            break Err(error);
-        }
-    };
-    begun.extend(name.map(|name| Begun { id, name, arguments }));
-    ended
+        reader.comma("}")?;
+    }
+    Ok(())
 }
 
 fn call(value: Value) -> Result<Call, String> {
@@ -148,15 +163,13 @@ fn arguments(mut fields: Map<String, Value>) -> Result<Map<String, Value>, Strin
         };
     };
     only_known(&fields)?;
-    let not_an_object = |value: &Value| Err(format!("\"arguments\" is an object, not {value}"));
     match arguments {
         Value::Object(arguments) => Ok(arguments),
         Value::Null => Ok(Map::new()),
-        Value::String(text) => match object(&text) {
-            Some(arguments) => Ok(arguments),
-            None => not_an_object(&Value::String(text)),
-        },
-        other => not_an_object(&other),
+        other => {
+            let parsed = other.as_str().and_then(object);
+            parsed.ok_or_else(|| format!("\"arguments\" is an object, not {other}"))
+        }
     }
 }
 
@@ -167,15 +180,19 @@ fn only_known(fields: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// Writes JSON with the spaces that Python puts into it, as in what models were trained on.
+/// Writes JSON with spaces as Python's `json.dumps` does, because models were trained on that.
 pub(crate) fn spaced(value: &Value) -> String {
-    let join = |values: Vec<String>| values.join(", ");
     match value {
-        Value::Array(values) => format!("[{}]", join(values.iter().map(spaced).collect())),
+        Value::Array(values) => {
+            let values: Vec<_> = values.iter().map(spaced).collect();
+            format!("[{}]", values.join(", "))
+        }
         Value::Object(fields) => {
-            let field =
-                |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), spaced(value));
-            format!("{{{}}}", join(fields.iter().map(field).collect()))
+            let mut written = Vec::new();
+            for (key, value) in fields {
+                written.push(format!("{}: {}", Value::from(key.as_str()), spaced(value)));
+            }
+            format!("{{{}}}", written.join(", "))
         }
         other => other.to_string(),
     }

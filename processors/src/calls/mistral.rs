@@ -1,4 +1,4 @@
-//! Tool calls as Mistral writes them, behind the mark that begins them: a JSON list, or a name, `[ARGS]` and JSON.
+//! Tool calls as Mistral writes them after the mark that begins them: a JSON list, or a name, `[ARGS]` and JSON.
 
 use super::call::{Begun, Call};
 use super::json::{JsonCalls, object, spaced};
@@ -6,7 +6,7 @@ use super::{outline, value};
 
 const ID: &str = "[CALL_ID]";
 const ARGUMENTS: &str = "[ARGS]";
-/// What begins the next call.
+/// The mark that begins the next call.
 pub(super) const NEXT: &str = "[TOOL_CALLS]";
 
 pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
@@ -39,16 +39,19 @@ fn start_of_arguments(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns where the calls of `text` end: with the bracket that closes the list or the arguments, or before the next
-/// mark, should none do.
+/// Returns where the calls of `text` end: after the bracket that closes the list or the arguments, or before the next mark if
+/// that comes first.
 pub(crate) fn end(text: &str) -> Option<usize> {
     let start = if is_list(text) { 0 } else { start_of_arguments(text).unwrap_or(text.len()) };
     let arguments = text.get(start..).unwrap_or_default();
     let closed = outline::balanced(arguments, &value::JSON).map(|end| start + end);
-    let next = text.find(NEXT).filter(|next| closed.is_none_or(|closed| *next < closed));
-    let quoted =
-        |next: &usize| outline::is_inside_string(text.get(start..*next).unwrap_or_default(), &value::JSON);
-    next.filter(|next| !quoted(next)).or(closed)
+    match text.find(NEXT) {
+        Some(next) if closed.is_none_or(|closed| next < closed) => {
+            let before = text.get(start..next).unwrap_or_default();
+            if outline::is_inside_string(before, &value::JSON) { closed } else { Some(next) }
+        }
+        _ => closed,
+    }
 }
 
 pub(crate) fn begun(text: &str) -> Vec<Begun> {
@@ -73,9 +76,10 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
 }
 
 pub(crate) fn write(calls: &[Call]) -> String {
-    let one = |call: &Call| {
+    let mut written = Vec::new();
+    for call in calls {
         let arguments = spaced(&call.arguments.clone().into());
-        format!("{}{ARGUMENTS}{arguments}", call.name)
-    };
-    calls.iter().map(one).collect::<Vec<_>>().join(NEXT)
+        written.push(format!("{}{ARGUMENTS}{arguments}", call.name));
+    }
+    written.join(NEXT)
 }

@@ -1,6 +1,6 @@
-//! How models write tool calls: a file for each way. Knows texts, not where in a reply they stand.
+//! Reads and writes tool calls in the ways of different models, with a file for each way.
 //!
-//! A [`CallSyntax`] is data: whoever derives a grammar from a family's calls reads the same values as the reader here.
+//! A [`CallSyntax`] is data: grammars of calls are made of the same values that calls are read by.
 
 mod call;
 pub(crate) mod deepseek;
@@ -34,7 +34,7 @@ pub use xml::{ValueKind, XmlCalls};
 
 /// How a model writes tool calls between two markers.
 ///
-/// As JSON it is a name, or an object of one name and what differs: `"json"`, `{"json": {"list": true}}`, `{"python": {"list":
+/// In JSON, it is a name, or an object with a name and its details: `"json"`, `{"json": {"list": true}}`, `{"python": {"list":
 /// true}}`, `{"gemma": {"quote": "<escape>"}}`, `{"xml": {…}}`, `"deepseek"`, `"mistral"`, `"harmony"`, `"llama"`.
 ///
 /// ```
@@ -125,7 +125,7 @@ impl CallSyntax {
         matches!(self, Self::Json(_) | Self::Python(_) | Self::Gemma(_) | Self::Xml(_))
     }
 
-    /// Says what makes no sense.
+    /// Checks the details.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Self::Json(json) => json.check(),
@@ -139,7 +139,7 @@ impl CallSyntax {
         }
     }
 
-    /// Says whether calls end by themselves, without a marker.
+    /// Returns whether calls end by themselves, without a marker.
     pub(crate) fn ends_by_itself(&self) -> bool {
         match self {
             Self::Json(_) | Self::Python(_) | Self::Gemma(_) | Self::Mistral | Self::Llama => true,
@@ -147,7 +147,7 @@ impl CallSyntax {
         }
     }
 
-    /// Says whether calls are recognised by how they begin, without a marker.
+    /// Returns whether calls are recognised by their beginning, without a marker.
     pub(crate) fn announces_itself(&self) -> bool {
         matches!(self, Self::Json(_) | Self::Python(PythonCalls { list: true }))
     }
@@ -157,19 +157,19 @@ fn details_of<T: DeserializeOwned>(name: &str, details: Value) -> Result<T, Stri
     serde_json::from_value(details).map_err(|error| format!("calls of {name:?}: {error}"))
 }
 
-/// Whether a text is a call that no marker announces.
+/// Whether a text is a call without markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Guess {
-    /// It is none.
+    /// It is no call.
     No,
-    /// More text will tell.
+    /// It may become one.
     Maybe,
-    /// It calls a tool that is offered.
+    /// It calls an offered tool.
     Yes,
 }
 
 impl CallSyntax {
-    /// Says whether calls may stand between any two markers; some make sense behind their own alone.
+    /// Returns whether calls may be between any two markers. Some are read only after markers of their own.
     pub(crate) fn can_be_fenced(&self) -> bool {
         match self {
             CallSyntax::Harmony | CallSyntax::Llama => false,
@@ -182,7 +182,7 @@ impl CallSyntax {
         }
     }
 
-    /// Reads everything between two markers: the calls in order, or why they cannot be read.
+    /// Reads all text between two markers: the calls in order, or the reason why they cannot be read.
     pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
         let calls = match self {
             CallSyntax::Json(_) => JsonCalls::read(text),
@@ -197,13 +197,12 @@ impl CallSyntax {
                 PythonCalls::read(text).map(|calls| calls.into_iter().map(built_in).collect())
             }
         };
-        calls.and_then(|calls: Vec<Call>| match calls.is_empty() {
-            true => Err("no call between the markers".to_owned()),
-            false => Ok(calls),
+        calls.and_then(|calls: Vec<Call>| {
+            if calls.is_empty() { Err("no call between the markers".to_owned()) } else { Ok(calls) }
         })
     }
 
-    /// What stands between two markers and is no call, but said to whoever reads it.
+    /// Returns the text between two markers that is no call and is shown to the reader.
     pub(crate) fn aside(&self, text: &str) -> String {
         match self {
             CallSyntax::Python(_) => PythonCalls::aside(text),
@@ -212,8 +211,8 @@ impl CallSyntax {
         }
     }
 
-    /// Finds the calls whose names have come, in the beginning of what stands between two markers. Of a longer
-    /// beginning it finds the same and more.
+    /// Finds the calls whose names are known in the beginning of the text between two markers. In a longer beginning, it finds
+    /// the same calls and more.
     pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
         match self {
             CallSyntax::Json(_) => JsonCalls::begun(text),
@@ -242,7 +241,7 @@ impl CallSyntax {
         }
     }
 
-    /// Says whether `text` ends inside a quotation, where a closing marker is only quoted.
+    /// Returns whether `text` ends inside a quotation, where a closing marker does not count.
     pub(crate) fn quotes(&self, text: &str) -> bool {
         match self {
             CallSyntax::Xml(_) => XmlCalls::quotes(text),
@@ -259,7 +258,7 @@ impl CallSyntax {
         }
     }
 
-    /// Returns where calls end that no marker closes; `None` as long as they may go on.
+    /// Returns where calls without a closing marker end; `None` as long as they may continue.
     pub(crate) fn end(&self, text: &str) -> Option<usize> {
         match self {
             CallSyntax::Mistral => mistral::end(text),
@@ -270,8 +269,8 @@ impl CallSyntax {
         }
     }
 
-    /// Returns how much of calls that may go on is theirs, whatever follows: `close`, or what else may end them, may
-    /// have begun.
+    /// Returns how many bytes of incomplete calls belong to them whatever follows. The end of `text` may be the beginning of
+    /// `close`, or of another end.
     pub(crate) fn settled(&self, text: &str, close: &str) -> usize {
         match self {
             CallSyntax::Mistral if close.is_empty() => hold_from(text, [mistral::NEXT]),
@@ -281,7 +280,7 @@ impl CallSyntax {
         }
     }
 
-    /// Says whether `text`, which no marker announces, is a call of one of `tools`.
+    /// Guesses whether `text`, which has no marker, is a call of one of `tools`.
     pub(crate) fn guess(&self, text: &str, tools: &[ToolSpec]) -> Guess {
         if text.trim().is_empty() {
             return Guess::Maybe;
@@ -297,7 +296,7 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// Llama's built-in tools are objects with one method.
+/// Removes the method from the name of a built-in tool of Llama's: `brave_search.call` becomes `brave_search`.
 fn built_in(call: Call) -> Call {
     let name = call.name.strip_suffix(".call").map(str::to_owned).unwrap_or(call.name);
     Call { name, ..call }
@@ -308,14 +307,14 @@ fn built_in_begun(begun: Begun) -> Begun {
     Begun { name, ..begun }
 }
 
-/// Where JSON calls end: behind the last of several, between which semicolons stand.
+/// Returns where JSON calls end: after the last of several, which are separated by semicolons.
 fn end_of_objects(text: &str) -> Option<usize> {
     let mut end = 0;
     loop {
         let rest = text.get(end..).unwrap_or_default();
         end += outline::balanced(rest, &value::JSON)?;
         let after = text.get(end..).unwrap_or_default().trim_start();
-        // A semicolon, and another call behind it, may be yet to come.
+        // A semicolon and another call may still follow.
         let next = after.strip_prefix(';').map_or(after, str::trim_start);
         match next.chars().next() {
             None => return None,
@@ -325,15 +324,15 @@ fn end_of_objects(text: &str) -> Option<usize> {
     }
 }
 
-/// How much of objects that may go on is theirs: what stands behind the last may be text.
+/// Returns how many bytes of incomplete objects belong to them. White space and semicolons after the last one may be text.
 fn settled_objects(text: &str) -> usize {
     let mut end = 0;
     while let Some(length) = outline::balanced(text.get(end..).unwrap_or_default(), &value::JSON) {
         end += length;
     }
     let rest = text.get(end..).unwrap_or_default();
-    let is_between = |symbol: char| symbol.is_whitespace() || symbol == ';';
-    if end > 0 && rest.chars().all(is_between) { end } else { text.len() }
+    let is_separator = rest.chars().all(|symbol| symbol.is_whitespace() || symbol == ';');
+    if end > 0 && is_separator { end } else { text.len() }
 }
 
 /// The beginnings of a JSON call, up to its name.
@@ -359,7 +358,7 @@ fn guess_list(text: &str, tools: &[ToolSpec]) -> Guess {
     name.map_or(Guess::No, |name| guess_name(name, "(", tools))
 }
 
-/// Looks at the beginning of a name that `end` follows.
+/// Guesses whether `text` is the beginning of an offered tool's name, followed by `end`.
 fn guess_name(text: &str, end: &str, tools: &[ToolSpec]) -> Guess {
     let known = match text.split_once(end) {
         Some((name, _)) if tools.iter().any(|tool| tool.name == name.trim_end()) => return Guess::Yes,
@@ -387,20 +386,19 @@ mod tests {
             [GemmaQuote::Escape, GemmaQuote::Bar].map(|quote| CallSyntax::Gemma(GemmaCalls { quote }));
         let others = [&CallSyntax::DeepSeek, &CallSyntax::Llama];
         let json = [&JSON, &JSON_LIST, &JSON_PARAMETERS, &PYTHON_LINES, &PYTHON_LIST];
-        let calls = || {
-            let first = json!({"a": [1, -2.5, null, true], "b": {"c": "é\n\"x\" \\ ] }"}, "d": u64::MAX});
-            vec![call("weather", &first), call("add.all", &json!({})), call("say", &json!({"text": "x"}))]
-        };
+        let first = json!({"a": [1, -2.5, null, true], "b": {"c": "é\n\"x\" \\ ] }"}, "d": u64::MAX});
+        let calls =
+            [call("weather", &first), call("add.all", &json!({})), call("say", &json!({"text": "x"}))];
         for syntax in gemma.iter().chain(others).chain(json) {
-            let written = syntax.write(&calls());
-            assert_eq!(syntax.read(&written, &[]), Ok(calls()), "{written}");
+            let written = syntax.write(&calls);
+            assert_eq!(syntax.read(&written, &[]).as_deref(), Ok(&calls[..]), "{written}");
             let begun: Vec<_> = syntax.begun(&written).into_iter().map(|begun| begun.name).collect();
             assert_eq!(begun, ["weather", "add.all", "say"], "{written}");
             assert!(!syntax.quotes(&written), "{written}");
         }
         for syntax in [CallSyntax::Mistral, CallSyntax::Harmony] {
-            let written = syntax.write(&calls()[..1]);
-            assert_eq!(syntax.read(&written, &[]).as_deref(), Ok(&calls()[..1]), "{written}");
+            let written = syntax.write(&calls[..1]);
+            assert_eq!(syntax.read(&written, &[]).as_deref(), Ok(&calls[..1]), "{written}");
         }
     }
 
@@ -413,19 +411,21 @@ mod tests {
         let gemma = CallSyntax::Gemma(GemmaCalls { quote: GemmaQuote::Bar });
         for syntax in [&gemma, &CallSyntax::DeepSeek, &JSON, &JSON_LIST, &PYTHON_LIST, &PYTHON_LINES] {
             let written = syntax.write(&calls);
-            let shown = |length: usize| -> Vec<String> {
-                let text = &written[..length];
-                let part = |begun: super::Begun| {
-                    begun.arguments.map_or("", |part| &text[part.start..part.end.min(length)])
-                };
-                syntax.begun(text).into_iter().map(|begun| part(begun).to_owned()).collect()
-            };
-            let whole = shown(written.len());
+            let whole = arguments_of(syntax, &written);
             for length in (0..written.len()).filter(|length| written.is_char_boundary(*length)) {
-                for (before, after) in shown(length).iter().zip(&whole) {
-                    assert!(after.starts_with(before.as_str()), "{before:?} is not how {after:?} begins");
+                for (before, after) in arguments_of(syntax, &written[..length]).iter().zip(&whole) {
+                    assert!(after.starts_with(before), "{before:?} is not how {after:?} begins");
                 }
             }
         }
+    }
+
+    /// Returns the arguments' texts of the calls that have begun.
+    fn arguments_of<'t>(syntax: &CallSyntax, text: &'t str) -> Vec<&'t str> {
+        let mut arguments = Vec::new();
+        for begun in syntax.begun(text) {
+            arguments.push(begun.arguments.map_or("", |part| &text[part.start..part.end.min(text.len())]));
+        }
+        arguments
     }
 }

@@ -1,10 +1,10 @@
-//! Where strings and comments stand in a call: brackets in them do not count. Knows no values.
+//! Finds the strings and comments of a call, because brackets in them do not count.
 
 use std::ops::Range;
 
 use super::value::{Escapes, Notation};
 
-/// Returns where the first bracket of `text` closes, behind it; brackets in strings do not count.
+/// Returns the end of the first bracketed part of `text`: 2 in `{}x`. Brackets in strings do not count.
 pub(crate) fn balanced(text: &str, notation: &Notation) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, symbol) in Outline::of(text, notation).outside {
@@ -18,7 +18,7 @@ pub(crate) fn balanced(text: &str, notation: &Notation) -> Option<usize> {
     None
 }
 
-/// Says whether `text` ends inside a string.
+/// Returns whether `text` ends inside a string.
 pub(crate) fn is_inside_string(text: &str, notation: &Notation) -> bool {
     Outline::of(text, notation).ends_inside
 }
@@ -29,10 +29,10 @@ pub(crate) fn comments<'t>(text: &'t str, notation: &Notation) -> Vec<&'t str> {
     comments.filter_map(|comment| Some(text.get(comment)?.trim_end())).collect()
 }
 
-/// A text, looked through once.
+/// The parts of a text.
 #[derive(Debug, Default)]
 struct Outline {
-    /// The characters outside strings and comments with their places.
+    /// The characters outside strings and comments, with their places.
     outside: Vec<(usize, char)>,
     comments: Vec<Range<usize>>,
     /// Whether the text ends inside a string.
@@ -41,7 +41,9 @@ struct Outline {
 
 impl Outline {
     fn of(text: &str, notation: &Notation) -> Self {
-        let (mut outline, mut open, mut at) = (Self::default(), None::<&str>, 0);
+        let mut outline = Self::default();
+        let mut open = None::<&str>;
+        let mut at = 0;
         while let Some(symbol) = text.get(at..).and_then(|rest| rest.chars().next()) {
             let rest = text.get(at..).unwrap_or_default();
             let quote = match open {

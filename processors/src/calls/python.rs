@@ -1,8 +1,8 @@
 //! Tool calls as Python writes them: `[f(a=1), g()]`, or a call a line.
 //!
-//! Around the calls may stand a fence of Markdown, and around each `print(…)`, or a variable that it is assigned to; a name
-//! may begin with `default_api.`, and is kept with its dots otherwise. Comments and variables are text beside the calls.
-//! Arguments need names.
+//! The calls may be in a fence of Markdown. Each may be inside `print(…)`, or be assigned to a variable. The prefix
+//! `default_api.` of a name is removed; other names keep their dots. Comments and variables are text besides the calls.
+//! Positional arguments are an error.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,12 +16,12 @@ use super::value::{self, Reader, is_false};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PythonCalls {
-    /// The calls of a message are one list; otherwise a line each.
+    /// Whether the calls of a message are one list. Otherwise each is on a line of its own.
     #[serde(skip_serializing_if = "is_false")]
     pub list: bool,
 }
 
-/// What Gemma calls the module of the tools, when it writes it.
+/// The module of the tools, which Gemma writes before some names.
 const MODULE: &str = "default_api.";
 
 impl PythonCalls {
@@ -30,14 +30,23 @@ impl PythonCalls {
         Ok(statements(text)?.0)
     }
 
-    /// What stands beside the calls of `text` and is said to whoever reads it: comments, and names of results.
+    /// Returns the text besides the calls of `text`: comments, and the names of results.
     pub(crate) fn aside(text: &str) -> String {
-        let names = statements(text).map(|(_, names)| names).unwrap_or_default();
-        let lines = outline::comments(without_fence(text), &value::PYTHON).into_iter().map(str::to_owned);
-        lines.chain(names).map(|line| line + "\n").collect()
+        let mut aside = String::new();
+        for comment in outline::comments(without_fence(text), &value::PYTHON) {
+            aside += comment;
+            aside.push('\n');
+        }
+        if let Ok((_, names)) = statements(text) {
+            for name in names {
+                aside += &name;
+                aside.push('\n');
+            }
+        }
+        aside
     }
 
-    /// Finds the calls whose names have come.
+    /// Finds the calls whose names are known.
     pub(crate) fn begun(text: &str) -> Vec<Begun> {
         let body = without_fence(text);
         let offset = text.find(body).unwrap_or_default();
@@ -64,11 +73,11 @@ impl PythonCalls {
 
     /// Writes calls as [`PythonCalls::read`] reads them.
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let one = |call: &Call| {
+        let mut all = Vec::new();
+        for call in calls {
             let arguments = call.arguments.iter().map(|(name, value)| format!("{name}={}", literal(value)));
-            format!("{}({})", call.name, arguments.collect::<Vec<_>>().join(", "))
-        };
-        let all: Vec<_> = calls.iter().map(one).collect();
+            all.push(format!("{}({})", call.name, arguments.collect::<Vec<_>>().join(", ")));
+        }
         if self.list { format!("[{}]", all.join(", ")) } else { all.join("\n") }
     }
 }
@@ -81,17 +90,18 @@ pub(crate) fn literal(value: &Value) -> String {
         Value::Bool(false) => "False".to_owned(),
         Value::Array(values) => format!("[{}]", values.iter().map(literal).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) => {
-            let one = |(key, value): (&String, &Value)| {
-                format!("{}: {}", Value::from(key.as_str()), literal(value))
-            };
-            format!("{{{}}}", fields.iter().map(one).collect::<Vec<_>>().join(", "))
+            let mut written = Vec::new();
+            for (key, value) in fields {
+                written.push(format!("{}: {}", Value::from(key.as_str()), literal(value)));
+            }
+            format!("{{{}}}", written.join(", "))
         }
-        // A string in double quotes is the same in both languages.
+        // A string in double quotes is the same in Python and in JSON.
         Value::Number(_) | Value::String(_) => value.to_string(),
     }
 }
 
-/// Takes a fence of Markdown off: its first line, and its last.
+/// Removes a fence of Markdown: its first line and its last.
 fn without_fence(text: &str) -> &str {
     let opened = text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n'));
     match opened {
@@ -102,10 +112,11 @@ fn without_fence(text: &str) -> &str {
     }
 }
 
-/// The calls, and the names that results are given.
+/// Reads the calls, and the names of the variables that results are assigned to.
 fn statements(text: &str) -> Result<(Vec<Call>, Vec<String>), String> {
     let mut reader = Reader::new(without_fence(text), &value::PYTHON);
-    let (mut calls, mut names) = (Vec::new(), Vec::new());
+    let mut calls = Vec::new();
+    let mut names = Vec::new();
     while !reader.is_done() {
         if !reader.takes("[") {
             calls.push(statement(&mut reader, &mut names)?);

@@ -1,23 +1,24 @@
-//! Values as models write them in calls: JSON, Python literals, Gemma's own. Knows values, not calls.
+//! Reads values as models write them in calls: JSON, Python literals and Gemma's notation.
 //!
-//! Three notations differ in how they quote and in what they name, so one reader takes the difference as data. No
-//! digit of a whole number is lost: one that does not fit into 64 bits, and a number beyond a double's range, becomes
-//! the string of its digits. Other numbers are the nearest double, as in every reader of JSON.
+//! The three notations differ only in their quotation marks and words, so there is one reader with a [`Notation`].
+//!
+//! No digit of a whole number is lost. A whole number of more than 64 bits becomes the string of its digits, as does a number
+//! beyond the range of a double. Other numbers become the nearest double, as in every reader of JSON.
 
 use serde_json::{Map, Number, Value};
 
 /// How values are written.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Notation {
-    /// What errors call it.
+    /// The name in errors.
     pub(crate) name: &'static str,
-    /// What strings stand in, the longest first.
+    /// The quotation marks, the longest first.
     pub(crate) quotes: &'static [&'static str],
     /// What a backslash does in a string.
     pub(crate) escapes: Escapes,
-    /// Words for true, false and nothing.
+    /// The words for true, false and null.
     pub(crate) words: &'static [(&'static str, Word)],
-    /// The key of an object may stand without quotes.
+    /// Whether the keys of objects may be without quotation marks.
     pub(crate) bare_keys: bool,
 }
 
@@ -26,13 +27,13 @@ pub(crate) struct Notation {
 pub(crate) enum Escapes {
     /// Nothing.
     None,
-    /// What JSON says.
+    /// The escapes of JSON.
     Json,
-    /// What Python says.
+    /// The escapes of Python.
     Python,
 }
 
-/// What a word stands for.
+/// The meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     True,
@@ -40,7 +41,7 @@ pub(crate) enum Word {
     Null,
 }
 
-/// JSON (RFC 8259); strings may contain line breaks as they are, which models write.
+/// JSON (RFC 8259). Strings may contain unescaped line breaks, because models write these.
 pub(crate) static JSON: Notation = Notation {
     name: "JSON",
     quotes: &["\""],
@@ -49,7 +50,7 @@ pub(crate) static JSON: Notation = Notation {
     bare_keys: false,
 };
 
-/// Python's literals, and JSON's words, which templates print among them.
+/// Python's literals. The words of JSON are read too, because templates print these among Python's.
 pub(crate) static PYTHON: Notation = Notation {
     name: "Python",
     quotes: &["\"\"\"", "'''", "\"", "'"],
@@ -65,13 +66,13 @@ pub(crate) static PYTHON: Notation = Notation {
     bare_keys: false,
 };
 
-/// Says whether a field of data is left out.
+/// Returns whether a field is left out of serialized data.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Nested deeper than this, a value is refused: readers call themselves.
+/// Values that are nested more deeply are refused, because the reader is recursive.
 const DEPTH: usize = 100;
 
 /// Reads values from the beginning of a text on. Every error says what was expected, and where.
@@ -88,22 +89,22 @@ impl<'t> Reader<'t> {
         Self { text, at: 0, depth: 0, notation }
     }
 
-    /// Returns what is not read yet.
+    /// Returns the text that was not read yet.
     pub(crate) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Returns how many bytes are read.
+    /// Returns how many bytes were read.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Says whether an object begins at `place`.
+    /// Returns whether an object begins at `place`.
     pub(crate) fn begins_object(&self, place: usize) -> bool {
         self.text.get(place..).is_some_and(|text| text.starts_with('{'))
     }
 
-    /// Says that something else was expected here.
+    /// Returns the error that something else was expected here.
     pub(crate) fn expected<T>(&self, what: &str) -> Result<T, String> {
         let name = self.notation.name;
         match self.rest().chars().next() {
@@ -114,12 +115,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Passes over white space, and over Python's comments.
+    /// Skips white space, and comments in Python.
     pub(crate) fn space(&mut self) {
-        self.at = self.text.len() - self.behind_space().len();
+        self.at = self.text.len() - self.after_space().len();
     }
 
-    fn behind_space(&self) -> &'t str {
+    fn after_space(&self) -> &'t str {
         let mut rest = self.rest().trim_start();
         while self.notation.escapes == Escapes::Python && rest.starts_with('#') {
             rest = rest.split_once('\n').map_or("", |(_, next)| next.trim_start());
@@ -127,9 +128,9 @@ impl<'t> Reader<'t> {
         rest
     }
 
-    /// Passes over `token`, and white space before it, if it stands here.
+    /// Skips `token` and the white space before it, if it is next. Returns whether it was.
     pub(crate) fn takes(&mut self, token: &str) -> bool {
-        let rest = self.behind_space();
+        let rest = self.after_space();
         let found = rest.starts_with(token);
         if found {
             self.at = self.text.len() - rest.len() + token.len();
@@ -137,13 +138,13 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Passes over `token`.
+    /// Skips `token`, which must be next.
     pub(crate) fn take(&mut self, token: &str) -> Result<(), String> {
         self.space();
         if self.takes(token) { Ok(()) } else { self.expected(&format!("`{token}`")) }
     }
 
-    /// Says whether nothing but white space is left.
+    /// Returns whether only white space is left.
     pub(crate) fn is_done(&mut self) -> bool {
         self.space();
         self.rest().is_empty()
@@ -176,7 +177,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// Reads `key: value, …` between two brackets, in order; a key that comes twice is an error.
+    /// Reads `key: value, …` between two brackets, in order. A repeated key is an error.
     pub(crate) fn object(
         &mut self,
         open: &str,
@@ -197,7 +198,7 @@ impl<'t> Reader<'t> {
         Ok(fields)
     }
 
-    /// Reads the key of a field. Python's may be numbers, which JSON has as text.
+    /// Reads the key of a field. Numbers, which Python allows as keys, become text.
     pub(crate) fn key(&mut self) -> Result<String, String> {
         self.space();
         if self.quote().is_some() {
@@ -207,13 +208,14 @@ impl<'t> Reader<'t> {
         if python && self.rest().starts_with(|first: char| first.is_ascii_digit() || first == '-') {
             return self.number().map(|number| number.as_str().map_or(number.to_string(), str::to_owned));
         }
-        let is_bare = |symbol: char| is_name(symbol) || symbol == ' ';
-        let key =
-            if self.notation.bare_keys { self.word(is_bare).trim_end().to_owned() } else { String::new() };
-        if key.is_empty() { self.expected("a key") } else { Ok(key) }
+        if !self.notation.bare_keys {
+            return self.expected("a key");
+        }
+        let key = self.word(|symbol| is_name(symbol) || symbol == ' ').trim_end();
+        if key.is_empty() { self.expected("a key") } else { Ok(key.to_owned()) }
     }
 
-    /// Passes over the comma before what comes next, if not `close` does.
+    /// Skips the comma before the next item; `close` may come instead.
     pub(crate) fn comma(&mut self, close: &str) -> Result<(), String> {
         self.space();
         if self.takes(",") || self.rest().starts_with(close) {
@@ -252,14 +254,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads what a type is called with: an object, with the type's name as `__type__`, as LiteRT-LM has it.
+    /// Reads the call of a type, such as `Point(x=1)`, as an object with the type's name as `__type__`. LiteRT-LM does the same.
     fn object_of(&mut self, name: &str) -> Result<Map<String, Value>, String> {
         let fields = Map::from_iter([("__type__".to_owned(), name.into())]);
         self.take("(")?;
         self.parameters(fields)
     }
 
-    /// Reads `a=1, b=2)` into `fields`; a name that comes twice is an error.
+    /// Reads `a=1, b=2)` into `fields`. A repeated name is an error.
     pub(crate) fn parameters(
         &mut self,
         mut fields: Map<String, Value>,
@@ -289,12 +291,12 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    /// Returns the quotation mark that stands here.
+    /// Returns the quotation mark that is next.
     fn quote(&self) -> Option<&'static str> {
         self.notation.quotes.iter().copied().find(|quote| self.rest().starts_with(quote))
     }
 
-    /// Reads a string; Python's strings that stand side by side are one.
+    /// Reads a string. In Python, adjacent strings are one.
     pub(crate) fn string(&mut self) -> Result<String, String> {
         let mut string = String::new();
         loop {
@@ -327,7 +329,7 @@ impl<'t> Reader<'t> {
         self.expected(&format!("`{quote}`"))
     }
 
-    /// Reads what follows a backslash. A backslash that means nothing stays, as Python has it; in JSON it is an error.
+    /// Reads what follows a backslash. An unknown escape is kept as it is in Python, and is an error in JSON.
     fn escape(&mut self, string: &mut String) -> Result<(), String> {
         let Some(symbol) = self.rest().chars().next() else {
             return self.expected("an escape");
@@ -361,7 +363,7 @@ impl<'t> Reader<'t> {
         number?.ok()
     }
 
-    /// Reads `\u` and its digits; beyond the first plane it takes two of them.
+    /// Reads the digits of `\u`. A character beyond the first plane has two such escapes: `\ud83d\ude00`.
     fn unicode(&mut self) -> Result<char, String> {
         let broken = "a broken escape \\u".to_owned();
         let first = self.hex(4).ok_or_else(|| broken.clone())?;
@@ -379,12 +381,12 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// What names of functions, parameters and words are made of.
+/// Returns whether a character may be in the name of a function, a parameter or a word.
 pub(crate) fn is_name(symbol: char) -> bool {
     symbol.is_alphanumeric() || "_-.".contains(symbol)
 }
 
-/// Reads a number as JSON or Python writes it. See the head of this file for what does not fit.
+/// Reads a number of JSON or Python. The head of this file describes numbers that do not fit.
 fn number(text: &str) -> Option<Value> {
     let digits = text.replace('_', "");
     let unsigned = digits.trim_start_matches(['+', '-']);
@@ -393,9 +395,10 @@ fn number(text: &str) -> Option<Value> {
         return None;
     }
     if unsigned.bytes().all(|digit| digit.is_ascii_digit()) {
-        let leading_zero = unsigned.len() > 1 && unsigned.starts_with('0');
-        let fits = || plain.parse().map(i64::into).or_else(|_| plain.parse().map(u64::into)).ok();
-        return (!leading_zero).then(|| fits().map_or_else(|| plain.into(), Value::Number));
+        if unsigned.len() > 1 && unsigned.starts_with('0') {
+            return None;
+        }
+        return Some(whole_number(plain));
     }
     if !unsigned.starts_with(|symbol: char| symbol.is_ascii_digit() || symbol == '.')
         || unsigned.contains(['x', 'X'])
@@ -404,6 +407,16 @@ fn number(text: &str) -> Option<Value> {
     }
     let double: f64 = plain.parse().ok()?;
     Some(Number::from_f64(double).map_or_else(|| plain.into(), Value::Number))
+}
+
+fn whole_number(digits: &str) -> Value {
+    if let Ok(number) = digits.parse::<i64>() {
+        return number.into();
+    }
+    if let Ok(number) = digits.parse::<u64>() {
+        return number.into();
+    }
+    digits.into()
 }
 
 #[cfg(test)]
@@ -432,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn pythons_comments_are_passed_over() {
+    fn pythons_comments_are_skipped() {
         let text = "{ # it's\n'a': '# no', # and \"\n 1: [2, # two\n]}";
         assert_eq!(Reader::new(text, &PYTHON).value(), Ok(json!({"a": "# no", "1": [2]})));
         assert!(Reader::new("{\"a\": 1 # one\n}", &JSON).value().is_err());
@@ -440,10 +453,10 @@ mod tests {
 
     #[test]
     fn strings_are_what_json_says() {
-        let string = |text: &str| Reader::new(text, &JSON).value();
-        assert_eq!(string(r#""\ud83d\ude00 \u00e9 \/ \\""#), Ok(json!("😀 é / \\")));
+        let text = r#""\ud83d\ude00 \u00e9 \/ \\""#;
+        assert_eq!(Reader::new(text, &JSON).value(), Ok(json!("😀 é / \\")));
         for text in [r#""\ud83d""#, r#""\q""#, r#""\u00g0""#, r#""a"#, "\"\\"] {
-            assert!(string(text).is_err(), "{text}");
+            assert!(Reader::new(text, &JSON).value().is_err(), "{text}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! Tool calls as tags: a function with its name, its parameters inside. The values are text; what they are otherwise
-//! says the tool's schema.
+//! Tool calls as tags: a function with its name, and its parameters inside. Values are text; the tool's schema says which of
+//! them are parsed.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ use crate::parser::markers::hold_from;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct XmlCalls {
-    /// The texts before a function's name, after it, and at the end of the call. What the markers of calls hold already is
-    /// left out.
+    /// The texts before a function's name, after it, and at the end of the call. A text that is part of the markers of calls is
+    /// empty here.
     pub function: [Cow<'static, str>; 3],
     /// The text before a parameter's name.
     pub parameter: Cow<'static, str>,
@@ -26,10 +26,10 @@ pub struct XmlCalls {
     pub kinds: Cow<'static, [(Cow<'static, str>, ValueKind)]>,
     /// The text that ends a parameter.
     pub end: Cow<'static, str>,
-    /// All calls of a message are between one pair of markers.
+    /// Whether all calls of a message are between one pair of markers.
     #[serde(default, skip_serializing_if = "is_false")]
     pub together: bool,
-    /// A value is on lines of its own.
+    /// Whether a value is on lines of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub lines: bool,
 }
@@ -43,18 +43,18 @@ pub enum ValueKind {
     Text,
     /// As JSON.
     Json,
-    /// As the tool's schema says of the parameter; without one as a string.
+    /// As the type that the tool's schema gives the parameter, or else as a string.
     Schema,
 }
 
-/// The quotation of XML: inside it tags are text.
+/// The quotation of XML. Tags inside it are text.
 pub(crate) const CDATA: [&str; 2] = ["<![CDATA[", "]]>"];
 
 impl XmlCalls {
-    /// Says what no calls could be read by.
+    /// Checks that calls could be read.
     pub(super) fn check(&self) -> Result<(), String> {
-        let [_, behind, _] = self.function();
-        if behind.is_empty() {
+        let [_, after_name, _] = self.function();
+        if after_name.is_empty() {
             return Err("the text after a function's name is empty".to_owned());
         }
         if self.parameter.is_empty() || self.end.is_empty() {
@@ -63,7 +63,7 @@ impl XmlCalls {
                 self.parameter, self.end
             ));
         }
-        if self.kinds.is_empty() || self.kinds.iter().any(|(behind, _)| behind.is_empty()) {
+        if self.kinds.is_empty() || self.kinds.iter().any(|(after_name, _)| after_name.is_empty()) {
             return Err(
                 "\"kinds\" needs a text that follows a parameter's name, such as [[\">\", \"schema\"]]"
                     .to_owned(),
@@ -72,18 +72,18 @@ impl XmlCalls {
         Ok(())
     }
 
-    /// The texts before a function's name, after it, and at the end of the call.
+    /// Returns the texts before a function's name, after it, and at the end of the call.
     pub(crate) fn function(&self) -> [&str; 3] {
         self.function.each_ref().map(|text| &**text)
     }
 
     pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
-        let [before, behind, close] = self.function();
+        let [before, after_name, close] = self.function();
         let mut rest = text;
         let mut calls = Vec::new();
         while !rest.trim().is_empty() {
             let body = rest.trim_start().strip_prefix(before).ok_or_else(|| missing(before))?;
-            let (name, body) = body.split_once(behind).ok_or_else(|| missing(behind))?;
+            let (name, body) = body.split_once(after_name).ok_or_else(|| missing(after_name))?;
             let name = name.trim();
             if name.is_empty() {
                 return Err("a function needs a name".to_owned());
@@ -96,21 +96,23 @@ impl XmlCalls {
         Ok(calls)
     }
 
-    /// Reads parameters as long as there are some; returns what follows them.
+    /// Reads parameters, and returns them with the text that follows.
     fn parameters<'t>(
         &self,
         text: &'t str,
         schema: Option<&Value>,
     ) -> Result<(Map<String, Value>, &'t str), String> {
-        let (mut arguments, mut rest) = (Map::new(), text);
+        let mut arguments = Map::new();
+        let mut rest = text;
         while let Some(body) = rest.trim_start().strip_prefix(&*self.parameter) {
+            // The text after the name that comes first says how the value is read.
             let found = self
                 .kinds
                 .iter()
-                .filter_map(|(behind, kind)| Some((body.find(&**behind)?, &**behind, *kind)));
-            let (at, behind, kind) = found.min_by_key(|(at, ..)| *at).ok_or_else(|| missing(">"))?;
+                .filter_map(|(after_name, kind)| Some((body.find(&**after_name)?, &**after_name, *kind)));
+            let (at, after_name, kind) = found.min_by_key(|(at, ..)| *at).ok_or_else(|| missing(">"))?;
             let name = body.get(..at).unwrap_or_default().trim().to_owned();
-            let (value, after) = self.value(body.get(at + behind.len()..).unwrap_or_default())?;
+            let (value, after) = self.value(body.get(at + after_name.len()..).unwrap_or_default())?;
             let property = schema.and_then(|schema| schema.get("properties")?.get(&name));
             let root = schema.unwrap_or(&Value::Null);
             if arguments.insert(name.clone(), read_value(value, kind, root, property)).is_some() {
@@ -121,7 +123,7 @@ impl XmlCalls {
         Ok((arguments, rest))
     }
 
-    /// Returns a parameter's value, and what follows the parameter.
+    /// Returns a parameter's value, and the text that follows the parameter.
     fn value<'t>(&self, text: &'t str) -> Result<(&'t str, &'t str), String> {
         if let Some((value, after)) = text.strip_prefix(CDATA[0]).and_then(|rest| rest.split_once(CDATA[1])) {
             let after = after.trim_start().strip_prefix(&*self.end).ok_or_else(|| missing(&self.end))?;
@@ -133,15 +135,16 @@ impl XmlCalls {
     }
 
     pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
-        let [before, behind, close] = self.function();
-        let (mut begun, mut at) = (Vec::new(), 0);
+        let [before, after_name, close] = self.function();
+        let mut begun = Vec::new();
+        let mut at = 0;
         while let Some(body) = text.get(at..).and_then(|rest| rest.trim_start().strip_prefix(before)) {
-            let Some((name, arguments)) = body.split_once(behind) else {
+            let Some((name, arguments)) = body.split_once(after_name) else {
                 break;
             };
             let start = text.len() - arguments.len();
             let end = if close.is_empty() { None } else { arguments.find(close).map(|end| start + end) };
-            // What may become the closing tag is no argument yet.
+            // Text that may become the closing tag is no argument yet.
             let so_far = start + hold_from(arguments, [close]);
             begun.push(Begun {
                 id: None,
@@ -157,28 +160,32 @@ impl XmlCalls {
     }
 
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let [before, behind, close] = self.function();
+        let [before, after_name, close] = self.function();
         let line = if self.lines { "\n" } else { "" };
-        let one = |call: &Call| {
-            let parameter = |(name, value): (&String, &Value)| {
-                let (text, kinds) = match value {
-                    Value::String(text) => (text.clone(), [ValueKind::Text, ValueKind::Schema]),
-                    other => (spaced(other), [ValueKind::Json, ValueKind::Schema]),
-                };
-                let behind = self
-                    .kinds
-                    .iter()
-                    .find(|(_, kind)| kinds.contains(kind))
-                    .map_or(">", |(behind, _)| &**behind);
-                format!("{}{name}{behind}{line}{text}{line}{}{line}", self.parameter, self.end)
-            };
-            let parameters: String = call.arguments.iter().map(parameter).collect();
-            format!("{before}{}{behind}{line}{parameters}{close}", call.name)
-        };
-        calls.iter().map(one).collect::<Vec<_>>().join("\n")
+        let mut written = Vec::new();
+        for call in calls {
+            let mut parameters = String::new();
+            for (name, value) in &call.arguments {
+                parameters += &self.parameter(name, value);
+            }
+            written.push(format!("{before}{}{after_name}{line}{parameters}{close}", call.name));
+        }
+        written.join("\n")
     }
 
-    /// Says whether `text` ends inside a quotation.
+    /// Writes a parameter with its tags.
+    fn parameter(&self, name: &str, value: &Value) -> String {
+        let (text, kinds) = match value {
+            Value::String(text) => (text.clone(), [ValueKind::Text, ValueKind::Schema]),
+            other => (spaced(other), [ValueKind::Json, ValueKind::Schema]),
+        };
+        let kind = self.kinds.iter().find(|(_, kind)| kinds.contains(kind));
+        let after_name = kind.map_or(">", |(after_name, _)| &**after_name);
+        let line = if self.lines { "\n" } else { "" };
+        format!("{}{name}{after_name}{line}{text}{line}{}{line}", self.parameter, self.end)
+    }
+
+    /// Returns whether `text` ends inside a quotation.
     pub(crate) fn quotes(text: &str) -> bool {
         text.rfind(CDATA[0]).is_some_and(|open| !text.get(open..).unwrap_or_default().contains(CDATA[1]))
     }
@@ -193,21 +200,19 @@ fn without_own_lines(value: &str) -> &str {
     value.strip_suffix('\n').unwrap_or(value)
 }
 
-/// Reads the text of a value; references of its schema point into `root`.
+/// Reads the text of a value. References in its schema point into `root`.
 pub(crate) fn read_value(text: &str, kind: ValueKind, root: &Value, schema: Option<&Value>) -> Value {
-    let parsed = || {
-        let mut reader = Reader::new(text, &value::PYTHON);
-        reader.value().ok().filter(|_| reader.is_done())
-    };
-    let read = match kind {
-        ValueKind::Text => None,
-        ValueKind::Json => parsed(),
-        ValueKind::Schema => parsed().filter(|value| allows(root, schema, value)),
-    };
-    read.unwrap_or_else(|| text.into())
+    if kind == ValueKind::Text {
+        return text.into();
+    }
+    let mut reader = Reader::new(text, &value::PYTHON);
+    match reader.value() {
+        Ok(value) if reader.is_done() && (kind == ValueKind::Json || allows(root, schema, &value)) => value,
+        _ => text.into(),
+    }
 }
 
-/// Says whether a schema wants `value` rather than its text: it names the value's type, and not text.
+/// Returns whether a schema expects `value` rather than its text: it names the value's type, and not `string`.
 fn allows(root: &Value, schema: Option<&Value>, value: &Value) -> bool {
     let types: Vec<&str> = schema.map(|schema| types(root, schema, REFERENCES)).unwrap_or_default();
     let wanted: &[&str] = match value {
@@ -221,10 +226,10 @@ fn allows(root: &Value, schema: Option<&Value>, value: &Value) -> bool {
     !types.contains(&"string") && types.iter().any(|name| wanted.contains(name))
 }
 
-/// References that lead to references, at the most.
+/// How many references may lead to each other.
 const REFERENCES: usize = 32;
 
-/// Returns the types that a schema names: itself, by its values, or where it refers to.
+/// Returns the types that a schema names: its own, those of its values, and those of the schemas that it refers to.
 fn types<'s>(root: &'s Value, schema: &'s Value, depth: usize) -> Vec<&'s str> {
     let pointer = schema.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix('#'));
     let referred = pointer.and_then(|pointer| root.pointer(pointer));

@@ -10,36 +10,44 @@ use serde_json::Value;
 use super::{detect, families, named};
 use crate::families::FAMILIES;
 
-/// A model as a fixture describes it: `architectures` and `model_type` from its `config.json`. What a fixture has under
-/// `specials` are the control tokens.
+/// Returns a model with the `architectures` and the `model_type` of its `config.json`.
 fn model(files: BTreeMap<String, String>) -> ModelInfo {
     let mut model = ModelInfo::default();
     model.files = files;
     let config = ["config.json", "mlc-chat-config.json"].iter().find_map(|file| model.json(file).unwrap());
     let config = config.unwrap_or_default();
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    model.architecture = text(config.pointer("/architectures/0"));
     let genai = model.json("genai_config.json").unwrap().unwrap_or_default();
-    model.model_type = text(config.get("model_type")).or_else(|| text(genai.pointer("/model/type")));
+    let model_type = config.get("model_type").or_else(|| genai.pointer("/model/type"));
+    model.architecture = config.pointer("/architectures/0").and_then(Value::as_str).map(str::to_owned);
+    model.model_type = model_type.and_then(Value::as_str).map(str::to_owned);
     model
 }
 
-/// Fixture folders are named for the family that is to claim the models in them.
+/// Reads a model from a fixture: files by name, and the texts of the control tokens under `specials`.
+fn model_of_fixture(path: &Path) -> ModelInfo {
+    let files: BTreeMap<String, Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let specials = files.get("specials").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut texts = BTreeMap::new();
+    for (name, value) in files {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        texts.insert(name, text);
+    }
+    let mut model = model(texts);
+    for (id, text) in (0..).zip(&specials) {
+        model.specials.push(SpecialToken { text: text.as_str().unwrap().to_owned(), id });
+    }
+    model
+}
+
+/// Each folder of fixtures has the name of the family that must claim its models.
 #[test]
-fn each_described_model_has_the_family_that_it_should() {
+fn each_described_model_has_its_family() {
     let mut seen = 0;
     for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/detect/models")).unwrap() {
         let folder = folder.unwrap();
         for file in fs::read_dir(folder.path()).unwrap() {
             let path = file.unwrap().path();
-            let files: BTreeMap<String, Value> =
-                serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-            let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let specials = files.get("specials").and_then(Value::as_array).cloned().unwrap_or_default();
-            let mut model = model(files.into_iter().map(|(name, value)| (name, text(value))).collect());
-            let special =
-                |(id, text): (u32, Value)| SpecialToken { text: text.as_str().unwrap().to_owned(), id };
-            model.specials = (0..).zip(specials).map(special).collect();
+            let model = model_of_fixture(&path);
             let claiming = FAMILIES.iter().filter(|family| (family.detect)(&model)).count();
             assert!(claiming <= 1, "{claiming} families claim {}", path.display());
             let detected = detect(&model);
@@ -52,7 +60,7 @@ fn each_described_model_has_the_family_that_it_should() {
 }
 
 #[test]
-fn each_shared_model_has_the_family_that_it_should() {
+fn each_shared_model_has_its_family() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let shared =
         std::env::var_os("ALLOQUY_SHARED").map_or_else(|| workspace.join("../shared"), PathBuf::from);
@@ -61,9 +69,12 @@ fn each_shared_model_has_the_family_that_it_should() {
         return;
     }
     for folder in fs::read_dir(shared.join("models/tiny")).unwrap().map(|folder| folder.unwrap().path()) {
-        let files = ["config.json", "genai_config.json", "tokenizer_config.json", "chat_template.jinja"];
-        let read = |name: &&str| Some(((*name).to_owned(), fs::read_to_string(folder.join(name)).ok()?));
-        let files: BTreeMap<_, _> = files.iter().filter_map(read).collect();
+        let mut files = BTreeMap::new();
+        for name in ["config.json", "genai_config.json", "tokenizer_config.json", "chat_template.jinja"] {
+            if let Ok(text) = fs::read_to_string(folder.join(name)) {
+                files.insert(name.to_owned(), text);
+            }
+        }
         let name = folder.file_name().unwrap().to_str().unwrap();
         let family = match name {
             _ if name.contains("gemma3") => "gemma3",
@@ -78,7 +89,7 @@ fn each_shared_model_has_the_family_that_it_should() {
 }
 
 #[test]
-fn a_family_can_be_named_whatever_the_model_is() {
+fn a_family_can_be_named_for_any_model() {
     for family in families() {
         assert_eq!(named(family, &ModelInfo::default()).unwrap().name(), family);
     }

@@ -1,9 +1,9 @@
 //! Family: DeepSeek
-//! Models: DeepSeek V3, V3.1, V3.2 and R1, and what R1 was distilled to
-//! Replies: `<think>…</think>`, then text, then `<｜tool▁calls▁begin｜>…<｜tool▁calls▁end｜>` with any number of calls; of
-//!   V3.2 `<｜DSML｜function_calls>…</｜DSML｜function_calls>`, with tags.
+//! Models: DeepSeek V3, V3.1, V3.2 and R1, and the models distilled from R1
+//! Replies: `<think>…</think>`, then text, then `<｜tool▁calls▁begin｜>…<｜tool▁calls▁end｜>` with any number of calls.
+//!   V3.2 writes `<｜DSML｜function_calls>…</｜DSML｜function_calls>`, with tags.
 //!
-//! The templates of R1 put the arguments of old calls between texts, and so take them as text.
+//! The templates of R1 expect the arguments of old calls as text.
 
 use std::borrow::Cow::{self, Borrowed};
 

@@ -1,9 +1,9 @@
 //! Family: FunctionGemma
-//! Models: FunctionGemma 270M, and what is tuned from it
+//! Models: FunctionGemma 270M, and models tuned from it
 //! Replies: text, or `<start_function_call>call:name{key:<escape>value<escape>}<end_function_call>`, any number of them.
 //!
-//! Hugging Face's template takes results as objects of a name and a response; that of LiteRT takes tools, arguments
-//! and results as text in the model's own notation.
+//! Hugging Face's template expects results as objects of a name and a response. LiteRT's template expects tools, arguments and
+//! results as text in the model's own notation.
 
 use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls::{CallSyntax, GemmaCalls, GemmaQuote};

@@ -1,11 +1,11 @@
 //! Family: Gemma 3
 //! Models: Gemma 3 1B to 27B and Gemma 3n
 //! Replies: text, with calls in Python: a fence of Markdown named `tool_code`, or `[f(a=1)]` and nothing else.
-//! Media: `<start_of_image>` or `<image_soft_token>` for pictures, `<start_of_audio>` or `<audio_soft_token>` for sounds.
+//! Media: `<start_of_image>` or `<image_soft_token>` for images, `<start_of_audio>` or `<audio_soft_token>` for audio.
 //!
-//! Google's models were taught no one form of calls; the fence is what Google's own guides and templates show, the list
-//! what vLLM's template asks for. The templates that come with the models tell of no tools. LiteRT's, which know the
-//! fence, take tools, arguments and results as Python.
+//! Google's models were not trained on one form of calls. Google's guides and templates show the fence, and vLLM's template
+//! requests the list. The models' own templates print no tools. LiteRT's templates, which print the fence, expect tools,
+//! arguments and results as Python.
 
 use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls;
@@ -36,8 +36,7 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
     ..BuiltIn::PLAIN
 };
 
-/// A template prints the token that begins media, or the one that stands for them: LiteRT's runtime takes either, and so
-/// both at once.
+/// A template prints the token that begins media, the token in their place, or both. LiteRT's runtime accepts all of these.
 const PLACEHOLDERS: &[Place] = &[
     image("<start_of_image>"),
     image("<image_soft_token>"),
@@ -49,8 +48,7 @@ const PLACEHOLDERS: &[Place] = &[
     audio("<start_of_audio><audio_soft_token><end_of_audio>"),
 ];
 
-/// Gemma's vocabulary has tokens of their own for the commonest HTML tags, listed among the added tokens of its
-/// `tokenizer.json`. They are how the model reads HTML, and control nothing.
+/// The added tokens of Gemma's `tokenizer.json` for common HTML tags. With them the model reads HTML; they control nothing.
 #[rustfmt::skip]
 const HTML: &[&str] = &[
     "<table>", "<caption>", "<thead>", "<tbody>", "<tfoot>", "<tr>", "<th>", "<td>",

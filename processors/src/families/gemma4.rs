@@ -2,10 +2,10 @@
 //! Models: Gemma 4
 //! Replies: `<|channel>thought…<channel|>`, then text, then `<|tool_call>call:name{key:<|"|>value<|"|>}<tool_call|>`,
 //!   any number of them.
-//! Media: `<|image|>` for pictures, `<|audio|>` for sounds, `<|video|>` for films.
+//! Media: `<|image|>` for images, `<|audio|>` for audio, `<|video|>` for videos.
 //!
-//! Google's template prints the fields of a result that is an object only where it stands with the call it answers. Of
-//! LiteRT's, one takes results as lists of a name and a response, and one that prints tools as they come takes those,
+//! Google's template prints the fields of a result that is an object only if the result follows its call. One of LiteRT's
+//! templates expects results as lists of a name and a response. Another prints tools without changes, and expects tools,
 //! arguments and results as text in the model's own notation.
 
 use crate::built_in::{self, BuiltIn, is_one_of, thinking};

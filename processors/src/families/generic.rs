@@ -1,5 +1,5 @@
 //! Family: generic, for models that no other family claims
-//! Models: any whose replies may be read as plain text
+//! Models: any model whose replies are plain text
 //! Replies: text.
 //! Media: the placeholders of all families.
 
@@ -9,8 +9,8 @@ use crate::placeholders::{Place, audio, image, video};
 pub(crate) static FAMILY: BuiltIn =
     BuiltIn { name: "generic", tags: TAGS, placeholders: PLACEHOLDERS, ..BuiltIn::PLAIN };
 
-/// Tags that models of many families write. Replies are not cut at them, but templates look for them in a
-/// model's old replies, to drop what it thought.
+/// Tags that models of many families write. Replies are not cut at them, but templates look for them in a model's old replies,
+/// to remove its thinking.
 const TAGS: &[&str] = &[
     "<think>",
     "</think>",
@@ -34,7 +34,7 @@ const TAGS: &[&str] = &[
     "[TOOL_CALLS]",
 ];
 
-/// What the templates of families print, and those of models that are tuned from theirs.
+/// The texts that the templates of all families print, and those of models tuned from them.
 const PLACEHOLDERS: &[Place] = &[
     image("<image>"),
     image("<start_of_image>"),

@@ -1,10 +1,10 @@
 //! Family: gpt-oss
 //! Models: gpt-oss 20B and 120B
 //! Replies: messages in OpenAI's harmony format: `<|channel|>analysis<|message|>…<|end|>` is thinking,
-//!   `<|channel|>final<|message|>…` text, and a message to `functions.name` a call.
+//!   `<|channel|>final<|message|>…` is text, and a message to `functions.name` is a call.
 //!
-//! A comment before a call (`<|channel|>commentary<|message|>`) is text. Templates take thoughts under `thinking`, and
-//! the first call of a message; of a message with both text and thoughts before a call, they take neither.
+//! A comment before a call (`<|channel|>commentary<|message|>`) is text. Templates read thinking from the field `thinking`, and
+//! print the first call of a message. Of a message with text and thinking before a call, they print neither.
 
 use crate::built_in::{self, Announced, BuiltIn, is_one_of, thinking};
 use crate::calls::CallSyntax;

@@ -1,10 +1,10 @@
 //! Family: LFM2
 //! Models: LFM2 and LFM2.5, their mixtures of experts, LFM2-VL
 //! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call_start|>[f(a=1)]<|tool_call_end|>`.
-//! Media: `<image>` for pictures.
+//! Media: `<image>` for images.
 //!
-//! Most templates know no calls: those of the history are written into the text as the model writes them. They look
-//! for old thoughts in the text, to leave out all but the last; so that is where thoughts go.
+//! Most templates print no calls, so old calls are written into the text as the model writes them. Templates look for old
+//! thinking in the text and print only the last, so thinking is written into the text too.
 
 use crate::built_in::{self, BuiltIn, is_one_of, thinking};
 use crate::calls;
@@ -23,7 +23,7 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
     ],
     shape: Some(|template, input| {
         if template.contains("</think>") && !template.contains("reasoning_content") {
-            shape::thoughts_in_content(input, ["<think>", "</think>"]);
+            shape::thinking_in_content(input, ["<think>", "</think>"]);
         }
         if !template.is_empty() && !template.contains("tool_calls") {
             shape::calls_in_content(input, ["<|tool_call_start|>", "<|tool_call_end|>"], &calls::PYTHON_LIST);

@@ -1,11 +1,11 @@
 //! Family: Llama 3
 //! Models: Llama 3, 3.1, 3.2, 3.3 and 4
-//! Replies: text, or calls and nothing else: `{"name": …, "parameters": …}` as it is or behind `<|python_tag|>`, or
+//! Replies: text, or calls and nothing else: `{"name": …, "parameters": …}`, with or without `<|python_tag|>` before it, or
 //!   `[f(a=1), g()]`.
 //!
-//! No marker announces most calls, so a reply that begins like one is held until its name tells whether that is a tool
-//! that was offered. Behind the tag may also stand a built-in tool, `name.call(…)`. Templates of 3.1 take one call a
-//! message and refuse more: an answer with several becomes several, each with its result.
+//! Most calls have no marker. A reply that begins like a call is held until its name shows whether it is an offered tool. A
+//! built-in tool, `name.call(…)`, may also follow the tag. The templates of 3.1 refuse messages with several calls, so each call
+//! becomes a message of its own, followed by its result.
 
 use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls;

@@ -1,10 +1,10 @@
 //! Family: MiniCPM
 //! Models: MiniCPM, MiniCPM3, MiniCPM4, MiniCPM5
-//! Replies: of MiniCPM3 `<|thought_start|>…<|thought_end|>`, calls in Python between `<|tool_call_start|>` and
-//!   `<|tool_call_end|>`, then text; of MiniCPM5 `<think>…</think>`, then text, then
+//! Replies: of MiniCPM3, `<|thought_start|>…<|thought_end|>`, calls in Python between `<|tool_call_start|>` and
+//!   `<|tool_call_end|>`, then text. Of MiniCPM5, `<think>…</think>`, then text, then
 //!   `<function name="f"><param name="p">value</param></function>`.
 //!
-//! MiniCPM3's template takes thoughts under `thought`.
+//! MiniCPM3's template reads thinking from the field `thought`.
 
 use std::borrow::Cow::{self, Borrowed};
 

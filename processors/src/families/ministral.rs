@@ -1,6 +1,6 @@
 //! Family: Ministral
-//! Models: Ministral 3 and its predecessors that name their architecture so
-//! Replies: as Mistral's; the calls are `[TOOL_CALLS]name[ARGS]{json}`.
+//! Models: Ministral 3, and its predecessors with the same architecture
+//! Replies: as Mistral's. The calls are `[TOOL_CALLS]name[ARGS]{json}`.
 
 use super::mistral;
 use crate::built_in::{BuiltIn, is_one_of};

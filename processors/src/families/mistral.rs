@@ -1,9 +1,9 @@
 //! Family: Mistral
 //! Models: Mistral 7B from v0.3 on, Nemo, Small, Large, Mixtral 8x22B, Devstral, Magistral
-//! Replies: `[THINK]…[/THINK]` in models that think, then text, then `[TOOL_CALLS]` and either a JSON list or
-//!   `name[ARGS]{json}`; any number of the latter.
+//! Replies: `[THINK]…[/THINK]` in models that think, then text. Calls are `[TOOL_CALLS]` and a JSON list, or any number of
+//!   `[TOOL_CALLS]name[ARGS]{json}`.
 //!
-//! Templates want ids of nine letters or digits; those of other shape are replaced, in calls and results alike.
+//! Templates demand ids of nine letters or digits. Other ids are replaced, in calls and in results.
 
 use crate::built_in::{self, BuiltIn, Span, is_one_of, prints, thinking};
 use crate::calls;
@@ -23,6 +23,6 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
     ..BuiltIn::PLAIN
 };
 
-/// What Ministral's replies are made of, too.
+/// The marked stretches of a reply, also of Ministral's.
 pub(super) const SPANS: &[Span] =
     &[thinking("[THINK]", "[/THINK]"), built_in::calls("[TOOL_CALLS]", "", &calls::CallSyntax::Mistral)];

@@ -1,4 +1,4 @@
-//! The table of families: a file and a line each.
+//! Lists the families. Each has a file of its own.
 
 mod deepseek;
 mod function_gemma;
@@ -24,7 +24,7 @@ use crate::built_in::BuiltIn;
 
 /// Every family.
 pub(crate) static FAMILIES: &[&BuiltIn] = &[
-    // Alphabetic, since the order decides nothing: at most one family claims a model.
+    // In alphabetic order. The order does not matter, because at most one family claims a model.
     &deepseek::FAMILY,
     &function_gemma::FAMILY,
     &gemma3::FAMILY,
@@ -44,10 +44,10 @@ pub(crate) static FAMILIES: &[&BuiltIn] = &[
     &vicuna::FAMILY,
 ];
 
-/// The family of models that no other claims.
+/// The family of models that no other family claims.
 pub(crate) use generic::FAMILY as FALLBACK;
 
-/// The family of this crate that has a name.
+/// Returns the family with a name.
 pub(crate) fn named(name: &str) -> Result<&'static BuiltIn> {
     let known = FAMILIES.iter().copied().find(|family| family.name == name);
     known.ok_or_else(|| {

@@ -1,11 +1,11 @@
 //! Family: Phi-4
-//! Models: Phi-4, Phi-4-mini and Phi-4-multimodal as far as text goes, Phi-4-reasoning
+//! Models: Phi-4, Phi-4-mini, Phi-4-reasoning, and Phi-4-multimodal without media
 //! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call|>[json]<|/tool_call|>` or
 //!   `functools[json]`.
 //!
-//! Phi-4-mini's template takes tools as text in the field `tools` of the system message, and knows no calls: those of
-//! the history are written into the text as the model writes them. That results are a turn of `tool_response` is taken
-//! from the names of the added tokens; the template says nothing of them.
+//! Phi-4-mini's template expects tools as text in the field `tools` of the system message. It prints no calls, so old calls are
+//! written into the text as the model writes them. It does not mention results. They are turns of `tool_response`, after the
+//! name of an added token.
 
 use crate::built_in::{self, BuiltIn, Span, is_one_of, prints, thinking};
 use crate::calls;
@@ -15,14 +15,14 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "phi4",
     detect: |model| {
         let multimodal = is_one_of(model, &["Phi4MMForCausalLM"], &["phi4mm", "phi4_multimodal"]);
-        // Phi-4 calls itself Phi-3.
+        // The architecture of Phi-4 is that of Phi-3.
         let renamed = is_one_of(model, &["Phi3ForCausalLM"], &["phi3"]);
         multimodal || renamed && prints(model, &["<|tool|>", "<|tool_call|>", "<|im_sep|>", "functools["])
     },
     spans: &[
         thinking("<think>", "</think>"),
         built_in::calls("<|tool_call|>", "<|/tool_call|>", &calls::JSON_LIST),
-        // The bracket is the list's own, and tells the marker from a word.
+        // The bracket belongs to the list, and distinguishes the marker from a word.
         Span { kept: "[".len(), ..built_in::calls("functools[", "", &calls::JSON_LIST) },
     ],
     shape: Some(|template, input| {

@@ -1,9 +1,8 @@
 //! Family: Qwen2.5
-//! Models: Qwen2, Qwen2.5 and Qwen2.5-Coder, instructed; Qwen2-VL and Qwen2.5-VL, Qwen2-Audio, Qwen2.5-Omni,
-//!   FastVLM
+//! Models: the instructed models of Qwen2, Qwen2.5 and Qwen2.5-Coder; Qwen2-VL and Qwen2.5-VL, Qwen2-Audio, Qwen2.5-Omni, FastVLM
 //! Replies: text, then `<tool_call>{json}</tool_call>`, any number of them.
-//! Media: `<|image_pad|>` for pictures and `<|video_pad|>` for films of the VL models, `<|AUDIO|>` for sounds of Qwen2-Audio,
-//!   all three in the manner of the latter for Omni; `<image>` for pictures of FastVLM.
+//! Media: `<|image_pad|>` for images and `<|video_pad|>` for videos of the VL models, `<|AUDIO|>` for audio of Qwen2-Audio.
+//!   Omni writes `<|IMAGE|>`, `<|VIDEO|>` and `<|AUDIO|>`. FastVLM writes `<image>` for images.
 
 use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls;

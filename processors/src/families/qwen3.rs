@@ -1,7 +1,7 @@
 //! Family: Qwen3
 //! Models: Qwen3 and its mixtures of experts, Qwen3-Instruct-2507, Qwen3-Thinking-2507, QwQ; Qwen3-VL
 //! Replies: `<think>…</think>`, then text, then `<tool_call>{json}</tool_call>`, any number of them.
-//! Media: `<|image_pad|>` for pictures, `<|video_pad|>` for films.
+//! Media: `<|image_pad|>` for images, `<|video_pad|>` for videos.
 
 use crate::built_in::{self, BuiltIn, is_one_of, prints, thinking};
 use crate::calls;
@@ -18,7 +18,7 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
         ];
         let types = ["qwen3", "qwen3_moe", "qwen3_vl", "qwen3_vl_moe", "qwen3vl"];
         let qwen3 = is_one_of(model, &architectures, &types);
-        // QwQ is a Qwen2 that thinks; Qwen3-Coder writes calls as Qwen3.5 does, DeepSeek's distillations as it does.
+        // QwQ is a Qwen2 that thinks. Qwen3-Coder writes calls as Qwen3.5 does, and DeepSeek's distillations as DeepSeek.
         let thinks = is_one_of(model, &["Qwen2ForCausalLM"], &["qwen2"]) && prints(model, &["<think>"]);
         (qwen3 || thinks) && !prints(model, &["<function=", "<｜Assistant｜>"])
     },

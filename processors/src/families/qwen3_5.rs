@@ -1,10 +1,10 @@
 //! Family: Qwen3.5
 //! Models: Qwen3.5 and later, Qwen3-Next, Qwen3-Coder; every Qwen whose template shows calls as tags
 //! Replies: `<think>…</think>`, then text, then `<tool_call><function=name><parameter=key>value</parameter></function></tool_call>`.
-//! Media: `<|image_pad|>` for pictures, `<|video_pad|>` for films.
+//! Media: `<|image_pad|>` for images, `<|video_pad|>` for videos.
 //!
-//! A value is text on lines of its own; what else it may be says the schema of the tool. Qwen3-Coder at times leaves
-//! the outer tag out, which is read too.
+//! A value is text on lines of its own, and is read as the type that the tool's schema gives it. Qwen3-Coder sometimes omits the
+//! outer tag; these calls are read too.
 
 use std::borrow::Cow::{self, Borrowed};
 
@@ -40,9 +40,9 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
 static INSIDE: CallSyntax = tags(["<function=", ">", "</function>"]);
 static ALONE: CallSyntax = tags(["", ">", ""]);
 
-const fn tags([before, behind, end]: [&'static str; 3]) -> CallSyntax {
+const fn tags([before, after_name, end]: [&'static str; 3]) -> CallSyntax {
     CallSyntax::Xml(XmlCalls {
-        function: [Borrowed(before), Borrowed(behind), Borrowed(end)],
+        function: [Borrowed(before), Borrowed(after_name), Borrowed(end)],
         parameter: Borrowed("<parameter="),
         kinds: Borrowed(&KINDS),
         end: Borrowed("</parameter>"),

@@ -2,8 +2,8 @@
 //! Models: SmolLM3 3B
 //! Replies: `<think>…</think>`, then text, then `<tool_call>{json}</tool_call>`, any number of them.
 //!
-//! Most templates take tools under `xml_tools`, and know no calls: those of the history are written into the text as
-//! the model writes them. The other way that it tells of, Python between `<code>` tags, is text to this family.
+//! Most templates read tools from the variable `xml_tools`. They print no calls, so old calls are written into the text as the
+//! model writes them. Python between `<code>` tags, another notation of the templates, is text for this family.
 
 use crate::built_in::{self, BuiltIn, is_one_of, thinking};
 use crate::calls;

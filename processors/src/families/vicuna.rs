@@ -1,7 +1,7 @@
 //! Family: Vicuna
-//! Models: Llama models whose conversation template or chat template is Vicuna's; LLaVA 1.5
-//! Replies: text; `</s>` ends them. Tokenizers that treat it as text are why it is a stop text too.
-//! Media: `<image>` for pictures of LLaVA.
+//! Models: Llama models with Vicuna's conversation template or chat template; LLaVA 1.5
+//! Replies: text, up to `</s>`. It is also a stop text, because some tokenizers treat it as text.
+//! Media: `<image>` for images of LLaVA.
 
 use alloquy_core::model_info::ModelInfo;
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn is_llama(model: &ModelInfo) -> bool {
 
 /// MLC models name their conversation template: as text, or in an object with a name.
 fn named_by_conversation_template(model: &ModelInfo) -> bool {
-    // A damaged file says nothing here; whoever needs it reports it.
+    // A damaged file counts as missing here. The error is reported where the file is needed.
     let config = model.json("mlc-chat-config.json").ok().flatten().unwrap_or_default();
     ["conv_template", "conv_config"].iter().any(|key| {
         let template = config.get(key).unwrap_or(&Value::Null);

@@ -1,4 +1,4 @@
-//! Parts of control tokens at the edges of a text, to which a template might add what is missing. Knows no messages.
+//! Finds parts of control tokens at the edges of a text, where a template might add the rest.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -7,11 +7,11 @@ use std::ops::Bound;
 #[derive(Clone, Debug)]
 pub(crate) struct Edges {
     specials: BTreeSet<String>,
-    /// The same, spelled from the end.
+    /// The same texts, reversed.
     reversed: BTreeSet<String>,
-    /// The words that nothing but brackets stands around: `think` of `</think>`.
+    /// The words with nothing but brackets around them: `think` of `</think>`.
     words: BTreeSet<String>,
-    /// How many characters the longest has.
+    /// The number of characters of the longest token.
     longest: usize,
 }
 
@@ -24,23 +24,35 @@ impl Edges {
         Self { specials, reversed, words, longest }
     }
 
-    /// Returns where parts stand at the edges of `text`, white space aside: the end of a control token at its
-    /// beginning, a beginning at its end, or a middle that is all of it.
+    /// Returns the places of the parts of control tokens at the edges of `text`; white space around the text is ignored.
+    ///
+    /// Such a part is:
+    ///
+    /// - the end of a token at the beginning of the text,
+    /// - the beginning of a token at the end of the text,
+    /// - or the middle of a token, if it is the whole text.
     pub(crate) fn of(&self, text: &str) -> Vec<usize> {
         let trimmed = text.trim();
         let blank = text.len() - text.trim_start().len();
-        let mut edges: Vec<_> = self.last_of_end(trimmed).map(|last| blank + last).into_iter().collect();
+        let mut edges = Vec::new();
+        if let Some(last) = self.last_of_end(trimmed) {
+            edges.push(blank + last);
+        }
         if self.is_middle(trimmed) && !is_command(trimmed) {
             edges.push(blank);
         }
-        let last = trimmed.char_indices().rev().map(|(start, _)| start).take(self.longest);
-        let begun = last.filter(|start| trimmed.get(*start..).is_some_and(|end| self.is_begun_by(end)));
-        edges.extend(begun.map(|start| blank + start));
+        for (start, _) in trimmed.char_indices().rev().take(self.longest) {
+            let end = trimmed.get(start..).unwrap_or_default();
+            if has_bracket(end) && begins_longer(&self.specials, end) {
+                edges.push(blank + start);
+            }
+        }
         edges
     }
 
-    /// As [`Edges::of`], for a name: templates put brackets around names, and a word is enough to be completed. Marked
-    /// at its end, it is sorted as it was.
+    /// Returns the same for a name. Templates put brackets around names, so a word is enough.
+    ///
+    /// A name is marked at its end, so that a template sorts it as it would without the mark.
     pub(crate) fn of_name(&self, name: &str) -> Vec<usize> {
         let mut edges = self.of(name);
         let trimmed = name.trim_end();
@@ -51,55 +63,53 @@ impl Edges {
         edges
     }
 
-    fn is_begun_by(&self, text: &str) -> bool {
-        is_telling(text) && begins_longer(&self.specials, text)
-    }
-
-    /// Returns where the last character of a control token's end stands that `text` begins with. Its last, not its
-    /// first: templates look for the `/think` of `/think>`.
+    /// Returns the last character of a control token's end that `text` begins with.
+    ///
+    /// Of `/think>` that is the `>`. The first would be wrong, because templates look for `/think`.
     fn last_of_end(&self, text: &str) -> Option<usize> {
         let mut reversed = String::new();
-        let mut ends = text.char_indices().take(self.longest).map(|(last, symbol)| {
+        for (last, symbol) in text.char_indices().take(self.longest) {
             reversed.insert(0, symbol);
-            (last, is_telling(&reversed) && begins_longer(&self.reversed, &reversed))
-        });
-        ends.find(|(_, is_end)| *is_end).map(|(last, _)| last)
+            if has_bracket(&reversed) && begins_longer(&self.reversed, &reversed) {
+                return Some(last);
+            }
+        }
+        None
     }
 
     fn is_middle(&self, text: &str) -> bool {
-        let possible = is_telling(text) && text.chars().count() < self.longest;
+        let possible = has_bracket(text) && text.chars().count() < self.longest;
         possible && self.specials.iter().any(|special| special.len() > text.len() && special.contains(text))
     }
 }
 
-/// Says whether one of `texts` begins with `start` and goes on.
+/// Returns whether one of `texts` begins with `start` and is longer.
 fn begins_longer(texts: &BTreeSet<String>, start: &str) -> bool {
     let after = (Bound::Excluded(start), Bound::Unbounded);
     texts.range::<str, _>(after).next().is_some_and(|text| text.starts_with(start))
 }
 
-/// Words alone are parts of control tokens far too often to say anything: `user`, `object`, `python`.
-fn is_telling(text: &str) -> bool {
-    text.chars().any(|symbol| is_bracket(symbol) && !symbol.is_whitespace())
+/// Returns whether `text` has a character that words do not have. Words alone, such as `user`, `object` and `python`, are
+/// parts of too many control tokens.
+fn has_bracket(text: &str) -> bool {
+    text.chars().any(|symbol| !symbol.is_alphanumeric() && !symbol.is_whitespace() && symbol != '_')
 }
 
-/// Returns the word of `<word>`, `</word>`, `[WORD]` and `[/WORD]`, which templates make of names.
+/// Returns the word of `<word>`, `</word>`, `[WORD]` and `[/WORD]`. Templates make such tokens of names.
 fn word_of(special: &str) -> Option<&str> {
-    let angled = special.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
-    let squared = || special.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let inside = angled.or_else(squared)?;
+    let inside = between(special, '<', '>').or_else(|| between(special, '[', ']'))?;
     let word = inside.strip_prefix('/').unwrap_or(inside);
-    Some(word).filter(|word| !is_telling(word))
+    Some(word).filter(|word| !has_bracket(word))
 }
 
-/// Anything but what words are made of.
-fn is_bracket(symbol: char) -> bool {
-    !symbol.is_alphanumeric() && symbol != '_'
+fn between(text: &str, open: char, close: char) -> Option<&str> {
+    text.strip_prefix(open)?.strip_suffix(close)
 }
 
-/// A slash and a word, such as `/think`, is what people type to command a model, and templates look for it.
+/// Returns whether `text` is a slash and a word, such as `/think`. People type these to command a model, and templates look
+/// for them.
 fn is_command(text: &str) -> bool {
-    text.strip_prefix('/').is_some_and(|word| !is_telling(word))
+    text.strip_prefix('/').is_some_and(|word| !has_bracket(word))
 }
 
 #[cfg(test)]
@@ -119,7 +129,7 @@ mod tests {
         assert_eq!(Edges::new(["</end>"].into_iter()).of("/end"), [0; 0]);
         assert_eq!(Edges::new(["</end>"].into_iter()).of_name("/end"), [3]);
         assert_eq!(Edges::new(["</end>"].into_iter()).of_name(" end"), [3]);
-        // A word is no part worth looking at.
+        // A word alone is not a part.
         assert_eq!(places("end"), [0; 0]);
         assert_eq!(places(""), [0; 0]);
         assert_eq!(edges.of_name("INST"), [3]);

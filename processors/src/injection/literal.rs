@@ -1,24 +1,28 @@
-//! Keeps text from becoming a control token: marks before a template renders it, literal parts afterwards.
-//! Knows which texts could, not where they stand.
+//! Keeps text from becoming a control token: marks it before a template renders it, and cuts it out of the prompt afterwards.
 //!
-//! Only when a text contains the text of a control token, or what a template might make one of, is anything marked:
-//! a token in other capitals, a part of one at an edge of the text, one that comes together when words are taken
-//! out. The mark is one private-use character that no text of the conversation contains, and it stands *inside* the
-//! token's text, behind its first character: `<|im_end|>` becomes `<M|im_end|>`. So
+//! A text is marked where it contains a control token, or something that a template might turn into one:
 //!
-//! * a template that strips white space strips what it would have stripped without the mark;
-//! * whatever a template does to the text, what it prints is no control token any more;
-//! * nothing has to be balanced: a template that cuts a text short leaves nothing open.
+//! - a control token in other capitals,
+//! - a part of a control token at an edge of the text,
+//! - two parts with words between them that some template removes.
 //!
-//! A character that is a whole control token by itself is the exception: another private-use character stands there
-//! instead, for a template that prints a text character by character would part the two.
+//! The mark is one private-use character that no text of the conversation contains. It is *inside* the token, after its first
+//! character: `<|im_end|>` becomes `<M|im_end|>`. Therefore
 //!
-//! Afterwards every control token with a marked place in it becomes [`PromptPart::Literal`], wherever it begins.
-//! Templates that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
+//! - a template that strips white space strips the same as without the mark;
+//! - what a template prints is not a control token, whatever it does to the text;
+//! - nothing is left open when a template cuts a text, because no mark has a counterpart.
 //!
-//! Bare words are marked where they name something, for templates write `'<' + name + '>'`; elsewhere they are never.
-//! `docs/injection.md` says what is checked, and how.
+//! A character that is a whole control token is the exception. Another private-use character takes its place, because a
+//! template that prints a text character by character would separate the two.
+//!
+//! Afterwards, every control token with a marked place in it becomes [`PromptPart::Literal`]. Templates that print a list or an
+//! object write the mark as Python's `repr` or ASCII JSON does; these forms are recognized.
+//!
+//! Bare words are marked only in names, because templates write `'<' + name + '>'`. `docs/injection.md` describes what is
+//! checked, and how.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -29,8 +33,8 @@ use alloquy_core::template::TemplateInput;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Error, ErrorKind, Result};
 
-use super::disguises::Disguises;
 use super::edges::Edges;
+use super::look_alikes::LookAlikes;
 use super::mark::{self, MARKS, Mark, marked_in};
 use super::quotes::{self, Quotes};
 use super::rewrites;
@@ -38,59 +42,66 @@ use super::specials::Specials;
 use super::texts::{self, Voice};
 use crate::configured::Configured;
 
-/// Which texts must stay text.
-#[derive(Debug)]
+/// The texts that must stay text.
+#[derive(Clone, Debug)]
 pub(crate) struct Literals {
     specials: Specials,
     edges: Edges,
-    /// Other spellings that the tokenizer makes control tokens of, where it does.
-    disguises: Option<Disguises>,
-    /// What the model itself may write: its replies keep these as the tokens they were.
+    /// Other texts that the tokenizer turns into control tokens; `None` if there are none.
+    look_alikes: Option<LookAlikes>,
+    /// The tags that the model itself may write. They stay control tokens in its old replies.
     spoken: BTreeSet<String>,
 }
 
 impl Literals {
-    /// Takes the control tokens from what the model says of itself.
+    /// Takes the control tokens from the description of the model.
     pub(crate) fn new(family: &Configured, model: &ModelInfo) -> Self {
         Self::with(family, model, &[])
     }
 
-    /// Takes further texts beside them.
+    /// Takes the control tokens from the description of the model, and adds further texts.
     pub(crate) fn with(family: &Configured, model: &ModelInfo, further: &[&str]) -> Self {
-        let ordinary = |special: &SpecialToken| {
-            family.ordinary.contains(&special.text) && !model.stop_tokens.contains(&special.id)
-        };
-        let control = |special: &&SpecialToken| !ordinary(special) || model.bos.as_ref() == Some(special);
-        let specials = model.specials.iter().filter(control).chain(&model.bos);
-        let ids: BTreeSet<_> = specials.clone().map(|special| special.id).collect();
-        let texts = specials.map(|special| special.text.as_str()).chain(further.iter().copied());
-        let specials = Specials::new(texts);
+        let mut control = Vec::new();
+        for special in &model.specials {
+            if is_control(special, family, model) {
+                control.push(special);
+            }
+        }
+        control.extend(&model.bos);
+        let ids: BTreeSet<_> = control.iter().map(|special| special.id).collect();
+        let texts = control.iter().map(|special| special.text.as_str());
+        let specials = Specials::new(texts.chain(further.iter().copied()));
+        let tags = family.data.tags.iter().map(String::as_str);
         Self {
             edges: Edges::new(specials.texts()),
             specials,
-            disguises: model.normalizer.clone().and_then(|normalizer| Disguises::new(normalizer, &ids)),
-            spoken: family
-                .markers()
-                .chain(family.data.tags.iter().map(String::as_str))
-                .map(str::to_owned)
-                .collect(),
+            look_alikes: model.normalizer.clone().and_then(|normalizer| LookAlikes::new(normalizer, &ids)),
+            spoken: family.markers().chain(tags).map(str::to_owned).collect(),
         }
     }
 
-    /// The same without the control tokens that `policy` lets through whoever writes them.
-    pub(crate) fn without(&self, policy: &InjectionPolicy) -> Self {
-        let is_let = |text: &&str| policy.tokens().any(|token| token.trim() == *text);
-        let specials = Specials::new(self.specials.texts().filter(|text| !is_let(text)));
-        Self {
+    /// Returns the same without the control tokens that `policy` lets through from every source.
+    ///
+    /// A copy is made only if there are such tokens, because large vocabularies have thousands of control tokens.
+    pub(crate) fn without_let_through(&self, policy: &InjectionPolicy) -> Cow<'_, Self> {
+        if policy.tokens().next().is_none() {
+            return Cow::Borrowed(self);
+        }
+        let mut kept: Vec<&str> = self.specials.texts().collect();
+        for token in policy.tokens() {
+            kept.retain(|text| *text != token.trim());
+        }
+        let specials = Specials::new(kept);
+        Cow::Owned(Self {
             edges: Edges::new(specials.texts()),
             specials,
-            disguises: self.disguises.clone(),
+            look_alikes: self.look_alikes.clone(),
             spoken: self.spoken.clone(),
-        }
+        })
     }
 
-    /// Returns the control tokens that `text` spells, as a tokenizer reads it, and where each begins.
-    pub(crate) fn spelled_in<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
+    /// Returns the control tokens in `text` as a tokenizer finds them, and where each begins.
+    pub(crate) fn tokens_in<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
         let mut seen = 0;
         std::iter::from_fn(move || {
             let (start, token) = self.specials.next_in(text, seen)?;
@@ -99,24 +110,17 @@ impl Literals {
         })
     }
 
-    /// Makes texts again of literal parts that spell no control token, neither alone nor with the texts beside them: a
-    /// border between two texts may change their tokens.
+    /// Turns literal parts into texts if they contain no control token, neither alone nor with the texts around them.
+    ///
+    /// A border between two texts may change their tokens, so the texts are joined.
     pub(crate) fn without_needless(&self, parts: Vec<PromptPart>) -> Vec<PromptPart> {
         let mut joined: Vec<PromptPart> = Vec::with_capacity(parts.len());
         let mut parts = parts.into_iter().peekable();
         while let Some(part) = parts.next() {
-            let before = match joined.last() {
-                Some(PromptPart::Text(before)) => before.as_str(),
-                _ => "",
-            };
-            let behind = match parts.peek() {
-                Some(PromptPart::Text(behind)) => behind.as_str(),
-                _ => "",
-            };
+            let before = text_of(joined.last());
+            let after = text_of(parts.peek());
             let part = match part {
-                PromptPart::Literal(text) if self.is_needless(before, &text, behind) => {
-                    PromptPart::Text(text)
-                }
+                PromptPart::Literal(text) if self.is_needless(before, &text, after) => PromptPart::Text(text),
                 other => other,
             };
             match (joined.last_mut(), part) {
@@ -127,27 +131,27 @@ impl Literals {
         joined
     }
 
-    fn is_needless(&self, before: &str, text: &str, behind: &str) -> bool {
-        let whole = [before, text, behind].concat();
+    fn is_needless(&self, before: &str, text: &str, after: &str) -> bool {
+        let whole = [before, text, after].concat();
         let literal = before.len()..before.len() + text.len();
-        let (mut seen, mut is_spelled) = (0, false);
-        while let Some((start, token)) = self.specials.next_in(&whole, seen) {
-            seen = start + token.len();
-            is_spelled |= start < literal.end && seen > literal.start;
+        for (start, token) in self.tokens_in(&whole) {
+            if start < literal.end && start + token.len() > literal.start {
+                return false;
+            }
         }
-        !is_spelled && self.disguises.is_none()
+        self.look_alikes.is_none()
     }
 
-    /// Says whether `token` is a tag that the model's replies keep in any case.
+    /// Returns whether `token` is a tag of the model, which its replies always keep.
     pub(crate) fn is_spoken(&self, token: &str) -> bool {
         self.spoken.contains(token)
     }
 
-    /// Marks every text of `input` that contains a control token's text, and returns the mark; `None` when there is
-    /// nothing to mark.
+    /// Marks every text of `input` that contains a control token's text, and returns the mark; `None` if there is nothing to
+    /// mark.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when a conversation uses up every character that could mark.
+    /// [`ErrorKind::Unsupported`] if a conversation contains every character that could be the mark.
     pub(crate) fn protect(&self, input: &mut TemplateInput, quotes: &Quotes) -> Result<Option<Mark>> {
         let mark = self.mark(input, quotes)?;
         if let Some(mark) = &mark {
@@ -161,7 +165,7 @@ impl Literals {
         Ok(mark)
     }
 
-    /// Undoes [`Literals::protect`] in what was rendered from `input`, which is given as it was before.
+    /// Reverts [`Literals::protect`] in a rendered prompt, and cuts it into parts. `input` is the unmarked input.
     ///
     /// # Errors
     /// As [`Literals::protect`].
@@ -175,23 +179,21 @@ impl Literals {
             return Ok(vec![PromptPart::Text(rendered.to_owned())]);
         };
         let (text, starts) = mark.take(rendered);
-        let mut literals = self.spelled(&text, &starts);
-        if let Some(disguises) = &self.disguises {
-            let disguised = disguises.marked(&text, &starts, &literals);
-            let trimmed = disguised.into_iter().map(|(place, range)| {
-                let end = self.end(&text, place, range.end, &starts);
-                range.start..end
-            });
-            literals.extend(trimmed);
+        let mut literals = self.marked(&text, &starts);
+        if let Some(look_alikes) = &self.look_alikes {
+            for (place, range) in look_alikes.marked(&text, &starts, &literals) {
+                literals.push(range.start..self.end(&text, place, range.end, &starts));
+            }
             literals.sort_unstable_by_key(|literal| literal.start);
         }
         Ok(parts(&text, &literals))
     }
 
-    /// Returns where a control token's text stands with a marked place in it, as a tokenizer reads: from the left, the
-    /// longest first.
-    fn spelled(&self, text: &str, starts: &[usize]) -> Vec<Range<usize>> {
-        let (mut literals, mut seen) = (Vec::new(), 0);
+    /// Returns the ranges of the control tokens that have a marked place in them. Like a tokenizer, it reads from the left and
+    /// takes the longest token.
+    fn marked(&self, text: &str, starts: &[usize]) -> Vec<Range<usize>> {
+        let mut literals = Vec::new();
+        let mut seen = 0;
         while let Some((start, special)) = self.specials.next_in(text, seen) {
             seen = start + special.len();
             if let Some(place) = marked_in(starts, start, seen) {
@@ -202,69 +204,85 @@ impl Literals {
         literals
     }
 
-    /// Returns where the token around `place` that ends at `end` stops being somebody's text: where a control token of
-    /// the template's own begins, which must not lose its beginning to it.
+    /// Returns where the literal around `place` ends: at `end`, or before a control token of the template that begins earlier.
+    ///
+    /// With the token `[e~[`, the text `[e~` and the template's `[e~[` are printed as `[e~[e~[`. The template's token begins
+    /// inside the text's, and must stay whole.
     fn end(&self, text: &str, place: usize, end: usize, starts: &[usize]) -> usize {
-        let own = |from: &usize| {
-            let mut found = self.specials.beginning(text.get(*from..).unwrap_or_default());
-            found.any(|own| from + own.len() > end && marked_in(starts, *from, from + own.len()).is_none())
-        };
-        (place + 1..end).find(own).unwrap_or(end)
+        for from in place + 1..end {
+            for own in self.specials.beginning(text.get(from..).unwrap_or_default()) {
+                let own_end = from + own.len();
+                if own_end > end && marked_in(starts, from, own_end).is_none() {
+                    return from;
+                }
+            }
+        }
+        end
     }
 
-    /// Chooses the marks; `None` when there is nothing to mark.
+    /// Chooses the mark and its substitutes; `None` if there is nothing to mark.
     fn mark(&self, input: &mut TemplateInput, quotes: &Quotes) -> Result<Option<Mark>> {
-        let mut needed = false;
-        let mut used = BTreeSet::new();
-        let mut alone = BTreeSet::new();
-        let mut count = |text: &str, starts: &[usize]| {
-            needed |= !starts.is_empty();
-            let marked = starts.iter().filter_map(|start| text.get(*start..)?.chars().next());
-            alone.extend(marked.filter(|symbol| self.is_alone(*symbol)));
-            used.extend(text.chars().chain(mark::escaped(text)).filter(|symbol| *symbol >= MARKS.0));
-        };
-        texts::each(input, &mut |voice, text| count(text, &self.starts(voice, text)));
+        let mut census = Census::default();
+        texts::each(input, &mut |voice, text| self.count(text, &self.starts(voice, text), &mut census));
         for (index, message) in input.messages.iter_mut().enumerate() {
             if let Some(quotes) = quotes.of_message(index) {
                 let author = quotes::author_of(message);
                 quotes::each_text_mut(message, |index, text| {
-                    count(text, &self.quoting_starts(author, text, quotes.of_text(index)));
+                    let starts = self.quoting_starts(author, text, quotes.of_text(index));
+                    self.count(text, &starts, &mut census);
                 });
             }
         }
-        if !needed {
+        if !census.is_needed {
             return Ok(None);
         }
-        let mut free = (MARKS.0..=MARKS.1).rev().filter(|symbol| !used.contains(symbol));
-        let behind = free.next();
-        let stand_ins: Vec<_> = alone.iter().copied().zip(free).collect();
-        match behind.filter(|_| stand_ins.len() == alone.len()) {
-            Some(behind) => Ok(Some(Mark::new(behind, stand_ins))),
-            None => {
+        let mut free = (MARKS.0..=MARKS.1).rev().filter(|symbol| !census.used.contains(symbol));
+        let mark = free.next();
+        let substitutes: Vec<_> = census.alone.iter().copied().zip(free).collect();
+        match mark {
+            Some(mark) if substitutes.len() == census.alone.len() => Ok(Some(Mark::new(mark, substitutes))),
+            _ => {
                 let message = "the conversation uses every private-use character of plane 16: none is left to mark with";
                 Err(Error::new(ErrorKind::Unsupported, message))
             }
         }
     }
 
-    /// Says whether `symbol` is a control token all by itself.
-    fn is_alone(&self, symbol: char) -> bool {
-        self.specials.is_one(symbol.encode_utf8(&mut [0; 4]))
-            || self.disguises.as_ref().is_some_and(|disguises| disguises.is_alone(symbol))
+    /// Adds a text with its places to mark.
+    fn count(&self, text: &str, starts: &[usize], census: &mut Census) {
+        census.is_needed |= !starts.is_empty();
+        for start in starts {
+            if let Some(symbol) = text.get(*start..).and_then(|rest| rest.chars().next())
+                && self.is_alone(symbol)
+            {
+                census.alone.insert(symbol);
+            }
+        }
+        let symbols = text.chars().chain(mark::escaped(text));
+        census.used.extend(symbols.filter(|symbol| *symbol >= MARKS.0));
     }
 
-    /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
-    /// might complete, and where one comes together when a template rewrites the text; sorted.
+    /// Returns whether `symbol` is a whole control token.
+    fn is_alone(&self, symbol: char) -> bool {
+        self.specials.is_one(symbol.encode_utf8(&mut [0; 4]))
+            || self.look_alikes.as_ref().is_some_and(|look_alikes| look_alikes.is_alone(symbol))
+    }
+
+    /// Returns the places of `text` to mark, sorted. There a control token begins, before or after a template rewrites the text,
+    /// or there is a part that a template might complete.
     pub(super) fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let mut starts = match voice {
-            Voice::Name => self.edges.of_name(text),
-            Voice::Model => {
-                let of_piece =
-                    |(start, piece)| self.edges.of(piece).into_iter().map(move |edge| start + edge);
-                self.between_tags(text).into_iter().flat_map(of_piece).collect()
+        let pieces = self.pieces(voice, text);
+        let mut starts = Vec::new();
+        for (from, piece) in &pieces {
+            let edges = match voice {
+                Voice::Name => self.edges.of_name(piece),
+                Voice::Model | Voice::Other => self.edges.of(piece),
+            };
+            starts.extend(edges.into_iter().map(|edge| from + edge));
+            if let Some(look_alikes) = &self.look_alikes {
+                starts.extend(look_alikes.starts(voice, piece).into_iter().map(|start| from + start));
             }
-            Voice::Other => self.edges.of(text),
-        };
+        }
         if self.specials.may_begin_in(text) {
             starts.extend(self.beginnings(voice, text));
             rewrites::each(text, |rewritten, places| {
@@ -272,30 +290,27 @@ impl Literals {
                 starts.extend(begun.filter_map(|start| places.get(start)));
             });
         }
-        starts.extend(self.disguised(voice, text));
         if voice == Voice::Model {
-            let pieces = self.between_tags(text);
-            let between = |start: &usize| {
+            // A rewritten text may have no tags any more, so what begins inside of a tag is left out here.
+            starts.retain(|start| {
                 pieces.iter().any(|(from, piece)| (*from..from + piece.len()).contains(start))
-            };
-            starts.retain(between);
+            });
         }
         starts.sort_unstable();
         starts
     }
 
-    /// Where the same stands once the text is normalized.
-    fn disguised(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let Some(disguises) = &self.disguises else { return Vec::new() };
-        let pieces = if voice == Voice::Model { self.between_tags(text) } else { vec![(0, text)] };
-        let of_piece =
-            |(from, piece)| disguises.starts(voice, piece).into_iter().map(move |start| from + start);
-        pieces.into_iter().flat_map(of_piece).collect()
+    /// Returns the pieces of a text that may have something to mark, and where each begins: of a reply the texts between the
+    /// model's tags, else the whole text.
+    fn pieces<'t>(&self, voice: Voice, text: &'t str) -> Vec<(usize, &'t str)> {
+        if voice == Voice::Model { self.between_tags(text) } else { vec![(0, text)] }
     }
 
-    /// Cuts a reply at the model's tags, for templates take thoughts out and join what stood around them.
+    /// Cuts a reply at the model's tags. Each piece has edges of its own, because templates remove thinking and join the texts
+    /// around it.
     fn between_tags<'t>(&self, text: &'t str) -> Vec<(usize, &'t str)> {
-        let (mut pieces, mut start) = (Vec::new(), 0);
+        let mut pieces = Vec::new();
+        let mut start = 0;
         for (place, _) in text.char_indices() {
             let rest = text.get(place..).unwrap_or_default();
             let tag = self.spoken.iter().find(|tag| place >= start && rest.starts_with(tag.as_str()));
@@ -308,24 +323,51 @@ impl Literals {
         pieces
     }
 
-    /// Where a control token begins, in any capitals. Of a model's reply its tags are left out, and what begins inside
-    /// of one is none.
+    /// Returns where control tokens begin, in any capitals. In a reply, nothing begins inside of the model's tags.
     fn beginnings(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let pieces = if voice == Voice::Model { self.between_tags(text) } else { vec![(0, text)] };
-        let places = pieces
-            .into_iter()
-            .flat_map(|(from, piece)| piece.char_indices().map(move |(start, _)| from + start));
-        let begins = |start: &usize| {
-            let rest = text.get(*start..).unwrap_or_default();
-            self.specials.nearly_beginning(rest).next().is_some()
-        };
-        places.filter(begins).collect()
+        let mut beginnings = Vec::new();
+        for (from, piece) in self.pieces(voice, text) {
+            for (start, _) in piece.char_indices() {
+                // A token may extend over the end of its piece.
+                let rest = text.get(from + start..).unwrap_or_default();
+                if self.specials.nearly_beginning(rest).next().is_some() {
+                    beginnings.push(from + start);
+                }
+            }
+        }
+        beginnings
+    }
+}
+
+/// The facts of a conversation that decide the mark.
+#[derive(Default)]
+struct Census {
+    /// Whether there is anything to mark.
+    is_needed: bool,
+    /// The private-use characters that the conversation contains, as characters or as escapes.
+    used: BTreeSet<char>,
+    /// The characters to mark that are whole control tokens. Each needs a substitute.
+    alone: BTreeSet<char>,
+}
+
+/// Returns whether an added token controls something: a family's ordinary tokens do not, unless they begin or end a text.
+fn is_control(special: &SpecialToken, family: &Configured, model: &ModelInfo) -> bool {
+    !family.ordinary.contains(&special.text)
+        || model.stop_tokens.contains(&special.id)
+        || model.bos.as_ref() == Some(special)
+}
+
+fn text_of(part: Option<&PromptPart>) -> &str {
+    match part {
+        Some(PromptPart::Text(text)) => text,
+        _ => "",
     }
 }
 
 /// Cuts `text` at `literals`, which are sorted and do not overlap.
 fn parts(text: &str, literals: &[Range<usize>]) -> Vec<PromptPart> {
-    let (mut parts, mut done) = (Vec::new(), 0);
+    let mut parts = Vec::new();
+    let mut done = 0;
     for literal in literals {
         push_text(&mut parts, text.get(done..literal.start));
         parts.extend(text.get(literal.clone()).map(|literal| PromptPart::Literal(literal.to_owned())));
@@ -367,7 +409,7 @@ mod tests {
         TemplateInput { messages, ..TemplateInput::default() }
     }
 
-    /// What becomes of a user's `text` when the template does `print` to it.
+    /// Returns the parts of a user's `text` that a template prints with `print`.
     fn parts(literals: &Literals, text: &str, print: impl Fn(&str) -> String) -> Vec<PromptPart> {
         let mut marked = input(text);
         literals.protect(&mut marked, &Quotes::default()).unwrap();
@@ -428,7 +470,7 @@ mod tests {
         let closed = |text: &str| format!("{text}[e~[");
         assert_eq!(parts(&literals, "a [e~", closed), [text("a "), literal("[e~"), text("[e~[")]);
         let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<|end|>"]));
-        // What nobody completes is text.
+        // A part that the template does not complete is text.
         assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
     }
 
@@ -460,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_that_somebody_writes_is_no_mark() {
+    fn an_escape_in_a_text_is_no_mark() {
         let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<end>"]));
         for escape in [python_escape(MARKS.1), json_escape(MARKS.1)] {
             let said = format!("<end>{escape}");

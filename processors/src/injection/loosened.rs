@@ -1,11 +1,11 @@
-//! What a policy that somebody loosened lets through, and what came through. Knows no template.
+//! Applies an injection policy that lets some text through, and reports the control tokens that it let through.
 
 use std::collections::BTreeMap;
 
 use alloquy_core::Result;
 use alloquy_core::arguments::{InjectionPolicy, TextSource};
 use alloquy_core::processor::PromptPart;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::template::TemplateInput;
 use serde_json::Value;
 
@@ -14,10 +14,10 @@ use super::mark::Mark;
 use super::quotes::{self, MessageQuotes, Quote, Quotes};
 use super::quoting::writers;
 
-/// Marks every text of `input` in which a control token must stay text, and only those.
+/// Marks every text of `input` in which a control token must stay text.
 ///
 /// # Errors
-/// Those of [`Literals::protect`].
+/// As [`Literals::protect`].
 pub(crate) fn protect(
     literals: &Literals,
     policy: &InjectionPolicy,
@@ -26,19 +26,18 @@ pub(crate) fn protect(
 ) -> Result<()> {
     let trusts_some = policy.sources().next().is_some();
     let unmarked = (trusts_some || !quotes.is_empty()).then(|| input.clone());
-    among(literals, policy, |literals| {
-        let mark = literals.protect(input, quotes)?;
-        if let Some((unmarked, mark)) = unmarked.zip(mark) {
-            restore(literals, policy, input, unmarked, quotes, &mark);
-        }
-        Ok(())
-    })
+    let literals = literals.without_let_through(policy);
+    let mark = literals.protect(input, quotes)?;
+    if let (Some(unmarked), Some(mark)) = (unmarked, mark) {
+        restore(&literals, policy, input, unmarked, quotes, &mark);
+    }
+    Ok(())
 }
 
-/// Undoes [`protect`] in what was rendered from `input`, which is given as it was before.
+/// Reverts [`protect`] in a rendered prompt, and cuts it into parts. `input` is the unmarked input.
 ///
 /// # Errors
-/// Those of [`Literals::cut`].
+/// As [`Literals::cut`].
 pub(crate) fn cut(
     literals: &Literals,
     policy: &InjectionPolicy,
@@ -46,36 +45,27 @@ pub(crate) fn cut(
     input: &mut TemplateInput,
     quotes: &Quotes,
 ) -> Result<Vec<PromptPart>> {
-    among(literals, policy, |literals| literals.cut(rendered, input, quotes))
+    literals.without_let_through(policy).cut(rendered, input, quotes)
 }
 
-/// Works with the control tokens that are not let through whoever writes them. A set of others is made only where
-/// there are such, for large vocabularies have thousands.
-fn among<T>(literals: &Literals, policy: &InjectionPolicy, work: impl FnOnce(&Literals) -> T) -> T {
-    match policy.tokens().next() {
-        None => work(literals),
-        Some(_) => work(&literals.without(policy)),
-    }
-}
-
-/// Returns the control tokens that texts of `input` spell and that the policy lets through. What a template makes a
-/// control token of without it being spelled is not among them.
+/// Reports the control tokens in texts of `input` that the policy lets through. Tokens that appear only when a template rewrites
+/// a text are not reported.
 pub(crate) fn let_through(
     literals: &Literals,
     policy: &InjectionPolicy,
     input: &TemplateInput,
     quotes: &Quotes,
-) -> Vec<Degradation> {
+) -> Vec<Warning> {
     let mut found = BTreeMap::<(TextSource, &str), usize>::new();
     each_text(input, quotes, &mut |place, text| {
-        for (start, token) in literals.spelled_in(text) {
+        for (start, token) in literals.tokens_in(text) {
             let writers = writers(Some(place.source), &(start..start + token.len()), place.quotes);
             let is_models = place.is_said_by_model && writers == [Some(place.source)];
             let is_let = writers.iter().all(|writer| writer.is_some_and(|source| policy.lets(source, token)));
             if !is_let || (is_models && literals.is_spoken(token)) {
                 continue;
             }
-            // Where several wrote it, it is counted for the first quote in it.
+            // A token with several writers is counted for the first quote in it.
             if let Some(Some(source)) = writers.first() {
                 *found.entry((*source, token)).or_default() += 1;
             }
@@ -83,12 +73,12 @@ pub(crate) fn let_through(
     });
     let mut warnings = Vec::new();
     for ((source, token), times) in found {
-        warnings.push(Degradation::ControlTokenLetThrough { token: token.to_owned(), source, times });
+        warnings.push(Warning::ControlTokenLetThrough { token: token.to_owned(), source, times });
     }
     warnings
 }
 
-/// Takes the marks out of what comes from trusted sources, and puts those in that quotes in a reply need.
+/// Removes the marks from texts of trusted sources. Texts with quotes are marked again, as their writers require.
 fn restore(
     literals: &Literals,
     policy: &InjectionPolicy,
@@ -135,43 +125,48 @@ fn restore(
 #[derive(Clone, Copy)]
 struct Place<'q> {
     source: TextSource,
-    /// It is the content of a reply, in which the model's own tags are no matter of policy.
+    /// Whether it is the content of a reply. The policy does not apply to the model's own tags there.
     is_said_by_model: bool,
-    /// What others wrote of it.
+    /// The pieces that others wrote.
     quotes: &'q [Quote],
+}
+
+impl Place<'_> {
+    fn of(source: TextSource) -> Self {
+        Self { source, is_said_by_model: false, quotes: &[] }
+    }
 }
 
 type Visit<'v, 'i> = dyn FnMut(Place<'_>, &'i str) + 'v;
 
-/// Visits every text that a template may print, and keys, which templates print too.
+/// Visits every text that a template may print, and every key, because templates print keys too.
 fn each_text<'i>(input: &'i TemplateInput, quotes: &Quotes, visit: &mut Visit<'_, 'i>) {
     for (index, message) in input.messages.iter().enumerate() {
-        // A role that is none of ours is trusted by nobody, but what it writes is reported.
+        // No policy trusts an unknown role. Its texts are reported as a user's.
         let source = quotes::author_of(message).unwrap_or(TextSource::User);
         let quotes = quotes.of_message(index);
         let fields = message.as_object().into_iter().flatten();
         for (name, value) in fields.filter(|(name, _)| *name != "role") {
             let is_said_by_model = source == TextSource::Assistant && name == "content";
-            visit(Place { source, is_said_by_model: false, quotes: &[] }, name);
-            let place = Place { source, is_said_by_model, quotes: &[] };
+            visit(Place::of(source), name);
+            let place = Place { is_said_by_model, ..Place::of(source) };
             match quotes {
                 Some(quotes) if name == "content" => each_text_of_content(value, place, quotes, visit),
                 _ => each_text_of(value, place, visit),
             }
         }
     }
-    let place = |source| Place { source, is_said_by_model: false, quotes: &[] };
     for tool in input.tools.iter().flatten() {
-        each_text_of(tool, place(TextSource::ToolSpecs), visit);
+        each_text_of(tool, Place::of(TextSource::ToolSpecs), visit);
     }
     // A host that sets `bos_token` and the like means the token.
     let extra = input.extra.iter().filter(|(name, _)| !name.ends_with("_token")).map(|(_, value)| value);
     for value in input.documents.iter().flatten().chain(extra) {
-        each_text_of(value, place(TextSource::Variables), visit);
+        each_text_of(value, Place::of(TextSource::Variables), visit);
     }
 }
 
-/// Visits the texts of a content that quotes others.
+/// Visits the texts of a content with quotes.
 fn each_text_of_content<'i>(
     content: &'i Value,
     place: Place<'_>,

@@ -1,19 +1,19 @@
-//! The characters that mark: which, where they go, and how they come out of a template. Knows no control tokens.
+//! The characters that mark a text: which they are, where they go, and how templates print them.
 
-/// The private-use characters of plane 16, which fonts of icons hardly use; taken from the end.
+/// The private-use characters of plane 16, from the last on. Icon fonts hardly use them.
 pub(crate) const MARKS: (char, char) = ('\u{100000}', '\u{10FFFD}');
 
-/// A character that stands behind another, and characters that stand instead of others.
+/// A character that follows each marked character, and substitutes for some characters.
 ///
-/// A mark inside of a control token is lost when a template prints the text character by character, which does not
-/// matter unless one character alone is the whole token: such a character is taken out, and a stand-in put there.
+/// A template that prints a text character by character separates a character from the mark after it. This matters only if the
+/// character alone is a whole control token. Such a character is removed, and its substitute printed.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    behind: Symbol,
-    stand_ins: Vec<(char, Symbol)>,
+    follower: Symbol,
+    substitutes: Vec<(char, Symbol)>,
 }
 
-/// A private-use character, and the ways it may be printed.
+/// A private-use character, and the ways in which templates may print it.
 #[derive(Debug)]
 struct Symbol {
     symbol: char,
@@ -26,62 +26,72 @@ impl Symbol {
         Self { symbol, python: python_escape(symbol), json: json_escape(symbol) }
     }
 
-    /// Where `text` has it, with the length of how it is printed there and what that is of `original`.
-    fn printed_in<'t>(&'t self, text: &'t str, original: Option<char>) -> impl Iterator<Item = Printed> + 't {
-        let raw = text.match_indices(self.symbol).map(|(place, found)| (place, found.len(), false));
-        let python = text.match_indices(&self.python).map(|(place, found)| (place, found.len(), false));
-        let json = text.match_indices(&self.json).map(|(place, found)| (place, found.len(), true));
-        let found = raw.chain(python).chain(json);
-        found.map(move |(place, length, escaped)| Printed { place, length, original, escaped })
+    /// Adds every place where `text` has this character. `original` is the character that it replaces.
+    fn find_in(&self, text: &str, original: Option<char>, found: &mut Vec<Printed>) {
+        let raw = text.match_indices(self.symbol);
+        let python = text.match_indices(&self.python);
+        for (place, printed) in raw.chain(python) {
+            found.push(Printed { place, length: printed.len(), original, is_json: false });
+        }
+        for (place, printed) in text.match_indices(&self.json) {
+            found.push(Printed { place, length: printed.len(), original, is_json: true });
+        }
     }
 }
 
-/// A mark in what was rendered.
+/// A mark in a rendered prompt.
 struct Printed {
     place: usize,
     length: usize,
-    /// What it stands for; nothing for a mark behind a character.
+    /// The character that a substitute replaces; `None` for a mark after a character.
     original: Option<char>,
-    /// Whether it is written as JSON in ASCII writes it.
-    escaped: bool,
+    /// Whether it is an escape of ASCII JSON.
+    is_json: bool,
 }
 
 impl Mark {
-    /// Takes a character to put behind others, and pairs of a character and its stand-in.
-    pub(crate) fn new(behind: char, stand_ins: impl IntoIterator<Item = (char, char)>) -> Self {
-        let stand_ins = stand_ins.into_iter().map(|(original, symbol)| (original, Symbol::new(symbol)));
-        Self { behind: Symbol::new(behind), stand_ins: stand_ins.collect() }
+    /// Takes the character that follows marked characters, and pairs of a character and its substitute.
+    pub(crate) fn new(follower: char, substitutes: impl IntoIterator<Item = (char, char)>) -> Self {
+        let substitutes = substitutes.into_iter().map(|(original, symbol)| (original, Symbol::new(symbol)));
+        Self { follower: Symbol::new(follower), substitutes: substitutes.collect() }
     }
 
     /// Marks the character at each of the sorted `starts`.
     pub(crate) fn put(&self, text: &str, starts: &[usize]) -> String {
         let mut marked = String::with_capacity(text.len() + 4 * starts.len());
         for (index, symbol) in text.char_indices() {
-            let is_marked = starts.binary_search(&index).is_ok();
-            let stand_in = self.stand_ins.iter().find(|(original, _)| is_marked && *original == symbol);
-            marked.push(stand_in.map_or(symbol, |(_, stand_in)| stand_in.symbol));
-            if is_marked && stand_in.is_none() {
-                marked.push(self.behind.symbol);
+            if starts.binary_search(&index).is_err() {
+                marked.push(symbol);
+            } else if let Some((_, substitute)) =
+                self.substitutes.iter().find(|(original, _)| *original == symbol)
+            {
+                marked.push(substitute.symbol);
+            } else {
+                marked.push(symbol);
+                marked.push(self.follower.symbol);
             }
         }
         marked
     }
 
-    /// Takes the marks out, and returns where the marked characters stand.
+    /// Removes the marks, and returns the places of the marked characters.
     pub(crate) fn take(&self, marked: &str) -> (String, Vec<usize>) {
-        let mut found: Vec<_> = self.behind.printed_in(marked, None).collect();
-        for (original, stand_in) in &self.stand_ins {
-            found.extend(stand_in.printed_in(marked, Some(*original)));
+        let mut found = Vec::new();
+        self.follower.find_in(marked, None, &mut found);
+        for (original, substitute) in &self.substitutes {
+            substitute.find_in(marked, Some(*original), &mut found);
         }
         found.sort_unstable_by_key(|printed| printed.place);
-        let (mut text, mut starts, mut done) = (String::with_capacity(marked.len()), Vec::new(), 0);
+        let mut text = String::with_capacity(marked.len());
+        let mut starts = Vec::new();
+        let mut done = 0;
         for printed in found {
             text += marked.get(done..printed.place).unwrap_or_default();
             done = printed.place + printed.length;
             match printed.original {
                 None => starts.extend(text.char_indices().next_back().map(|(start, _)| start)),
-                // An escape has the character's letters and digits, and those are no control token.
-                Some(original) if printed.escaped && !original.is_ascii() => text += &json_escape(original),
+                // JSON prints the original as an escape too: `\u2605` for `★`. These letters are not a control token.
+                Some(original) if printed.is_json && !original.is_ascii() => text += &json_escape(original),
                 Some(original) => {
                     starts.push(text.len());
                     text.push(original);
@@ -93,30 +103,35 @@ impl Mark {
     }
 }
 
-/// How Python's `repr` prints a character without a glyph beyond the first plane.
+/// Returns the escape that Python's `repr` prints for a character without a glyph beyond the first plane.
 pub(crate) fn python_escape(symbol: char) -> String {
     format!("\\U{:08x}", u32::from(symbol))
 }
 
-/// How JSON in ASCII prints it: beyond the first plane as two halves.
+/// Returns the escape that ASCII JSON prints: two halves for a character beyond the first plane.
 pub(crate) fn json_escape(symbol: char) -> String {
     symbol.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
 }
 
-/// The characters beyond the first plane that `text` writes as either escape. Somebody who does so means its letters,
-/// so none of these can be the mark.
+/// Returns the characters beyond the first plane that `text` contains as either escape. None of them can be the mark, because
+/// the escape is text here.
 pub(crate) fn escaped(text: &str) -> impl Iterator<Item = char> {
-    let number = |digits: Option<&str>| digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    text.match_indices("\\").filter_map(move |(start, _)| {
-        let escape = text.get(start..)?;
-        if escape.starts_with("\\U") {
-            return char::from_u32(number(escape.get(2..10))?);
-        }
-        let half = |place: usize| u16::try_from(number(escape.get(place..place + 4))?).ok();
-        let second = escape.get(6..).filter(|second| escape.starts_with("\\u") && second.starts_with("\\u"));
-        let halves = [half(2)?, second.and_then(|_| half(8))?];
-        char::decode_utf16(halves).next()?.ok()
-    })
+    text.match_indices('\\').filter_map(|(start, _)| escaped_at(text.get(start..)?))
+}
+
+/// Returns the character beyond the first plane whose escape `text` begins with.
+fn escaped_at(text: &str) -> Option<char> {
+    if text.starts_with("\\U") {
+        return char::from_u32(u32::from_str_radix(text.get(2..10)?, 16).ok()?);
+    }
+    let first = half(text)?;
+    let second = half(text.get(6..)?)?;
+    char::decode_utf16([first, second]).next()?.ok()
+}
+
+/// Returns the number in an escape such as `\udbff`.
+fn half(text: &str) -> Option<u16> {
+    u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
 
 /// Returns the first of the sorted `places` from `from` to before `to`.

@@ -1,9 +1,9 @@
-//! Which pieces of a message's text come from elsewhere than its author. Knows no control token.
+//! Finds the pieces of a message's text that its author did not write.
 
 use std::ops::Range;
 
 use alloquy_core::arguments::{InjectionPolicy, TextSource};
-use alloquy_core::processor::PromptSource;
+use alloquy_core::processor::ProcessorInput;
 use alloquy_core::template::TemplateInput;
 use alloquy_core::{Content, Message, Role};
 use serde_json::Value;
@@ -14,18 +14,18 @@ use crate::input::{self, Item};
 /// A piece of a text that its message's author did not write.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quote {
-    /// The bytes of the text. An empty quote counts too: what it does not say decides what the texts around it spell.
+    /// The bytes of the text. An empty quote counts too, because it joins the texts around it.
     pub(crate) range: Range<usize>,
-    /// Where it comes from; `None` where that is not known, which no policy trusts.
+    /// The source; `None` if it is unknown. No policy trusts an unknown source.
     pub(crate) source: Option<TextSource>,
 }
 
 /// The quotes of one message of a template's input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct MessageQuotes {
-    /// Of each text of the content, in their order.
+    /// The quotes of each text of the content, in order.
     texts: Vec<Vec<Quote>>,
-    /// The sources of thoughts, calls and results, whose fields are trusted as a whole or not at all.
+    /// The sources of thinking, calls and results. Their fields are trusted as a whole or not at all.
     beside: Vec<TextSource>,
 }
 
@@ -35,16 +35,17 @@ impl MessageQuotes {
         self.texts.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Says whether the whole message is its author's.
+    /// Returns whether the author wrote the whole message.
     pub(crate) fn is_empty(&self) -> bool {
         self.texts.iter().all(Vec::is_empty) && self.beside.is_empty()
     }
 
-    /// Says whether a policy trusts the fields beside the content as it trusts the author.
+    /// Returns whether a policy trusts the sources of the fields beside the content.
     pub(crate) fn is_trusted_beside(&self, policy: &InjectionPolicy) -> bool {
         self.beside.iter().all(|source| policy.trusts(*source))
     }
 
+    /// Returns quotes of unknown source that cover all texts of a message.
     fn unknown(message: &Value) -> Self {
         let mut texts = Vec::new();
         for text in texts_of(message) {
@@ -54,21 +55,20 @@ impl MessageQuotes {
     }
 }
 
-/// The quotes of all messages of a template's input; none at all where no part has a source.
+/// The quotes of all messages of a template's input; empty if no part has a source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Quotes(Vec<MessageQuotes>);
 
 impl Quotes {
-    /// Says whether every message is its author's.
+    /// Returns whether the authors wrote all messages.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(MessageQuotes::is_empty)
     }
 
-    /// Finds the quotes of `source` in the input that was made of it.
+    /// Finds the quotes of `source` in the template's input that was made from it.
     ///
-    /// Where a family reshaped a message so that its texts are not found again, the whole message is a quote of unknown
-    /// source.
-    pub(crate) fn of(source: PromptSource<'_>, input: &TemplateInput) -> Self {
+    /// If a family changed a message so much that its texts are not found, the whole message is a quote of unknown source.
+    pub(crate) fn of(source: ProcessorInput<'_>, input: &TemplateInput) -> Self {
         let mut messages = source.preface.messages.iter().chain(source.path);
         if !messages.any(|message| message.parts.iter().any(|part| part.source.is_some())) {
             return Self::default();
@@ -96,7 +96,7 @@ struct ExpectedText {
     quotes: Vec<Quote>,
 }
 
-/// A message of a template's input as it was before the family reshaped it.
+/// A message of a template's input, before the family changed it.
 #[derive(Default)]
 struct ExpectedMessage {
     texts: Vec<ExpectedText>,
@@ -104,7 +104,7 @@ struct ExpectedMessage {
 }
 
 impl ExpectedMessage {
-    /// A message of several tool results is one message each.
+    /// Returns the messages that a message becomes. Each tool result becomes one.
     fn of(message: &Message) -> Vec<Self> {
         let results = message.tool_results().count();
         if results == 0 {
@@ -166,7 +166,7 @@ impl ExpectedMessage {
     }
 }
 
-/// Returns in which of `texts` and where `text` is; `None` when it is nowhere or at several places.
+/// Returns which of `texts` contains `text`, and where; `None` if it is at no place or at several.
 fn only_place(text: &str, texts: &[&str]) -> Option<(usize, usize)> {
     let mut only = None;
     for (index, found) in texts.iter().enumerate() {

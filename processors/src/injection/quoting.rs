@@ -1,4 +1,4 @@
-//! Where a text is marked that several wrote. Knows no policy's words, only whom it trusts.
+//! Finds the places to mark in a text with quotes.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use super::quotes::Quote;
 use super::texts::Voice;
 
 impl Literals {
-    /// Returns where a text of `author` is marked of which others wrote the `quotes`, before any of them is trusted; sorted.
+    /// Returns the places to mark in a text of `author` with `quotes` of others, if no writer is trusted; sorted.
     ///
-    /// In a reply the model's tags are no text where the model wrote them. In a quote they are.
+    /// In a reply, the model's tags stay control tokens. In a quote inside of it, they are text.
     pub(super) fn quoting_starts(
         &self,
         author: Option<TextSource>,
@@ -27,8 +27,8 @@ impl Literals {
                 let within = self.starts(Voice::Other, quoted).into_iter();
                 starts.extend(within.map(|start| quote.range.start + start));
             }
-            // A tag that only a quote completes.
-            for (start, token) in self.spelled_in(text) {
+            // A tag that is partly in a quote is not the model's.
+            for (start, token) in self.tokens_in(text) {
                 let range = start..start + token.len();
                 if quotes.iter().any(|quote| overlap(&range, &quote.range)) {
                     starts.push(start);
@@ -40,7 +40,7 @@ impl Literals {
         starts
     }
 
-    /// Returns the same without the control tokens that only those wrote whom `policy` trusts.
+    /// Returns the same places without those in control tokens whose writers are all trusted by `policy`.
     pub(super) fn untrusted_starts(
         &self,
         author: Option<TextSource>,
@@ -49,7 +49,7 @@ impl Literals {
         policy: &InjectionPolicy,
     ) -> Vec<usize> {
         let mut starts = self.quoting_starts(author, text, quotes);
-        for (start, token) in self.spelled_in(text) {
+        for (start, token) in self.tokens_in(text) {
             let range = start..start + token.len();
             if writers(author, &range, quotes).iter().all(|writer| is_trusted(*writer, policy)) {
                 starts.retain(|start| !range.contains(start));
@@ -59,7 +59,7 @@ impl Literals {
     }
 }
 
-/// Returns who wrote a range of a text: the sources of the quotes in it, and the author, where some of it is in none.
+/// Returns the writers of a range of a text: the sources of its quotes, and the author if some of it is in no quote.
 pub(super) fn writers(
     author: Option<TextSource>,
     range: &Range<usize>,

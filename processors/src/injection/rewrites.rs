@@ -1,24 +1,24 @@
-//! What chat templates rewrite in a text before they print it. Knows no messages and no control tokens.
+//! Rewrites a text as chat templates do before they print it.
 //!
-//! A template that takes words out of a text joins what stood around them, and one that puts words in spells what
-//! nobody wrote. Either way a control token may come out that the text did not spell.
+//! A template that removes words joins the text around them, and one that inserts words prints text that is not in the
+//! conversation. Both may produce a control token that the text does not contain: `<|im_/no_thinkend|>` becomes `<|im_end|>`.
 
-/// What one template replaces, in its order.
+/// The replacements of one template, in order.
 type Rewrite = &'static [(&'static str, &'static str)];
 
-/// Every way of rewriting that a published template has and that can spell a control token.
+/// The replacements of published templates that can produce a control token.
 const REWRITES: [Rewrite; 4] = [
     // SmolLM3: switches in the system message.
     &[("/no_think", ""), ("/think", ""), ("/system_override", "")],
-    // Nemotron Nano: switches in any message; the tag that ends a thought is spared by another name.
+    // Nemotron Nano: switches in any message. Another name keeps the tag that ends a thinking block.
     &[("/think", ""), ("/no_think", ""), ("<_end_think>", "</think>")],
-    // Nemotron's rerankers: a placeholder of pictures.
+    // Nemotron's rerankers: the placeholder of images.
     &[("<image>", "")],
     // Qwen3-Coder: the keys of a tool's schema become tags.
     &[("-", "_"), (" ", "_"), ("$", "")],
 ];
 
-/// Calls `look` with each text that some template makes of `text`, and with where each byte of it comes from.
+/// Calls `look` with each rewritten form of `text`, and with the place in `text` of each of its bytes.
 pub(crate) fn each(text: &str, mut look: impl FnMut(&str, &[usize])) {
     for rewrite in REWRITES.iter().filter(|rewrite| rewrite.iter().any(|(old, _)| text.contains(old))) {
         let mut traced = Traced { text: text.to_owned(), places: (0..text.len()).collect() };
@@ -29,14 +29,15 @@ pub(crate) fn each(text: &str, mut look: impl FnMut(&str, &[usize])) {
     }
 }
 
-/// A text whose bytes remember where they stood.
+/// A rewritten text.
 struct Traced {
     text: String,
+    /// The place of each byte in the original text.
     places: Vec<usize>,
 }
 
 impl Traced {
-    /// What is put in stands where the replaced text began.
+    /// Replaces `old` everywhere. The place of `new` is where `old` begins.
     fn replace(&self, old: &str, new: &str) -> Self {
         let mut replaced = Self { text: String::with_capacity(self.text.len()), places: Vec::new() };
         let mut done = 0;
@@ -71,11 +72,11 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_together_is_traced_to_where_it_began() {
+    fn a_joined_token_has_the_place_of_its_beginning() {
         assert_eq!(places("é <|im_/no_thinkend|>", "<|im_end|>"), [3]);
         assert_eq!(places("a <_end_think>", "</think>"), [2]);
         assert_eq!(places("<|im-end|>", "<|im_end|>"), [0]);
-        // The words that are left join to another that goes.
+        // The text around a removed word is another word to remove.
         assert_eq!(places("<|/no_/thinkthinkx|>", "<|x|>"), [0]);
         assert_eq!(places("<|x|>", "<|x|>"), [0; 0]);
     }

@@ -1,4 +1,4 @@
-//! The texts of a model's control tokens, and where they stand in a text. Knows no messages.
+//! Finds the texts of a model's control tokens in a text.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -7,18 +7,19 @@ use std::fmt;
 #[derive(Clone)]
 pub(crate) struct Specials {
     texts: HashSet<String>,
-    /// The texts without the difference between capitals and small letters.
+    /// The texts in small letters.
     folded: HashSet<String>,
-    /// The texts' lengths in bytes, longest first.
+    /// The lengths of the texts in bytes, longest first.
     lengths: Vec<usize>,
     /// The bytes that a text may begin with.
     firsts: BTreeSet<u8>,
 }
 
 impl Specials {
-    /// Collects texts to look for, without the white space around them, so that what stands at the edge of a
-    /// message is found whether or not a template strips it. White space alone is never one of them:
-    /// vocabularies have added tokens for runs of it, and they control nothing.
+    /// Collects the texts to look for.
+    ///
+    /// White space around a text is removed, so that a token at the edge of a message is found whether or not a template strips
+    /// the message. Texts of white space are left out: vocabularies have added tokens for them that control nothing.
     pub(crate) fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let texts = texts.into_iter().filter(|text| !is_blank(text));
         let texts: HashSet<String> = texts.map(|text| text.trim().to_owned()).collect();
@@ -34,17 +35,17 @@ impl Specials {
         self.possible(text).filter(|start| self.texts.contains(*start))
     }
 
-    /// Says whether `text` is one of the texts, whole.
+    /// Returns whether `text` is one of the texts.
     pub(crate) fn is_one(&self, text: &str) -> bool {
         self.texts.contains(text)
     }
 
-    /// Returns what `text` begins with that is one of the texts, or would be in other capitals.
+    /// Returns the beginnings of `text` that are one of the texts, in any capitals; longest first.
     pub(crate) fn nearly_beginning<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.possible(text).filter(|start| self.folded.contains(&start.to_ascii_lowercase()))
     }
 
-    /// Says whether one of the texts could begin anywhere in `text`.
+    /// Returns whether one of the texts could begin anywhere in `text`. This is a fast check of single bytes.
     pub(crate) fn may_begin_in(&self, text: &str) -> bool {
         text.bytes().any(|byte| self.firsts.contains(&byte))
     }
@@ -55,12 +56,15 @@ impl Specials {
         lengths.iter().filter_map(|&length| text.get(..length))
     }
 
-    /// Returns the first of the texts that begins in `text` at `from` or behind, the longest that begins there.
+    /// Returns the first place from `from` on where one of the texts begins, and the longest one that begins there.
     pub(crate) fn next_in<'t>(&self, text: &'t str, from: usize) -> Option<(usize, &'t str)> {
         let rest = text.get(from..).unwrap_or_default();
-        let starts = rest.char_indices().map(|(start, _)| from + start);
-        let mut found = starts.filter_map(|start| Some((start, self.beginning(text.get(start..)?).next()?)));
-        found.next()
+        for (start, _) in rest.char_indices() {
+            if let Some(found) = self.beginning(rest.get(start..)?).next() {
+                return Some((from + start, found));
+            }
+        }
+        None
     }
 
     /// Returns the texts.
@@ -69,7 +73,7 @@ impl Specials {
     }
 }
 
-/// U+2581 stands for a space in SentencePiece vocabularies.
+/// Returns whether `text` is white space. SentencePiece vocabularies write U+2581 for a space.
 fn is_blank(text: &str) -> bool {
     text.chars().all(|symbol| symbol.is_whitespace() || symbol == '\u{2581}')
 }
@@ -96,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_are_near() {
+    fn capitals_are_ignored() {
         let specials = Specials::new(["[INST]", "<a>"]);
         let near = |text| specials.nearly_beginning(text).collect::<Vec<_>>();
         assert_eq!([near("[inst]"), near("<A>b")], [["[inst]"], ["<A>"]]);
@@ -104,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_is_the_first_and_then_the_longest() {
+    fn the_first_and_longest_token_is_found() {
         let specials = Specials::new(["<end>", "<", "d>"]);
         assert_eq!(specials.next_in("é<end><", 0), Some((2, "<end>")));
         assert_eq!(specials.next_in("é<end><", 3), Some((5, "d>")));

@@ -1,41 +1,39 @@
-//! Walks over the texts of a template's input that people, tools or the model wrote. Knows what each of them is; not what
-//! a control token is.
+//! Visits the texts of a template's input that people, tools or the model wrote.
 //!
-//! Templates look for some keys by their names, and a name that they look for must stay what it is: the fields of
-//! messages and the words of JSON Schema. But the same word is somebody's text where a schema has names or data instead
-//! of words: `enum` as the name of a property, `required` as a key of a default value.
+//! Templates look for some keys: the fields of messages and the keywords of JSON Schema. These keys are not texts. The same word
+//! is a text where a schema has names or data instead of keywords: `enum` may be the name of a property, and `required` a key of
+//! a default value.
 
 use std::mem;
 
 use alloquy_core::template::TemplateInput;
 use serde_json::{Map, Value};
 
-/// Whose text it is.
+/// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Voice {
-    /// What the model replies. Its thoughts and calls stand in fields of their own, and it is the template that
-    /// puts tags around those.
+    /// The content of a reply. Thinking and calls have fields of their own, and the template prints the tags around them.
     Model,
-    /// What a thing is called: a name, or the key of a field.
+    /// A name, or the key of a field.
     Name,
-    /// Anything else.
+    /// Any other text.
     Other,
 }
 
-/// What the keys of an object are.
+/// The kind of the keys of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
-    /// Fields of messages, calls, tools and documents, and the words of JSON Schema.
+    /// Fields of messages, calls, tools and documents, and the keywords of JSON Schema.
     Fields,
-    /// The words of JSON Schema.
+    /// The keywords of JSON Schema.
     Schema,
-    /// Names that each have a schema.
+    /// Names of properties. The value of each is a schema.
     Names,
-    /// Whatever somebody sends: no template looks for any.
+    /// Data. Templates look for none of these keys.
     Data,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     voice: Voice,
@@ -68,7 +66,7 @@ fn each_of_message(message: &mut Map<String, Value>, visit: &mut Visit<'_>) {
             "content" if model => Place { voice: Voice::Model, ..FIELDS }.each_of(&mut value, visit),
             _ => {
                 FIELDS.inside(&key, &value).each_of(&mut value, visit);
-                // Unknown fields stand here under whatever key; a template may print the whole message.
+                // A template may print the whole message, so the keys of unknown fields are texts too.
                 if !Keys::Fields.are_looked_for(&key) {
                     visit(Voice::Other, &mut key);
                 }
@@ -83,13 +81,17 @@ impl Place {
     fn each_of(self, value: &mut Value, visit: &mut Visit<'_>) {
         match value {
             Value::String(text) => visit(self.voice, text),
-            Value::Array(values) => values.iter_mut().for_each(|value| self.each_of(value, visit)),
+            Value::Array(values) => {
+                for value in values {
+                    self.each_of(value, visit);
+                }
+            }
             Value::Object(fields) => {
                 let visited = mem::take(fields).into_iter().map(|(mut key, mut value)| {
                     if !self.keys.is_kind(&key, &value) {
                         self.inside(&key, &value).each_of(&mut value, visit);
                     }
-                    // Templates print keys too, those of a tool's parameters for one.
+                    // Templates print keys too, such as those of a tool's parameters.
                     if !self.keys.are_looked_for(&key) {
                         visit(Voice::Name, &mut key);
                     }
@@ -101,7 +103,7 @@ impl Place {
         }
     }
 
-    /// What `value` is that stands here under `key`.
+    /// Returns the kind of `value`, which is the field `key` of this value.
     fn inside(self, key: &str, value: &Value) -> Self {
         let keys = self.keys.inside(key, value);
         let voice = match key {
@@ -128,7 +130,7 @@ const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 impl Keys {
-    /// Says whether templates look for `key`; a vocabulary that has it as an added token does not change it.
+    /// Returns whether templates look for `key`. Such a key is never marked, even if it is a control token.
     fn are_looked_for(self, key: &str) -> bool {
         match self {
             Self::Fields => SCHEMA_KEYS.contains(&key) || FIELD_KEYS.contains(&key),
@@ -137,7 +139,7 @@ impl Keys {
         }
     }
 
-    /// Says whether templates look for a `value` that stands under `key`.
+    /// Returns whether templates look for this `value` of the field `key`.
     fn is_kind(self, key: &str, value: &Value) -> bool {
         let kinds = match self {
             Self::Fields => [KINDS.as_slice(), TYPES.as_slice()],
@@ -147,7 +149,7 @@ impl Keys {
         key == "type" && value.as_str().is_some_and(|kind| kinds.iter().any(|kinds| kinds.contains(&kind)))
     }
 
-    /// What the keys of a `value` are that stands under `key`.
+    /// Returns the kind of the keys of `value`, which is the field `key` of an object with these keys.
     fn inside(self, key: &str, value: &Value) -> Self {
         match (self, key) {
             (Self::Data, _) | (Self::Fields, "arguments") => Self::Data,
@@ -170,7 +172,7 @@ mod tests {
 
     use super::{Voice, each};
 
-    /// The texts of a tool with these parameters.
+    /// Returns the texts of a tool with these parameters.
     fn texts(parameters: &Value) -> Vec<(Voice, String)> {
         let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
         let mut input = TemplateInput { tools: Some(vec![tool]), ..TemplateInput::default() };
@@ -185,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_schema_are_no_texts() {
+    fn keywords_of_a_schema_are_not_texts() {
         let plain = json!({"type": "object", "properties": {}, "required": [], "items": {"type": "string"}});
         assert_eq!(texts(&plain), []);
     }
 
     #[test]
-    fn words_of_a_schema_are_texts_where_they_name_or_are_data() {
+    fn keywords_are_texts_as_names_and_in_data() {
         let named =
             json!({"properties": {"enum": {"type": "string"}, "properties": {"properties": {"type": {}}}}});
         assert_eq!(texts(&named), names(&["enum", "type", "properties"]));
@@ -200,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_sounds_the_same_as_a_key_and_where_it_is_required() {
+    fn a_name_is_a_name_as_a_key_and_in_required() {
         let required = json!({"properties": {"type": {"type": "number"}}, "required": ["type"]});
         assert_eq!(texts(&required), names(&["type", "type"]));
     }
 
     #[test]
-    fn what_describes_is_text_at_any_depth() {
+    fn descriptions_are_texts_at_any_depth() {
         let deep =
             json!({"anyOf": [{"not": {"description": "a", "pattern": "b", "const": "c", "title": "d"}}]});
         let other = |text: &str| (Voice::Other, text.to_owned());

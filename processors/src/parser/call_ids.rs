@@ -1,13 +1,12 @@
-//! Ids for tool calls: counted along the conversation, so that the same reply gets the same ids again.
+//! Gives ids to tool calls. They are counted along the conversation, so that the same reply always gets the same ids.
 
 use std::collections::HashSet;
 
-use alloquy_core::Message;
-use alloquy_core::processor::PromptSource;
+use alloquy_core::processor::ProcessorInput;
 
 use crate::family::CallIdForm;
 
-/// Gives `call_0`, `call_1`, …, going on from the calls that the conversation has.
+/// Gives the ids `call_0`, `call_1` and so on, counting from the calls of the conversation.
 #[derive(Debug)]
 pub(super) struct CallIds {
     next: usize,
@@ -16,19 +15,22 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// Goes on from the calls of `source`; `make` says what ids look like.
-    pub(super) fn after(source: PromptSource<'_>, make: CallIdForm) -> Self {
-        let messages = || source.preface.messages.iter().chain(source.path);
-        let called = messages().flat_map(Message::tool_calls).map(|call| call.id.clone());
-        let answered = messages().flat_map(Message::tool_results).map(|result| result.id.clone());
-        Self {
-            next: messages().flat_map(Message::tool_calls).count(),
-            taken: called.chain(answered).collect(),
-            make,
+    /// Continues after the calls of `source`, with ids of the form `make`.
+    pub(super) fn after(source: ProcessorInput<'_>, make: CallIdForm) -> Self {
+        let mut ids = Self { next: 0, taken: HashSet::new(), make };
+        for message in source.preface.messages.iter().chain(source.path) {
+            for call in message.tool_calls() {
+                ids.next += 1;
+                ids.taken.insert(call.id.clone());
+            }
+            for result in message.tool_results() {
+                ids.taken.insert(result.id.clone());
+            }
         }
+        ids
     }
 
-    /// Returns an id that no call of the conversation has: `own`, if the model gave one.
+    /// Returns an id that no call of the conversation has: the model's own, if it gave one that is free.
     pub(super) fn next(&mut self, own: Option<String>) -> String {
         let own = own.filter(|id| !id.is_empty() && self.taken.insert(id.clone()));
         own.unwrap_or_else(|| self.made())

@@ -1,6 +1,6 @@
-//! Finding markers in text that is still arriving.
+//! Finds markers in text that is still arriving.
 
-/// Returns where the first of `markers` begins in `text`; of several there, the longest.
+/// Returns the first of `markers` in `text`, and where it begins. Of several that begin there, it is the longest.
 pub(super) fn first_marker<'m>(
     text: &str,
     markers: impl Iterator<Item = &'m str>,
@@ -9,14 +9,16 @@ pub(super) fn first_marker<'m>(
     found.min_by_key(|(at, marker)| (*at, usize::MAX - marker.len()))
 }
 
-/// Returns where the end of `text` begins that more text may make one of `markers`.
+/// Returns where the end of `text` begins that may become one of `markers`: 1 in `x<a` for the marker `<abc>`.
 pub(crate) fn hold_from<'m>(text: &str, markers: impl IntoIterator<Item = &'m str>) -> usize {
-    let begun = |marker: &str| {
-        let lengths = (1..marker.len()).rev();
-        let started = |length: &usize| marker.get(..*length).is_some_and(|start| text.ends_with(start));
-        lengths.into_iter().find(started).unwrap_or(0)
-    };
-    text.len() - markers.into_iter().map(begun).max().unwrap_or(0)
+    text.len() - markers.into_iter().map(|marker| begun_length(text, marker)).max().unwrap_or(0)
+}
+
+/// Returns the length of the longest incomplete beginning of `marker` that `text` ends with.
+fn begun_length(text: &str, marker: &str) -> usize {
+    let mut lengths = (1..marker.len()).rev();
+    let begun = lengths.find(|length| marker.get(..*length).is_some_and(|start| text.ends_with(start)));
+    begun.unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What a reply has become so far: deltas to hand out, and the parts that they join to.
+//! Collects what was read of a reply: the deltas to emit, and the parts of the message.
 
 use alloquy_core::message::{ChannelText, Malformed, ToolCall};
-use alloquy_core::processor::ArgumentsDelta;
+use alloquy_core::processor::ToolCallDelta;
 use alloquy_core::{Content, Delta, Message, Role};
 
-/// Deltas and parts of one reply. Empty text leaves no trace.
+/// The deltas and parts of one reply. Empty texts are ignored.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     deltas: Vec<Delta>,
@@ -54,7 +54,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn arguments(&mut self, piece: ArgumentsDelta) {
+    pub(super) fn arguments(&mut self, piece: ToolCallDelta) {
         self.deltas.push(Delta::Arguments(piece));
     }
 
@@ -68,12 +68,12 @@ impl Transcript {
         self.parts.push(Content::Malformed(malformed));
     }
 
-    /// Says whether the reply has text.
+    /// Returns whether the reply has text.
     pub(super) fn has_text(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Content::Text(_)))
     }
 
-    /// Returns what is new since the last time.
+    /// Returns the deltas since the last call.
     pub(super) fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)
     }

@@ -1,4 +1,4 @@
-//! Calls in Gemma's own notation: `call:name{key:value,…}`. Knows no marks but those of strings.
+//! Writes the grammar of calls in Gemma's own notation: `call:name{key:value,…}`.
 
 use alloquy_core::{Result, ToolSpec};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::lark::{Rules, quoted};
 use super::values::{Notation, Strings, Values, object};
 use crate::calls::GemmaCalls;
 
-/// A call; where `sorted`, its keys and those of objects in it stand in the order of the alphabet.
+/// Returns the rule of a call. If `sorted`, the keys of all objects are in alphabetic order.
 pub(crate) fn call(
     syntax: &GemmaCalls,
     sorted: bool,
@@ -30,7 +30,7 @@ pub(crate) fn call(
     Ok(rules.add_new(&format!("{} {arguments} \"}}\"", quoted(&format!("call:{}{{", tool.name)))))
 }
 
-/// Sorts properties at every depth as Jinja's `dictsort` does, which heeds no case.
+/// Sorts properties at every depth as Jinja's `dictsort` does: without regard to capitals.
 fn sort(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(sort),

@@ -1,4 +1,4 @@
-//! Writes grammars in Lark's notation. Knows nothing of tools.
+//! Writes grammars in Lark's notation, as llguidance reads it.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ pub(crate) struct Rules<'a> {
     specials: &'a [SpecialToken],
     rules: Vec<(String, String)>,
     parts: BTreeMap<String, Grammar>,
+    /// The number of names that were made.
     named: usize,
 }
 
@@ -38,7 +39,7 @@ impl<'a> Rules<'a> {
         name
     }
 
-    /// Adds a rule for one of several.
+    /// Returns a rule that matches any of `alternatives`.
     pub(crate) fn any(&mut self, alternatives: &[String]) -> String {
         match alternatives {
             [one] => one.clone(),
@@ -46,7 +47,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Refers to JSON that a schema accepts.
+    /// Returns a reference to JSON that a schema accepts.
     pub(crate) fn json(&mut self, schema: Value) -> String {
         let name = format!("json_{}", self.parts.len());
         let reference = format!("@{name}");
@@ -54,50 +55,64 @@ impl<'a> Rules<'a> {
         reference
     }
 
-    /// Writes a mark: its tokens by number, and what is no token as text.
-    pub(crate) fn marker(&self, mark: &str) -> String {
+    /// Writes a marker: control tokens by number, and the rest as text. `<call>x` with token 7 for `<call>` is `<[7]> "x"`.
+    pub(crate) fn marker(&self, marker: &str) -> String {
         let mut written = Vec::new();
-        let mut rest = mark;
+        let mut rest = marker;
         while let Some((at, special)) = self.first_special(rest) {
-            written.extend(rest.get(..at).filter(|text| !text.is_empty()).map(quoted));
+            let text = rest.get(..at).unwrap_or_default();
+            if !text.is_empty() {
+                written.push(quoted(text));
+            }
             written.push(format!("<[{}]>", special.id));
             rest = rest.get(at + special.text.len()..).unwrap_or_default();
         }
-        written.extend(Some(rest).filter(|rest| !rest.is_empty()).map(quoted));
+        if !rest.is_empty() {
+            written.push(quoted(rest));
+        }
         written.join(" ")
     }
 
+    /// Returns the first control token in `text`, the longest that begins there.
     fn first_special(&self, text: &str) -> Option<(usize, &'a SpecialToken)> {
         let named = self.specials.iter().filter(|special| !special.text.is_empty());
         let found = named.filter_map(|special| Some((text.find(&special.text)?, special)));
         found.min_by_key(|(at, special)| (*at, usize::MAX - special.text.len()))
     }
 
-    /// Writes a text that is known, spelled, and a mark behind it.
+    /// Writes a known text and the marker `end` after it.
     pub(crate) fn known_text(&self, text: &str, end: &str) -> String {
-        let text = Some(text).filter(|text| !text.is_empty()).map(quoted).unwrap_or_default();
+        let text = if text.is_empty() { String::new() } else { quoted(text) };
         format!("{text} {}", self.marker(end))
     }
 
-    /// Says whether no part of a mark is a token of its own.
-    pub(crate) fn is_spelled(&self, mark: &str) -> bool {
-        self.first_special(mark).is_none()
+    /// Returns whether a marker contains a control token.
+    pub(crate) fn has_token(&self, marker: &str) -> bool {
+        self.first_special(marker).is_some()
     }
 
-    /// Writes a text up to the mark `end`, and the mark. All of `conditions`, regular expressions, match the text, and
-    /// none of `never` is spelled in it. A text that may be empty says so.
+    /// Writes a text up to the marker `end`, and the marker.
+    ///
+    /// In llguidance, `&` between two terminals demands both and `~` excludes one. A text before `</p>` without `<p>` is
+    /// `/(?:(?s:.*))<\/p>/ & ~/(?s:.*)<p>(?s:.*)/ & ~/(?s:.*)<\/p>(?s:.+)/`.
     pub(crate) fn text(&mut self, text: &Text<'_>, end: &str) -> String {
-        let spelled = self.first_special(end).map_or(end.len(), |(at, _)| at);
-        let (spelled, token) = end.split_at(spelled);
-        let conditions = text.conditions.iter();
-        let mut terminal: Vec<_> =
-            conditions.map(|condition| format!("/(?:{condition}){}/", escaped(spelled))).collect();
-        let holds = |mark: &str, behind: &str| format!("~/(?s:.*){}(?s:{behind})/", escaped(mark));
-        terminal.extend(text.never.iter().map(|mark| holds(mark, ".*")));
-        // Where the mark is spelled, the first one ends the text.
-        let behind = if token.is_empty() { ".+" } else { ".*" };
-        terminal.extend(Some(end.trim_start()).filter(|end| !end.is_empty()).map(|end| holds(end, behind)));
-        let optional = spelled.is_empty() && text.may_be_empty;
+        // The letters of the marker before its first control token are part of the terminal.
+        let letters = self.first_special(end).map_or(end.len(), |(at, _)| at);
+        let (letters, token) = end.split_at(letters);
+        let mut terminal = Vec::new();
+        for condition in &text.conditions {
+            terminal.push(format!("/(?:{condition}){}/", escaped(letters)));
+        }
+        for never in &text.never {
+            terminal.push(without(never, ".*"));
+        }
+        if !end.trim_start().is_empty() {
+            // Without a control token, the terminal contains the marker at its end, and must not contain it earlier.
+            let after = if token.is_empty() { ".+" } else { ".*" };
+            terminal.push(without(end.trim_start(), after));
+        }
+        // A terminal must not be empty, so an empty text is an optional terminal.
+        let optional = letters.is_empty() && text.may_be_empty;
         if optional {
             terminal.push("/(?s:.+)/".to_owned());
         }
@@ -114,29 +129,40 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// What a text may be that a mark ends.
+/// The conditions of a text before a marker.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     /// Regular expressions, all of which match the whole text.
     pub(crate) conditions: Vec<String>,
-    /// They match nothing, too.
+    /// Whether the conditions match the empty text.
     pub(crate) may_be_empty: bool,
-    /// What must not be spelled in it.
+    /// Texts that it must not contain.
     pub(crate) never: Vec<&'a str>,
 }
 
-/// Writes a text as a string of Lark's, which are those of JSON.
+/// Returns a terminal that excludes `marker` with a match of `after` after it.
+fn without(marker: &str, after: &str) -> String {
+    format!("~/(?s:.*){}(?s:{after})/", escaped(marker))
+}
+
+/// Writes a text as a string of Lark, which is one of JSON.
 pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// Writes a text as a regular expression that matches it, between slashes.
+/// Writes a text as a regular expression that matches it, for use between slashes.
 pub(crate) fn escaped(text: &str) -> String {
-    let symbol = |symbol: char| match symbol {
-        '\n' => "\\n".to_owned(),
-        symbol if symbol.is_alphanumeric() || !symbol.is_ascii() => symbol.to_string(),
-        ' ' | '_' | '<' | '>' | '`' | '=' | ':' | '"' => symbol.to_string(),
-        symbol => format!("\\{symbol}"),
-    };
-    text.chars().map(symbol).collect()
+    let mut escaped = String::new();
+    for symbol in text.chars() {
+        match symbol {
+            '\n' => escaped.push_str("\\n"),
+            ' ' | '_' | '<' | '>' | '`' | '=' | ':' | '"' => escaped.push(symbol),
+            symbol if symbol.is_alphanumeric() || !symbol.is_ascii() => escaped.push(symbol),
+            symbol => {
+                escaped.push('\\');
+                escaped.push(symbol);
+            }
+        }
+    }
+    escaped
 }

@@ -1,4 +1,4 @@
-//! Calls as Python writes them. Strings and numbers are those of JSON, which Python reads alike. Knows no marks.
+//! Writes the grammar of calls in Python. Strings and numbers are those of JSON, which Python reads too.
 
 use alloquy_core::{Result, ToolSpec};
 
@@ -8,7 +8,7 @@ use super::values::{Notation, Strings, Values, object};
 static VALUES: Notation<'_> =
     Notation { words: ["True", "False", "None"], comma: ", ", colon: ": ", strings: Strings::Json };
 
-/// A call with keyword arguments.
+/// Returns the rule of a call with keyword arguments.
 pub(crate) fn call(tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
     let parameters = object(&tool.parameters);
     let arguments =

@@ -2,7 +2,7 @@
 
 use alloquy_core::{Error, ErrorKind};
 
-/// Returns the error for `what` a schema asks for.
+/// Returns the error for `what`, a part of a schema.
 pub(crate) fn unsupported(what: &str) -> Error {
     let message =
         format!("{what} in the schema of an argument cannot be enforced in a call as this family writes it");

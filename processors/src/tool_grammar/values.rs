@@ -1,5 +1,6 @@
-//! Values in a notation that is not JSON, from the schema of a tool's arguments. Numbers are those of JSON, which all
-//! notations share. Knows no marks and no calls.
+//! Writes the rules of values in a notation that is not JSON, from the schema of a tool's arguments.
+//!
+//! Numbers are those of JSON, which all notations share. A keyword that cannot be enforced is an error.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +9,33 @@ use serde_json::{Map, Value, json};
 
 use super::lark::{Rules, Text, quoted};
 use super::refusal::unsupported;
-use super::strings;
+use super::strings::{self, times};
 
 /// How values are written.
 #[derive(Debug)]
 pub(crate) struct Notation<'a> {
-    /// True, false and nothing.
+    /// The words for true, false and null.
     pub(crate) words: [&'static str; 3],
-    /// What stands between two values.
+    /// The text between two values.
     pub(crate) comma: &'static str,
-    /// What stands between a key and its value.
+    /// The text between a key and its value.
     pub(crate) colon: &'static str,
-    /// What strings are.
+    /// How strings are written.
     pub(crate) strings: Strings<'a>,
 }
 
-/// What strings are.
+/// How strings are written.
 #[derive(Debug)]
 pub(crate) enum Strings<'a> {
-    /// JSON's, and the keys of objects too.
+    /// As JSON. So are the keys of objects.
     Json,
-    /// JSON's, in which none of these is spelled; and so the keys of objects.
+    /// As JSON that contains none of these texts. So are the keys of objects.
     JsonWithout(Vec<&'a str>),
-    /// Text between two of these, without escapes; keys stand as they are.
+    /// As text between two of these marks, without escapes. Keys have no marks.
     Between(&'static str),
 }
 
-/// Keywords that say nothing of a value's form.
+/// Keywords that do not restrict a value.
 const NOTES: [&str; 10] = [
     "$comment",
     "$defs",
@@ -48,7 +49,7 @@ const NOTES: [&str; 10] = [
     "title",
 ];
 
-/// Keywords that say something of values of one type, and nothing of others.
+/// Keywords that restrict only values of some types.
 const OF_TYPES: [(&[&str], &[&str]); 4] = [
     (&["string"], &["minLength", "maxLength", "pattern", "format"]),
     (&["integer", "number"], &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
@@ -56,20 +57,20 @@ const OF_TYPES: [(&[&str], &[&str]); 4] = [
     (&["object"], &["properties", "required", "additionalProperties"]),
 ];
 
-/// Any character of a string of JSON's, or an escape that all readers share.
+/// A character of a JSON string, or an escape that all readers understand.
 const JSON_CHARACTER: &str = "[^\"\\\\\\x00-\\x1f\\x7f]|\\\\[\"\\\\bfnrt]|\\\\u00[01][0-9a-f]";
 
-/// References that lead to references, at the most.
+/// How many references may lead to each other.
 const REFERENCES: usize = 32;
 
 /// Writes the values of one tool's arguments.
 #[derive(Debug)]
 pub(crate) struct Values<'n, 's, 'r, 'a> {
     notation: &'n Notation<'n>,
-    /// What references point into.
+    /// The schema that references point into.
     root: &'s Value,
     pub(crate) rules: &'r mut Rules<'a>,
-    /// The rules of what was referred to.
+    /// The rules of the schemas that references name.
     known: BTreeMap<String, String>,
 }
 
@@ -78,21 +79,28 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
         Self { notation, root, rules, known: BTreeMap::new() }
     }
 
-    /// Writes the properties of an object in their order, those that are not required or not.
+    /// Writes the properties of an object in order. Those that are not required may be missing.
     pub(crate) fn fields(&mut self, schema: &Value, key: &dyn Fn(&str) -> String) -> Result<String> {
         only(schema, &["type", "properties", "required", "additionalProperties"])?;
         if schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false)) {
             return Err(unsupported("additionalProperties"));
         }
         let comma = quoted(self.notation.comma);
-        // From the last to the first: what follows when nothing was written yet, and when something was.
-        let (mut first, mut more) = (self.rules.add_new("\"\""), self.rules.add_new("\"\""));
+        // Two rules for each property, from the last to the first: the rest of the object when nothing precedes it, and when
+        // other properties do. With a required `a` and an optional `b`, `first` of `a` is `"a" value more_b`, and `more_b` is
+        // `"," "b" value | ""`.
+        let mut first = self.rules.add_new("\"\"");
+        let mut more = self.rules.add_new("\"\"");
         for (name, schema, required) in properties(schema).into_iter().rev() {
             let item = format!("{} {}", quoted(&key(name)), self.value(schema)?);
-            let or = |other: &str| if required { String::new() } else { format!(" | {other}") };
-            let (begun, followed) =
-                (format!("{item} {more}{}", or(&first)), format!("{comma} {item} {more}{}", or(&more)));
-            (first, more) = (self.rules.add_new(&begun), self.rules.add_new(&followed));
+            let mut begun = format!("{item} {more}");
+            let mut followed = format!("{comma} {item} {more}");
+            if !required {
+                begun += &format!(" | {first}");
+                followed += &format!(" | {more}");
+            }
+            first = self.rules.add_new(&begun);
+            more = self.rules.add_new(&followed);
         }
         Ok(first)
     }
@@ -124,10 +132,14 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
                 let written: Result<Vec<_>> = schemas.map(|schema| self.value(&schema)).collect();
                 Ok(self.rules.any(&written?))
             }
-            _ => only(schema, &["type"]).and(Err(unsupported("a value without a type"))),
+            _ => {
+                only(schema, &["type"])?;
+                Err(unsupported("a value without a type"))
+            }
         }
     }
 
+    /// Writes the schema that a reference names, once. It may contain the same reference.
     fn referred(&mut self, reference: &Value) -> Result<String> {
         let name = reference.as_str().unwrap_or_default();
         if let Some(rule) = self.known.get(name) {
@@ -147,8 +159,14 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
         match name {
             "string" => self.string(schema),
             "integer" | "number" => Ok(self.rules.json(schema.clone())),
-            "boolean" => only(schema, &["type"]).map(|()| self.rules.any(&[yes, no])),
-            "null" => only(schema, &["type"]).map(|()| nothing),
+            "boolean" => {
+                only(schema, &["type"])?;
+                Ok(self.rules.any(&[yes, no]))
+            }
+            "null" => {
+                only(schema, &["type"])?;
+                Ok(nothing)
+            }
             "array" => self.list(schema),
             "object" => self.object(&object(schema)),
             other => Err(unsupported(&format!("the type {other:?}"))),
@@ -157,18 +175,19 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
 
     fn object(&mut self, schema: &Value) -> Result<String> {
         for (name, ..) in properties(schema) {
-            self.key(name)?;
+            self.check_key(name)?;
         }
         let colon = self.notation.colon;
-        let json = !matches!(self.notation.strings, Strings::Between(_));
-        let key = |name: &str| {
-            if json { format!("{}{colon}", Value::from(name)) } else { format!("{name}{colon}") }
+        let fields = if matches!(self.notation.strings, Strings::Between(_)) {
+            self.fields(schema, &|name| format!("{name}{colon}"))?
+        } else {
+            self.fields(schema, &|name| format!("{}{colon}", Value::from(name)))?
         };
-        let fields = self.fields(schema, &key)?;
         Ok(self.rules.add_new(&format!("\"{{\" {fields} \"}}\"")))
     }
 
-    fn key(&self, name: &str) -> Result<()> {
+    /// Checks that a key can be written.
+    fn check_key(&self, name: &str) -> Result<()> {
         match &self.notation.strings {
             Strings::Json => Ok(()),
             Strings::JsonWithout(marks) => without(name, marks),
@@ -184,17 +203,18 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
                 only(schema, &["type", "minLength", "maxLength", "pattern", "format"])?;
                 let conditions = quoted_conditions(schema)?;
                 let text = Text { conditions, may_be_empty: false, never: marks.clone() };
-                // The string's own end is in the conditions.
+                // The conditions contain the quotation marks of the string.
                 Ok(self.rules.text(&text, ""))
             }
             Strings::Between(mark) => {
-                let (begin, rest) = (self.rules.marker(mark), raw(schema, mark, Vec::new(), self.rules)?);
+                let begin = self.rules.marker(mark);
+                let rest = raw(schema, mark, Vec::new(), self.rules)?;
                 Ok(self.rules.add_new(&format!("{begin} {rest}")))
             }
         }
     }
 
-    /// Writes one value, strings in it spelled.
+    /// Writes one known value.
     fn literal(&mut self, value: &Value) -> Result<String> {
         let comma = format!(" {} ", quoted(self.notation.comma));
         let [yes, no, nothing] = self.notation.words.map(quoted);
@@ -205,7 +225,10 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
             Value::Number(number) => quoted(&number.to_string()),
             Value::String(text) => match &self.notation.strings {
                 Strings::Json => quoted(&value.to_string()),
-                Strings::JsonWithout(marks) => without(text, marks).map(|()| quoted(&value.to_string()))?,
+                Strings::JsonWithout(marks) => {
+                    without(text, marks)?;
+                    quoted(&value.to_string())
+                }
                 Strings::Between(mark) => {
                     without(text, &[mark])?;
                     let end = self.rules.marker(mark);
@@ -222,30 +245,30 @@ impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
 
     fn list(&mut self, schema: &Value) -> Result<String> {
         only(schema, &["type", "items", "minItems", "maxItems"])?;
-        let count = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
-        let (least, most) = (count("minItems").unwrap_or(0), count("maxItems"));
+        let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+        let most = schema.get("maxItems").and_then(Value::as_u64);
         if most == Some(0) {
             return Ok("\"[]\"".to_owned());
         }
         let item = self.value(schema.get("items").unwrap_or(&Value::Null))?;
-        let more = most.map(|most| most.saturating_sub(1).to_string()).unwrap_or_default();
+        let more = times(least.saturating_sub(1), most.map(|most| most.saturating_sub(1)));
         let comma = quoted(self.notation.comma);
-        let items = format!("{item} ({comma} {item}){{{},{more}}}", least.saturating_sub(1));
-        Ok(self.rules.add_new(&match least {
-            0 => format!("\"[\" ({items})? \"]\""),
-            _ => format!("\"[\" {items} \"]\""),
-        }))
+        let items = format!("{item} ({comma} {item}){more}");
+        let items = if least == 0 { format!("({items})?") } else { items };
+        Ok(self.rules.add_new(&format!("\"[\" {items} \"]\"")))
     }
 }
 
-/// Writes a string as it is, and the mark that ends it.
+/// Writes a string without escapes, and the mark that ends it.
 pub(crate) fn raw(schema: &Value, end: &str, never: Vec<&str>, rules: &mut Rules<'_>) -> Result<String> {
     only(schema, &["type", "minLength", "maxLength", "pattern", "format"])?;
     let (conditions, may_be_empty) = strings::conditions(schema)?;
     Ok(rules.text(&Text { conditions, may_be_empty, never }, end))
 }
 
-/// A pattern or format that wants a character which JSON escapes is matched by no string here.
+/// Returns the conditions of a string of JSON with its quotation marks.
+///
+/// A pattern or format is matched without escapes. A pattern that demands a character that JSON escapes matches no string.
 fn quoted_conditions(schema: &Value) -> Result<Vec<String>> {
     let ruled = schema.get("pattern").or(schema.get("format")).is_some();
     let (conditions, _) = strings::conditions(schema)?;
@@ -254,12 +277,12 @@ fn quoted_conditions(schema: &Value) -> Result<Vec<String>> {
         let all = conditions.into_iter().chain([plain]);
         return Ok(all.map(|condition| format!("\"(?:{condition})\"")).collect());
     }
-    let count = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
-    let most = count("maxLength").map(|most| most.to_string()).unwrap_or_default();
-    Ok(vec![format!("\"(?:{JSON_CHARACTER}){{{},{most}}}\"", count("minLength").unwrap_or(0))])
+    let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
+    let most = schema.get("maxLength").and_then(Value::as_u64);
+    Ok(vec![format!("\"(?:{JSON_CHARACTER}){}\"", times(least, most))])
 }
 
-/// Refuses a text in which a mark is spelled.
+/// Refuses a text that contains one of `marks`.
 pub(crate) fn without(text: &str, marks: &[&str]) -> Result<()> {
     match marks.iter().find(|mark| text.contains(**mark)) {
         Some(mark) => Err(unsupported(&format!("{mark:?} in the value {text:?}"))),
@@ -267,14 +290,14 @@ pub(crate) fn without(text: &str, marks: &[&str]) -> Result<()> {
     }
 }
 
-/// Splits a schema into those that it is any of: values by themselves, types by themselves, and what is referred to.
+/// Splits a schema into its alternatives: single values and single types. References are followed.
 pub(crate) fn alternatives(root: &Value, schema: &Value) -> Result<Vec<Value>> {
     let mut found = Vec::new();
-    collect(root, schema, REFERENCES, &mut found).map(|()| found)
+    collect(root, schema, REFERENCES, &mut found)?;
+    Ok(found)
 }
 
 fn collect(root: &Value, schema: &Value, depth: usize, found: &mut Vec<Value>) -> Result<()> {
-    let listed = |keyword: &str| schema.get(keyword).and_then(Value::as_array);
     if depth == 0 {
         return Err(unsupported("a reference to itself"));
     }
@@ -282,17 +305,20 @@ fn collect(root: &Value, schema: &Value, depth: usize, found: &mut Vec<Value>) -
         only(schema, &["$ref"])?;
         return collect(root, pointed_at(root, name.as_str().unwrap_or_default())?, depth - 1, found);
     }
-    if let Some(schemas) = listed("anyOf") {
+    if let Some(schemas) = list(schema, "anyOf") {
         only(schema, &["anyOf"])?;
-        return schemas.iter().try_for_each(|schema| collect(root, schema, depth - 1, found));
+        for schema in schemas {
+            collect(root, schema, depth - 1, found)?;
+        }
+        return Ok(());
     }
-    if let Some(values) = listed("enum") {
+    if let Some(values) = list(schema, "enum") {
         only(schema, &["enum", "type"])?;
         found.extend(values.iter().map(|value| json!({"const": value})));
     } else if let Some(value) = schema.get("const") {
         only(schema, &["const", "type"])?;
         found.push(json!({"const": value}));
-    } else if let Some(names) = listed("type") {
+    } else if let Some(names) = list(schema, "type") {
         found.extend(names.iter().map(|name| with_type(schema, name)));
     } else {
         found.push(schema.clone());
@@ -300,6 +326,11 @@ fn collect(root: &Value, schema: &Value, depth: usize, found: &mut Vec<Value>) -
     Ok(())
 }
 
+fn list<'s>(schema: &'s Value, keyword: &str) -> Option<&'s Vec<Value>> {
+    schema.get(keyword)?.as_array()
+}
+
+/// Returns the schema that a reference names.
 fn pointed_at<'s>(root: &'s Value, reference: &str) -> Result<&'s Value> {
     let found = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
     found.ok_or_else(|| {
@@ -314,7 +345,7 @@ pub(crate) fn properties(schema: &Value) -> Vec<(&str, &Value, bool)> {
     all.map(|(name, schema)| (name.as_str(), schema, required.iter().any(|known| *known == name))).collect()
 }
 
-/// Arguments are an object whatever a schema leaves open, and have no names that it does not know.
+/// Returns the schema of arguments: an object, with no properties other than those of `parameters` unless it allows them.
 pub(crate) fn object(parameters: &Value) -> Value {
     let mut schema = match parameters {
         Value::Object(_) => parameters.clone(),
@@ -334,7 +365,7 @@ fn with_type(schema: &Value, name: &Value) -> Value {
     fields.into()
 }
 
-/// Leaves out what a schema says of values of other types.
+/// Returns the schema without the keywords for values of other types.
 pub(crate) fn concerning(name: &str, schema: &Value) -> Value {
     let mut fields = schema.as_object().cloned().unwrap_or_default();
     let others = OF_TYPES.iter().filter(|(types, _)| !types.contains(&name));
@@ -344,10 +375,12 @@ pub(crate) fn concerning(name: &str, schema: &Value) -> Value {
     fields.into()
 }
 
-/// Looks for keywords that would go unheeded.
-pub(crate) fn only(schema: &Value, heeded: &[&str]) -> Result<()> {
-    let keywords = schema.as_object().into_iter().flat_map(Map::keys);
-    let mut unheeded =
-        keywords.filter(|keyword| !heeded.contains(&keyword.as_str()) && !NOTES.contains(&keyword.as_str()));
-    unheeded.next().map_or(Ok(()), |keyword| Err(unsupported(&format!("the keyword {keyword:?}"))))
+/// Refuses keywords that would not be enforced.
+pub(crate) fn only(schema: &Value, enforced: &[&str]) -> Result<()> {
+    for keyword in schema.as_object().into_iter().flat_map(Map::keys) {
+        if !enforced.contains(&keyword.as_str()) && !NOTES.contains(&keyword.as_str()) {
+            return Err(unsupported(&format!("the keyword {keyword:?}")));
+        }
+    }
+    Ok(())
 }

@@ -1,15 +1,14 @@
-//! Calls as a family's templates print them, marks included, for laws that hold a grammar to them.
+//! Writes calls as a family's templates print them, with their markers. Laws compare grammars with them.
 
 use super::{Layout, Style, Writer, has_names_before_arguments, layout, style};
 use crate::calls::{Call, CallSyntax, JSON_LIST, deepseek, spaced};
 
-/// Returns what the family's templates print for calls, or `None` where it has none. Of several calls only the first is
-/// printed where a reply has one at most.
+/// Returns what the family's templates print for calls; `None` if it has none. If a reply has one call at most, only the first
+/// is printed.
 pub(crate) fn written(writer: Writer<'_>, calls: &[Call]) -> Option<String> {
     let style = style(writer)?;
     let Style { open, close, syntax } = style;
     let first = calls.get(..1)?;
-    let marked = |calls: &[Call]| format!("{open}{}{close}", syntax.write(calls));
     Some(match (syntax, layout(style, writer)) {
         (CallSyntax::Harmony, _) => format!(" to={}{close}", syntax.write(first)),
         (CallSyntax::DeepSeek, _) if writer.template.contains("```json") => {
@@ -18,13 +17,17 @@ pub(crate) fn written(writer: Writer<'_>, calls: &[Call]) -> Option<String> {
         (CallSyntax::Mistral, _) if !has_names_before_arguments(writer) => {
             format!("{open} {}", JSON_LIST.write(calls))
         }
-        (_, Layout::List | Layout::Together(_)) => marked(calls),
-        (_, Layout::Alone) => marked(first),
-        (_, Layout::Apart(_)) => calls.chunks(1).map(marked).collect(),
+        (_, Layout::List | Layout::Together(_)) => marked(style, calls),
+        (_, Layout::Alone) => marked(style, first),
+        (_, Layout::Apart(_)) => calls.chunks(1).map(|call| marked(style, call)).collect(),
     })
 }
 
-/// A call as DeepSeek's models before V3.1 write it.
+fn marked(Style { open, close, syntax }: Style<'_>, calls: &[Call]) -> String {
+    format!("{open}{}{close}", syntax.write(calls))
+}
+
+/// Writes a call as DeepSeek's models before V3.1 do.
 fn fenced(call: &Call) -> String {
     let [begin, middle, end, fence] = [deepseek::BEGIN, deepseek::MIDDLE, deepseek::END, deepseek::FENCE];
     let arguments = spaced(&call.arguments.clone().into());

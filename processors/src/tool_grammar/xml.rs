@@ -1,4 +1,4 @@
-//! Calls as tags. What a parameter's text is read as says the schema of the tool, or the tag itself.
+//! Writes the grammar of calls as tags. The schema of the tool, or the tag, decides how the text of a parameter is read.
 
 use alloquy_core::{Result, ToolSpec};
 use serde_json::Value;
@@ -8,18 +8,18 @@ use super::refusal;
 use super::values::{self, Notation, Strings, Values, alternatives, object, properties};
 use crate::calls::{CDATA, ValueKind, XmlCalls, read_value};
 
-/// Writes calls between two marks, of which the latter must not be spelled in a value.
+/// Writes the parameters of a call.
 struct Tags<'s> {
     syntax: &'s XmlCalls,
-    /// What must not be spelled in a value besides the end of a parameter.
+    /// The texts that a value must not contain, besides the end of a parameter.
     never: Vec<&'s str>,
-    /// What stands around a value.
+    /// The text before and after a value.
     line: &'static str,
 }
 
-/// A call from its name to the end of its last parameter or its closing tag.
+/// Returns the rule of a call, from its name to its closing tag. `close` is the marker after all calls.
 pub(crate) fn call(syntax: &XmlCalls, close: &str, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
-    let [before, behind, end] = syntax.function();
+    let [before, after_name, end] = syntax.function();
     let never = [end, close, CDATA[0]].into_iter().filter(|mark| !mark.is_empty()).collect();
     let (gap, line) = if syntax.lines { ("\"\\n\"", "\n") } else { ("\"\\n\"?", "") };
     let tags = Tags { syntax, never, line };
@@ -33,32 +33,37 @@ pub(crate) fn call(syntax: &XmlCalls, close: &str, tool: &ToolSpec, rules: &mut 
         let parameter = tags.parameter(name, property, &schema, rules)?;
         parameters.push(format!("({parameter} {gap}){}", if required { "" } else { "?" }));
     }
-    let head = rules.marker(&format!("{before}{}{behind}", tool.name));
+    let head = rules.marker(&format!("{before}{}{after_name}", tool.name));
     let end = rules.marker(end);
     Ok(rules.add_new(&format!("{head} {gap} {} {end}", parameters.join(" "))))
 }
 
 impl Tags<'_> {
-    /// One parameter with its tags.
+    /// Returns the rule of one parameter with its tags.
     fn parameter(&self, name: &str, schema: &Value, root: &Value, rules: &mut Rules<'_>) -> Result<String> {
         let all = alternatives(root, schema)?;
         let (texts, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_text);
         let mut written = Vec::new();
-        for (behind, kind) in self.syntax.kinds.iter() {
-            let head = rules.marker(&format!("{}{name}{behind}{}", self.syntax.parameter, self.line));
-            let mut add = |value: String| written.push(format!("{head} {value}"));
-            // What may be text is read as text, unless the tag says otherwise.
-            if *kind == ValueKind::Text || *kind == ValueKind::Schema && self.only_kind() {
-                texts.iter().try_for_each(|text| self.text(text, schema, root, rules).map(&mut add))?;
+        for (after_name, kind) in self.syntax.kinds.iter() {
+            let head = rules.marker(&format!("{}{name}{after_name}{}", self.syntax.parameter, self.line));
+            // A value that may be a string is read as a string, unless the tag decides.
+            let by_schema = *kind == ValueKind::Schema && self.only_kind();
+            if *kind == ValueKind::Text || by_schema {
+                for text in &texts {
+                    written.push(format!("{head} {}", self.text(text, schema, root, rules)?));
+                }
             }
-            if *kind == ValueKind::Json || *kind == ValueKind::Schema && self.only_kind() && texts.is_empty()
-            {
-                others.iter().try_for_each(|other| self.value(other, root, rules).map(&mut add))?;
+            if *kind == ValueKind::Json || by_schema && texts.is_empty() {
+                for other in &others {
+                    written.push(format!("{head} {}", self.value(other, root, rules)?));
+                }
             }
         }
         Ok(rules.any(&written))
     }
 
+    /// Returns whether all values have the same tags, so that they do not distinguish strings from
+    /// other values.
     fn only_kind(&self) -> bool {
         self.syntax.kinds.len() == 1
     }
@@ -67,7 +72,7 @@ impl Tags<'_> {
         format!("{}{}", self.line, self.syntax.end)
     }
 
-    /// A text as it is, and the end of the parameter.
+    /// Returns the rule of a text without escapes, and the end of the parameter.
     fn text(&self, text: &Value, schema: &Value, root: &Value, rules: &mut Rules<'_>) -> Result<String> {
         let Some(value) = text.get("const") else {
             return values::raw(text, &self.end(), self.never.clone(), rules);
@@ -80,7 +85,7 @@ impl Tags<'_> {
         Ok(rules.known_text(text, &self.end()))
     }
 
-    /// Any other value as JSON, and the end of the parameter.
+    /// Returns the rule of any other value as JSON, and the end of the parameter.
     fn value(&self, schema: &Value, root: &Value, rules: &mut Rules<'_>) -> Result<String> {
         let strings = Strings::JsonWithout(self.marks());
         let notation = Notation { words: ["true", "false", "null"], comma: ", ", colon: ": ", strings };
@@ -88,12 +93,13 @@ impl Tags<'_> {
         Ok(format!("{value} {}", rules.marker(&self.end())))
     }
 
+    /// Returns the texts that a value must not contain.
     fn marks(&self) -> Vec<&str> {
         self.never.iter().copied().chain([&*self.syntax.end]).collect()
     }
 }
 
-/// Says whether a schema is one of texts; one that says nothing is.
+/// Returns whether a schema is one of strings. A schema without a type is.
 fn is_text(schema: &Value) -> bool {
     match (schema.get("const"), schema.get("type")) {
         (Some(value), _) => value.is_string(),

@@ -10,8 +10,8 @@ use alloquy_core::grammar::Grammar;
 use alloquy_core::message::ChannelText;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
-use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput, PromptPart};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Content, Message, Preface, Result, Role};
 use alloquy_processors::{CallMarkers, DataProcessorConfig, detect_with, named_with};
@@ -44,7 +44,8 @@ fn configured(case: &Value) -> Result<Arc<dyn DataProcessor>, String> {
 fn replies_are_read_as_configured() {
     let mut outcome = String::new();
     for case in cases("configured.json") {
-        let (processor, recorded) = (configured(&case).unwrap(), Recorded::of(&case));
+        let processor = configured(&case).unwrap();
+        let recorded = Recorded::of(&case);
         let ReadReply { message, .. } = recorded.read(&*processor, [recorded.reply.as_str()]);
         writeln!(outcome, "# {}\n{:?}", case["about"].as_str().unwrap(), recorded.reply).unwrap();
         message.parts.iter().for_each(|part| writeln!(outcome, "  {}", json!(part)).unwrap());
@@ -55,7 +56,8 @@ fn replies_are_read_as_configured() {
 #[test]
 fn no_two_cuts_change_what_is_read_as_configured() {
     for case in cases("configured.json") {
-        let (processor, recorded) = (configured(&case).unwrap(), Recorded::of(&case));
+        let processor = configured(&case).unwrap();
+        let recorded = Recorded::of(&case);
         replies::every_two_cuts(&*processor, &recorded);
         laws::processor::deltas_join_to_the_message(&*processor, &recorded.reply);
         laws::processor::any_chunking_reads_alike(&*processor, &recorded.reply);
@@ -132,8 +134,9 @@ fn stop_strings_and_ordinary_tokens_are_the_hosts() {
     };
     let processor = named_with("vicuna", &model, &config).unwrap();
     assert_eq!(processor.stop_strings(), ["USER:"]);
-    let (preface, path) = (Preface::default(), [Message::user("a <unk> b <s>")]);
-    let source = PromptSource::new(&preface, &path, Ending::Answer);
+    let preface = Preface::default();
+    let path = [Message::user("a <unk> b <s>")];
+    let source = ProcessorInput::new(&preface, &path, PromptEnd::Generation);
     let rendered = support::render("vicuna", &processor.template_input(source).unwrap());
     let parts = processor.prompt_parts(&rendered, source).unwrap();
     let literals: Vec<_> = parts.iter().filter(|part| matches!(part, PromptPart::Literal(_))).collect();
@@ -145,7 +148,7 @@ fn the_grammar_of_calls_has_the_fences_of_the_host() {
     let config = DataProcessorConfig::default().calls(CallMarkers::new("<<call", "call>>"));
     let processor = named_with("qwen3", &support::model("qwen3"), &config).unwrap();
     let preface = Preface::default().tool(support::tool("add"));
-    let source = PromptSource::new(&preface, &[], Ending::Answer);
+    let source = ProcessorInput::new(&preface, &[], PromptEnd::Generation);
     let grammar = processor.tool_grammar(source, &ToolChoice::Required, ParallelCalls::Allowed).unwrap();
     let Some(Grammar::Composed { lark, .. } | Grammar::Lark(lark)) = grammar else { panic!("{grammar:?}") };
     assert!(lark.contains("<<call") && lark.contains("call>>") && !lark.contains("tool_call"), "{lark}");
@@ -160,12 +163,17 @@ fn said() -> [Message; 3] {
 #[test]
 fn channels_reach_templates_in_a_field_of_their_own_until_the_policy_strips_them() {
     let processor = named_with("qwen3", &support::model("qwen3"), &two_channels()).unwrap();
-    let (preface, path) = (Preface::default(), said());
+    let preface = Preface::default();
+    let path = said();
     let field = |history: Option<ThinkingHistory>| {
         let mut arguments = ProcessorArguments::default();
         arguments.history = history;
-        let source =
-            PromptSource { preface: &preface, path: &path, ending: Ending::Answer, arguments: &arguments };
+        let source = ProcessorInput {
+            preface: &preface,
+            path: &path,
+            ending: PromptEnd::Generation,
+            arguments: &arguments,
+        };
         let message = processor.template_input(source).unwrap().messages[1].clone();
         (message.get("channels").cloned(), message.get("reasoning_content").is_some())
     };
@@ -180,13 +188,18 @@ fn channels_reach_templates_in_a_field_of_their_own_until_the_policy_strips_them
 #[test]
 fn channels_that_a_template_does_not_print_are_told_where_they_were_to_be_kept() {
     let processor = named_with("qwen3", &support::model("qwen3"), &two_channels()).unwrap();
-    let (preface, path) = (Preface::default(), said());
+    let preface = Preface::default();
+    let path = said();
     let mut arguments = ProcessorArguments::default();
     arguments.history = Some(ThinkingHistory::Keep);
-    let source =
-        PromptSource { preface: &preface, path: &path, ending: Ending::Answer, arguments: &arguments };
+    let source = ProcessorInput {
+        preface: &preface,
+        path: &path,
+        ending: PromptEnd::Generation,
+        arguments: &arguments,
+    };
     let rendered = support::render("qwen3", &processor.template_input(source).unwrap());
-    let told: Vec<_> = processor.degradations(&rendered, source).iter().map(|told| json!(told)).collect();
+    let told: Vec<_> = processor.warnings(&rendered, source).iter().map(|told| json!(told)).collect();
     assert_eq!(told, [json!({"thinking_left_out": {"messages": 1}})]);
 }
 
@@ -195,8 +208,9 @@ fn markers_of_channels_stay_control_tokens_in_the_texts_of_the_model_alone() {
     let mut model = support::model("qwen3");
     model.specials.push(SpecialToken { text: "<joke>".to_owned(), id: 99 });
     let processor = named_with("qwen3", &model, &two_channels()).unwrap();
-    let (preface, path) = (Preface::default(), [Message::user("<joke>"), Message::assistant("a <joke>")]);
-    let source = PromptSource::new(&preface, &path, Ending::Closed);
+    let preface = Preface::default();
+    let path = [Message::user("<joke>"), Message::assistant("a <joke>")];
+    let source = ProcessorInput::new(&preface, &path, PromptEnd::Closed);
     let rendered = support::render("qwen3", &processor.template_input(source).unwrap());
     let parts = processor.prompt_parts(&rendered, source).unwrap();
     let literals: Vec<_> = parts.iter().filter(|part| matches!(part, PromptPart::Literal(_))).collect();

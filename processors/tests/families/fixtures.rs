@@ -52,7 +52,7 @@ fn prompt(family: &str, conversation: &Conversation) -> String {
         Ok(parts) => parts.iter().map(line).collect(),
         Err(error) => format!("{:?}: {error}\n", error.kind()),
     };
-    let told = processor.degradations(&rendered, conversation.source());
+    let told = processor.warnings(&rendered, conversation.source());
     let told: String = told.iter().map(|told| format!("told    {}\n", json!(told))).collect();
     format!("{}\n--------\n{parts}{told}", visible(&fields))
 }

@@ -47,6 +47,6 @@ fn media_stand_where_templates_of_the_family_print_their_places() {
         ("generic", &[image("<image>"), audio("<|audio|>"), video("<|video|>")]),
     ];
     for (family, places) in families {
-        laws::processor::media_stand_in_their_places(&*support::processor(family), places);
+        laws::processor::media_are_at_their_places(&*support::processor(family), places);
     }
 }

@@ -2,7 +2,7 @@
 
 use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
 use alloquy_core::processor::PromptPart;
-use alloquy_core::report::Degradation;
+use alloquy_core::report::Warning;
 use alloquy_core::{Content, Media, Message, Part, Role, Source};
 use proptest::prelude::*;
 
@@ -19,9 +19,9 @@ fn with_policy(mut conversation: Conversation, policy: InjectionPolicy) -> Conve
 fn told(family: &str, conversation: &Conversation) -> usize {
     let processor = support::processor(family);
     let rendered = support::render(family, &processor.template_input(conversation.source()).unwrap());
-    let told = processor.degradations(&rendered, conversation.source());
+    let told = processor.warnings(&rendered, conversation.source());
     let times = told.iter().map(|told| match told {
-        Degradation::ControlTokenLetThrough { times, .. } => *times,
+        Warning::ControlTokenLetThrough { times, .. } => *times,
         other => panic!("{other:?}"),
     });
     times.sum()

@@ -1,19 +1,19 @@
 //! Media in prompts: every family puts them where its template says, and nowhere else.
 
 use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments};
-use alloquy_core::processor::{PromptPart, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{ProcessorInput, PromptPart};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, ErrorKind, Media, Message, Preface, Role};
 
 use crate::support;
 
-fn picture(byte: u8) -> Content {
+fn image(byte: u8) -> Content {
     Content::Image(Media::new("image/png", vec![byte]))
 }
 
 fn parts(family: &str, path: &[Message], rendered: &str) -> alloquy_core::Result<Vec<PromptPart>> {
     let preface = Preface::default();
-    support::processor(family).prompt_parts(rendered, PromptSource::new(&preface, path, Ending::Closed))
+    support::processor(family).prompt_parts(rendered, ProcessorInput::new(&preface, path, PromptEnd::Closed))
 }
 
 fn error(family: &str, path: &[Message], rendered: &str) -> String {
@@ -23,15 +23,15 @@ fn error(family: &str, path: &[Message], rendered: &str) -> String {
 
 #[test]
 fn a_template_that_prints_more_or_fewer_places_is_told() {
-    let two = [Message::new(Role::User, vec![picture(1), picture(2)])];
-    let sound = [Message::new(Role::User, vec![Content::Audio(Media::new("audio/wav", vec![1]))])];
+    let two = [Message::new(Role::User, vec![image(1), image(2)])];
+    let audio = [Message::new(Role::User, vec![Content::Audio(Media::new("audio/wav", vec![1]))])];
     let told = [
         error("qwen3", &two, "a<|image_pad|>b"),
         error("qwen3", &two, "<|image_pad|><|image_pad|><|image_pad|>"),
         error("qwen3", &two, "<|image_pad|><|image_pad|><|video_pad|>"),
         error("gemma3", &two, "nothing"),
-        error("gemma3", &sound, "<start_of_image>"),
-        error("lfm2", &sound, "<image>"),
+        error("gemma3", &audio, "<start_of_image>"),
+        error("lfm2", &audio, "<image>"),
         error("mistral", &two, "[IMG]"),
     ];
     insta::assert_snapshot!(told.join("\n"));
@@ -39,7 +39,7 @@ fn a_template_that_prints_more_or_fewer_places_is_told() {
 
 #[test]
 fn either_spelling_of_a_place_is_one_place() {
-    let one = [Message::new(Role::User, vec![picture(1)])];
+    let one = [Message::new(Role::User, vec![image(1)])];
     let media = PromptPart::Media(Media::new("image/png", vec![1]));
     for place in [
         "<start_of_image>",
@@ -53,21 +53,21 @@ fn either_spelling_of_a_place_is_one_place() {
 }
 
 #[test]
-fn media_of_the_preface_come_first_and_a_film_is_one() {
+fn media_of_the_preface_come_first_and_a_video_is_one() {
     let preface =
-        Preface { messages: vec![Message::new(Role::System, vec![picture(9)])], ..Preface::default() };
+        Preface { messages: vec![Message::new(Role::System, vec![image(9)])], ..Preface::default() };
     let frames = [1, 2].map(|byte| Media::new("image/png", vec![byte]));
-    let path = [Message::new(Role::User, vec![picture(3), Content::Video(frames.to_vec())])];
-    let source = PromptSource::new(&preface, &path, Ending::Closed);
+    let path = [Message::new(Role::User, vec![image(3), Content::Video(frames.to_vec())])];
+    let source = ProcessorInput::new(&preface, &path, PromptEnd::Closed);
     let rendered = "<|video_pad|><|image_pad|><|image_pad|>";
     let parts = support::processor("qwen2_5").prompt_parts(rendered, source).unwrap();
-    let picture = |byte| PromptPart::Media(Media::new("image/png", vec![byte]));
-    assert_eq!(parts, [PromptPart::Media(Media::film(frames.to_vec())), picture(9), picture(3)]);
+    let image = |byte| PromptPart::Media(Media::new("image/png", vec![byte]));
+    assert_eq!(parts, [PromptPart::Media(Media::video(frames.to_vec())), image(9), image(3)]);
 }
 
 #[test]
 fn texts_that_look_like_places_are_counted_only_where_a_policy_lets_them_through() {
-    let path = [Message::new(Role::User, vec![picture(1), Content::Text(" is <|image_pad|>".into())])];
+    let path = [Message::new(Role::User, vec![image(1), Content::Text(" is <|image_pad|>".into())])];
     let preface = Preface::default();
     let arguments = ProcessorArguments::default().injection(InjectionPolicy::unprotected());
     let processor = support::processor("qwen3");
@@ -76,13 +76,13 @@ fn texts_that_look_like_places_are_counted_only_where_a_policy_lets_them_through
         let text = input.messages[0]["content"][1]["text"].as_str().unwrap().to_owned();
         processor.prompt_parts(&format!("<|image_pad|>{text}"), source)
     };
-    let source = PromptSource::new(&preface, &path, Ending::Closed);
+    let source = ProcessorInput::new(&preface, &path, PromptEnd::Closed);
     let kept = print(source).unwrap();
     assert_eq!(
         kept[1..],
         [PromptPart::Text(" is <|image_pad|>".into())],
         "it is no control token of this model"
     );
-    let loosened = print(PromptSource { arguments: &arguments, ..source }).unwrap_err();
+    let loosened = print(ProcessorInput { arguments: &arguments, ..source }).unwrap_err();
     assert_eq!(loosened.kind(), ErrorKind::Template);
 }

@@ -10,8 +10,8 @@ use alloquy_core::grammar::Grammar;
 use alloquy_core::media::MediaKind;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
-use alloquy_core::processor::{DataProcessor, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{DataProcessor, ProcessorInput};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Message, Preface};
 use alloquy_processors::{CallMarkers, CallSyntax, DataProcessorConfig, Family, named, named_with};
@@ -69,7 +69,7 @@ fn each_family_of_this_crate_is_the_same_as_data() {
 fn replies_are_read_as_the_family_says() {
     let preface = Preface::default().tool(support::tool("add"));
     let path = [Message::user("Hi")];
-    let source = PromptSource::new(&preface, &path, Ending::Answer);
+    let source = ProcessorInput::new(&preface, &path, PromptEnd::Generation);
     let processor = processor(&ada());
     let mut outcome = String::new();
     for reply in REPLIES {
@@ -86,7 +86,7 @@ fn a_family_from_outside_obeys_the_laws() {
     let specials: Vec<_> = model().specials.into_iter().filter(|special| special.text != "<b>").collect();
     laws::processor::all(&*processor(&family), &specials, REPLIES);
     let places = [(MediaKind::Image, "<picture>"), (MediaKind::Audio, "<sound>")];
-    laws::processor::media_stand_in_their_places(&*processor(&family), &places);
+    laws::processor::media_are_at_their_places(&*processor(&family), &places);
 }
 
 #[test]
@@ -102,18 +102,19 @@ fn what_a_family_lets_through_is_reported_and_a_conversation_decides_against_it(
     let mut family = ada();
     family.injection = InjectionPolicy::allow(["<|sep|>"]);
     let processor = processor(&family);
-    let (preface, path) = (Preface::default(), [Message::user("a <|sep|> [USER]")]);
-    let source = PromptSource::new(&preface, &path, Ending::Closed);
-    assert_eq!(processor.degradations("", source).len(), 1);
+    let preface = Preface::default();
+    let path = [Message::user("a <|sep|> [USER]")];
+    let source = ProcessorInput::new(&preface, &path, PromptEnd::Closed);
+    assert_eq!(processor.warnings("", source).len(), 1);
     let strict = ProcessorArguments::default().injection(InjectionPolicy::default());
-    let source = PromptSource { arguments: &strict, ..source };
-    assert!(processor.degradations("", source).is_empty());
+    let source = ProcessorInput { arguments: &strict, ..source };
+    assert!(processor.warnings("", source).is_empty());
 }
 
 #[test]
 fn the_grammar_of_calls_is_the_familys() {
     let preface = Preface::default().tool(support::tool("add"));
-    let source = PromptSource::new(&preface, &[], Ending::Answer);
+    let source = ProcessorInput::new(&preface, &[], PromptEnd::Generation);
     let choice = ToolChoice::Required;
     let grammar = processor(&ada()).tool_grammar(source, &choice, ParallelCalls::Allowed).unwrap();
     let Some(Grammar::Composed { lark, .. }) = grammar else { panic!("{grammar:?}") };
@@ -129,7 +130,7 @@ fn the_generic_family_takes_calls_and_channels_from_json() {
     .unwrap();
     let processor = named_with("generic", &model(), &config).unwrap();
     let preface = Preface::default().tool(support::tool("add"));
-    let source = PromptSource::new(&preface, &[], Ending::Answer);
+    let source = ProcessorInput::new(&preface, &[], PromptEnd::Generation);
     let reply = "<thought>Hm</thought>Now.<call>add(a=1)</call>";
     let ReadReply { message, .. } = ReadReply::new(processor.reply_parser("", source), [reply]);
     assert_eq!((message.thinking().as_deref(), message.text().as_str()), (Some("Hm"), "Now."));

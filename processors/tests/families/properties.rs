@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// A reply in pieces, whether tools are offered, and whether the prompt has opened a thought.
+/// A reply in pieces, whether tools are offered, and whether the prompt has opened a thinking block.
 fn reply() -> impl Strategy<Value = (Vec<String>, bool, bool)> {
     const FRAGMENTS: &[&str] = &[
         "<think>",

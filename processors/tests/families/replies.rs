@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::processor::{DataProcessor, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{DataProcessor, ProcessorInput};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Message, Preface, ToolSpec};
 use alloquy_testing::{ReadReply, laws};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ impl Recorded {
         pieces: impl IntoIterator<Item = &'a str>,
     ) -> ReadReply {
         let path = [Message::user("Hi")];
-        let source = PromptSource::new(&self.preface, &path, Ending::Answer);
+        let source = ProcessorInput::new(&self.preface, &path, PromptEnd::Generation);
         ReadReply::new(processor.reply_parser(&self.rendered, source), pieces)
     }
 }

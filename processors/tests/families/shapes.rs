@@ -2,8 +2,8 @@
 
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::PromptSource;
-use alloquy_core::template::Ending;
+use alloquy_core::processor::ProcessorInput;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use serde_json::json;
 
@@ -46,7 +46,8 @@ fn templates_get_tools_as_they_take_them() {
         let mut model = ModelInfo::default();
         model.files.insert("chat_template.jinja".to_owned(), template.to_owned());
         let processor = alloquy_processors::named(family, &model).unwrap();
-        let input = processor.template_input(PromptSource::new(&preface, &path, Ending::Answer)).unwrap();
+        let input =
+            processor.template_input(ProcessorInput::new(&preface, &path, PromptEnd::Generation)).unwrap();
         let lines = input.tools.iter().flatten().chain(&input.messages);
         let drawing: String = lines.map(|line| format!("{line}\n")).collect();
         insta::assert_snapshot!(format!("{family}_{shape}"), drawing);

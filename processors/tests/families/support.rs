@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
-use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
+use alloquy_core::template::{PromptEnd, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Message, Preface, ToolSpec};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ pub(crate) fn processor(family: &str) -> Arc<dyn DataProcessor> {
 pub(crate) struct Conversation {
     pub(crate) preface: Preface,
     pub(crate) path: Vec<Message>,
-    pub(crate) ending: Ending,
+    pub(crate) ending: PromptEnd,
 }
 
 impl Conversation {
@@ -57,16 +57,16 @@ impl Conversation {
             preface: serde_json::from_value(field("preface", json!({}))).unwrap(),
             path: serde_json::from_value(field("path", json!([]))).unwrap(),
             ending: match field("ending", json!("answer")).as_str() {
-                Some("answer") => Ending::Answer,
-                Some("closed") => Ending::Closed,
-                Some("continue") => Ending::Continue,
+                Some("answer") => PromptEnd::Generation,
+                Some("closed") => PromptEnd::Closed,
+                Some("continue") => PromptEnd::Continuation,
                 other => panic!("unknown ending {other:?}"),
             },
         }
     }
 
-    pub(crate) fn source(&self) -> PromptSource<'_> {
-        PromptSource::new(&self.preface, &self.path, self.ending)
+    pub(crate) fn source(&self) -> ProcessorInput<'_> {
+        ProcessorInput::new(&self.preface, &self.path, self.ending)
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn render(family: &str, input: &TemplateInput) -> String {
         "vicuna" => "ASSISTANT:",
         _ => "<|im_start|>assistant\n",
     };
-    prompt + if input.ending == Ending::Answer { answer } else { "" }
+    prompt + if input.ending == PromptEnd::Generation { answer } else { "" }
 }
 
 fn chatml(family: &str, message: &Value) -> String {

@@ -46,7 +46,8 @@ impl Speaker {
 
 /// The word that is said the `rank`th most often, counted from zero: the oftener, the shorter.
 pub(crate) fn word(rank: usize) -> String {
-    let (mut rest, mut word) = (rank + SYLLABLES.len(), String::new());
+    let mut rest = rank + SYLLABLES.len();
+    let mut word = String::new();
     while rest > 0 {
         word.push_str(SYLLABLES[rest % SYLLABLES.len()]);
         rest /= SYLLABLES.len();

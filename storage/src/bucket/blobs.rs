@@ -1,4 +1,4 @@
-//! Blobs as objects, and which of them nothing refers to.
+//! Blobs as objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use super::key;
 use super::logs::Bucket;
 use crate::failure::Failure;
 
-/// How often a reader looks again for bytes that were put anew while it looked.
+/// How often a reader lists again when the listed bytes were replaced before they were read.
 const LOOKS: usize = 5;
 
 impl Bucket {
     pub(super) async fn put_blob(&self, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
-        let (keys, digest) = (self.keys(owner), Digest::of(bytes));
+        let keys = self.keys(owner);
+        let digest = Digest::of(bytes);
         let older = self.objects.list(&keys.blob(digest)).await?;
         self.objects.put(&keys.bytes(digest, NodeId::new()), bytes.to_vec()).await?;
-        // Those that were listed before are needed no more; one that stays is removed with the others.
+        // The older objects are no longer needed. One that stays is collected with the new one.
         let _ = self.objects.remove(older.into_iter().map(|found| found.location).collect()).await;
         Ok(digest)
     }
@@ -41,30 +42,33 @@ impl Bucket {
         Ok(None)
     }
 
-    /// Removes what nothing refers to and what was put at least `grace` ago, and returns how many.
+    /// Removes blobs that are unused and were put at least `grace` ago, and returns how many.
     pub(super) async fn collect(&self, owner: &Owner, grace: Duration) -> Result<usize, Failure> {
-        let (keys, now) = (self.keys(owner), SystemTime::now());
+        let keys = self.keys(owner);
+        let now = SystemTime::now();
         let mut blobs: BTreeMap<String, Vec<ObjectMeta>> = BTreeMap::new();
         for found in self.objects.list(&keys.blobs()).await? {
             if let Some(digest) = key::folder(&found.location) {
                 blobs.entry(digest).or_default().push(found);
             }
         }
-        let is_old = |found: &ObjectMeta| {
-            let put: SystemTime = found.last_modified.into();
-            // The clock of a server may be a little ahead.
-            grace.is_zero() || now.duration_since(put).is_ok_and(|age| age >= grace)
-        };
-        blobs.retain(|_, all| all.iter().all(is_old));
+        blobs.retain(|_, puts| {
+            puts.iter().all(|found| {
+                // The clock of a server may be a little ahead, which must not matter without a grace.
+                let put: SystemTime = found.last_modified.into();
+                grace.is_zero() || now.duration_since(put).is_ok_and(|age| age >= grace)
+            })
+        });
         if blobs.is_empty() {
             return Ok(0);
         }
-        let uses = self.objects.list(&keys.uses()).await?;
-        let used: BTreeSet<String> = uses
-            .iter()
-            .filter_map(|found| found.location.parts().rev().nth(2))
-            .map(|part| part.as_ref().to_owned())
-            .collect();
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        // Each key is uses/DIGEST/CONVERSATION/NUMBER.
+        for found in self.objects.list(&keys.uses()).await? {
+            if let Some(digest) = found.location.parts().rev().nth(2) {
+                used.insert(digest.as_ref().to_owned());
+            }
+        }
         blobs.retain(|digest, _| !used.contains(digest));
         let gone = blobs.values().flatten().map(|found| found.location.clone()).collect();
         self.objects.remove(gone).await?;

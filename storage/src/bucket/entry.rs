@@ -1,4 +1,4 @@
-//! One change of a conversation, as it stands in an object, and where the conversation stands after it.
+//! The object of one change of a conversation, with the state of the conversation after it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,14 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::json::{decode, encode};
 
-/// The format that this version writes, and the newest that it reads. Since format 2 nodes have their facts in `reply`.
+/// The format that this version writes, and the newest that it reads. Since format 2, nodes have the facts of a reply in
+/// `reply`.
 const FORMAT: u64 = 2;
 
 /// An entry of a conversation's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
     format: u64,
-    /// Its identity: whoever was not answered tells its own entry by it.
+    /// Identifies the entry: a writer whose put got no answer recognizes its own entry by it.
     pub(super) id: NodeId,
     /// The entry before it.
     pub(super) previous: Option<NodeId>,
@@ -27,7 +28,7 @@ pub(super) struct Entry {
     pub(super) change: Change,
 }
 
-/// Where a conversation stands, but for its nodes.
+/// A conversation without its nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     /// `None` when it is deleted.
@@ -45,7 +46,7 @@ pub(super) enum Change {
     Head,
     Metadata,
     Pruned(NodeId),
-    /// Everything that is there, so that entries before are needed no more.
+    /// The whole conversation, so that earlier entries are no longer needed.
     Whole {
         nodes: Vec<Node>,
         tombstones: Vec<NodeId>,
@@ -54,7 +55,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// It needs no entry before it.
+    /// Returns whether a conversation can be read from this entry on, without the earlier ones.
     pub(super) fn is_base(&self) -> bool {
         matches!(self, Self::Created | Self::Whole { .. } | Self::Deleted)
     }
@@ -81,23 +82,26 @@ impl Entry {
         Self { format: FORMAT, id: NodeId::new(), previous, base, state, change }
     }
 
-    /// A line of JSON, and a line with its SHA-256.
+    /// Returns the bytes of the object: a line of JSON, and a line with its SHA-256.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, Failure> {
         let json = encode(self)?;
         Ok(format!("{json}\n{}\n", Digest::of(json.as_bytes())).into_bytes())
     }
 
     pub(super) fn read(bytes: &[u8], what: &str) -> Result<Self, Failure> {
-        let damaged = |reason: &str| Failure::damaged(what, reason);
-        let text = bytes.strip_suffix(b"\n").ok_or_else(|| damaged("its end is missing"))?;
-        let line = text.iter().rposition(|&byte| byte == b'\n').ok_or_else(|| damaged("it has one line"))?;
+        let Some(text) = bytes.strip_suffix(b"\n") else {
+            return Err(Failure::damaged(what, "its end is missing"));
+        };
+        let Some(line) = text.iter().rposition(|&byte| byte == b'\n') else {
+            return Err(Failure::damaged(what, "it has one line"));
+        };
         let (json, sum) = text.split_at(line);
         if sum.get(1..) != Some(Digest::of(json).to_string().as_bytes()) {
-            return Err(damaged("its checksum does not match"));
+            return Err(Failure::damaged(what, "its checksum does not match"));
         }
-        let format: Format = decode(json, || what.to_owned())?;
+        let format: Format = decode(json, what)?;
         match format.format {
-            1..=FORMAT => decode(json, || what.to_owned()),
+            1..=FORMAT => decode(json, what),
             found => Err(Failure::Newer { what: what.to_owned(), found, known: FORMAT }),
         }
     }

@@ -1,4 +1,4 @@
-//! Objects in a folder that nobody but their owner reads, whatever the umask. What is in them is others' business.
+//! Objects in a folder that only their owner may read, whatever the umask.
 
 use std::fmt;
 use std::io;
@@ -20,32 +20,35 @@ use crate::private;
 pub(super) struct PrivateFolder(LocalFileSystem);
 
 impl PrivateFolder {
-    /// Uses a folder that is there; it keeps its own rights.
+    /// Uses an existing folder, which keeps its permissions.
     pub(super) fn new(path: &FilePath) -> Result<Self> {
         Ok(Self(LocalFileSystem::new_with_prefix(path)?.with_fsync(true)))
     }
 
-    /// Makes the folders that an object stands in.
+    /// Creates the folders of an object.
     fn make_room(&self, key: &Path) -> Result<()> {
         let path = self.0.path_to_filesystem(key)?;
-        path.parent().map_or(Ok(()), make_kept).map_err(failed)
+        match path.parent() {
+            Some(folder) => make_synced(folder).map_err(failed),
+            None => Ok(()),
+        }
     }
 
-    /// Takes the rights of others from a file that was written.
+    /// Makes a written file private.
     fn restrict(&self, key: &Path) -> Result<()> {
         private::restrict(&self.0.path_to_filesystem(key)?).map_err(failed)
     }
 }
 
-/// Makes a folder that is there after a power loss, too.
-fn make_kept(folder: &FilePath) -> io::Result<()> {
+/// Creates a folder and its missing parents, and syncs their names.
+fn make_synced(folder: &FilePath) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     let Some(above) = folder.parent() else { return Ok(()) };
-    make_kept(above)?;
+    make_synced(above)?;
     private::make_folder(folder)?;
-    // Elsewhere folders cannot be opened, and are kept by the file system itself.
+    // Elsewhere folders cannot be opened, and the file system syncs them by itself.
     if cfg!(unix) { std::fs::File::open(above)?.sync_all() } else { Ok(()) }
 }
 
@@ -64,7 +67,7 @@ impl ObjectStore for PrivateFolder {
     async fn put_opts(&self, key: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         self.make_room(key)?;
         let put = self.0.put_opts(key, payload, options).await?;
-        // It was put, and its folders keep others out.
+        // A failure is harmless: the folders are private too.
         let _ = self.restrict(key);
         Ok(put)
     }

@@ -1,16 +1,16 @@
-//! What objects are called. Knows names, not what is in them.
+//! The keys of objects.
 
 use alloquy_core::media::Digest;
 use alloquy_core::{ConversationId, NodeId, Owner};
 use object_store::path::Path;
 
-/// A part of a key of an object may be about as long as a file name.
+/// How long a part of a key may be, which in a folder is a file name.
 const LONGEST: usize = 120;
 
-/// How much of a longer name stays in front of its digest, for people to read.
+/// How much of a longer name precedes its digest, for people to read.
 const KEPT: usize = 48;
 
-/// The keys of what one owner has.
+/// The keys of one owner's objects.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     root: String,
@@ -27,7 +27,7 @@ impl Keys {
         Path::from(format!("{}/{rest}", self.root))
     }
 
-    /// Where the entries of a conversation stand.
+    /// The prefix of the entries of a conversation.
     pub(super) fn log(&self, conversation: &str) -> Path {
         self.at(&format!("log/{conversation}"))
     }
@@ -36,12 +36,12 @@ impl Keys {
         self.at(&format!("log/{conversation}/{number:020}"))
     }
 
-    /// Where the marks of all conversations stand.
+    /// The prefix of the marks of all conversations.
     pub(super) fn marks(&self) -> Path {
         self.at("index")
     }
 
-    /// The mark that says that there may be an entry.
+    /// The mark of an entry: where it exists, the entry may exist.
     pub(super) fn mark(&self, conversation: &str, number: u64) -> Path {
         self.at(&format!("index/{conversation}/{number:020}"))
     }
@@ -54,7 +54,7 @@ impl Keys {
         self.at(&format!("blobs/{digest}"))
     }
 
-    /// Each time that bytes are put they are an object of their own, so that removing an older one harms nobody.
+    /// The bytes of a blob. Each put writes an object of its own, so that an older one can be removed safely.
     pub(super) fn bytes(&self, digest: Digest, put: NodeId) -> Path {
         self.at(&format!("blobs/{digest}/{put}"))
     }
@@ -67,18 +67,18 @@ impl Keys {
         self.at(&format!("uses/{digest}/{conversation}"))
     }
 
-    /// Says that an entry of a conversation refers to a blob.
+    /// The mark that an entry of a conversation refers to a blob.
     pub(super) fn usage(&self, digest: Digest, conversation: &str, number: u64) -> Path {
         self.at(&format!("uses/{digest}/{conversation}/{number:020}"))
     }
 }
 
-/// The last part of a key, a number.
+/// Returns the last part of a key as a number.
 pub(super) fn number(key: &Path) -> Option<u64> {
     key.filename()?.parse().ok()
 }
 
-/// The part of a key before its last one.
+/// Returns the part of a key before the last one.
 pub(super) fn folder(key: &Path) -> Option<String> {
     key.parts().rev().nth(1).map(|part| part.as_ref().to_owned())
 }
@@ -88,14 +88,14 @@ pub(super) fn conversation(id: &ConversationId) -> String {
     name(id.as_str())
 }
 
-/// Lower-case letters, digits, `-` and `_` stand for themselves, every other byte is `=` and two digits; a long name is
-/// cut, and told apart by `+` and the digest of the whole.
+/// Escapes an id: lower-case letters, digits, `-` and `_` stay, every other byte becomes `=` and two digits. A long name is
+/// truncated and ends with `+` and the digest of the id.
 fn name(id: &str) -> String {
     let escaped: String = id.bytes().map(escape).collect();
-    match escaped.len() {
-        0..=LONGEST => escaped,
-        _ => format!("{escaped:.KEPT$}+{}", Digest::of(id.as_bytes())),
+    if escaped.len() > LONGEST {
+        return format!("{escaped:.KEPT$}+{}", Digest::of(id.as_bytes()));
     }
+    escaped
 }
 
 fn escape(byte: u8) -> String {

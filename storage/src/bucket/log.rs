@@ -1,5 +1,6 @@
-//! The log of one conversation, as far as it was read. Knows what entries mean, not where they are.
+//! The log of one conversation, as far as it was read.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use alloquy_core::media::Digest;
@@ -10,7 +11,7 @@ use alloquy_core::{ConversationId, Node, NodeId};
 use super::entry::{Change, Entry, State, milliseconds};
 use crate::failure::Failure;
 
-/// A conversation up to its entry of a number; none has the number 0.
+/// A conversation up to an entry. Entries are numbered from 1, so 0 means that there is none.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     pub(super) number: u64,
@@ -18,15 +19,21 @@ pub(super) struct Log {
     pub(super) base: u64,
     pub(super) state: State,
     pub(super) tree: Tree,
-    /// When its end was looked for last.
+    /// When the end of the log was read last.
     pub(super) read: Instant,
 }
 
 impl Log {
-    /// Ends at an entry behind which nothing is.
+    /// Returns a log without a conversation that ends at the entry of this number.
     pub(super) fn blank(number: u64) -> Self {
-        let (state, tree) = (State::gone(), Tree::default());
-        Self { number, last: None, base: number, state, tree, read: Instant::now() }
+        Self {
+            number,
+            last: None,
+            base: number,
+            state: State::gone(),
+            tree: Tree::default(),
+            read: Instant::now(),
+        }
     }
 
     pub(super) fn record(&self, id: &ConversationId) -> Result<&ConversationRecord, Failure> {
@@ -41,19 +48,20 @@ impl Log {
 
     pub(super) fn summary(&self, id: &ConversationId) -> Result<ConversationSummary, Failure> {
         self.record(id)?;
-        let what = || format!("conversation {:?}", id.as_str());
-        self.state
-            .summary()
-            .ok_or_else(|| Failure::damaged(what(), "its time is beyond what this system holds"))
+        let Some(summary) = self.state.summary() else {
+            let what = format!("conversation {:?}", id.as_str());
+            return Err(Failure::damaged(what, "its time is beyond what this system can represent"));
+        };
+        Ok(summary)
     }
 
-    /// The entry of a change, with the state that it leads to.
+    /// Returns the next entry: a change with the state that it leads to.
     pub(super) fn entry(&self, state: State, change: Change) -> Entry {
         let base = if change.is_base() { self.number + 1 } else { self.base };
         Entry::new(self.last, base, state, change)
     }
 
-    /// Takes the next entry in.
+    /// Applies the next entry.
     pub(super) fn apply(&mut self, entry: Entry) -> alloquy_core::Result<()> {
         if entry.previous != self.last && !entry.change.is_base() {
             let message = format!("entry {} does not follow the one before it", self.number + 1);
@@ -61,12 +69,18 @@ impl Log {
         }
         match entry.change {
             Change::Created | Change::Deleted => self.tree = Tree::default(),
-            Change::Nodes(nodes) => nodes.into_iter().try_for_each(|node| self.tree.insert(node))?,
+            Change::Nodes(nodes) => {
+                for node in nodes {
+                    self.tree.insert(node)?;
+                }
+            }
             Change::Head | Change::Metadata => {}
             Change::Pruned(node) => self.tree.prune(node)?,
             Change::Whole { nodes, tombstones } => {
                 self.tree = Tree::from_nodes(nodes)?;
-                tombstones.into_iter().for_each(|node| self.tree.bury(node));
+                for node in tombstones {
+                    self.tree.bury(node);
+                }
             }
         }
         (self.last, self.base, self.state) = (Some(entry.id), entry.base, entry.state);
@@ -74,15 +88,15 @@ impl Log {
         Ok(())
     }
 
-    /// Returns the media that nodes and preface refer to.
+    /// Returns the media of the preface and the nodes.
     pub(super) fn media(&self) -> impl Iterator<Item = Digest> {
         let record = self.state.record.iter().flat_map(ConversationRecord::media);
         record.chain(self.tree.nodes().flat_map(Node::media))
     }
 
-    /// Returns the nodes of a batch that are not there yet, if all of it may be appended.
+    /// Returns the nodes of a batch that are new. Fails unless the whole batch may be appended.
     pub(super) fn new_among(&self, batch: &[Node]) -> Result<Vec<Node>, Failure> {
-        let mut new: std::collections::HashMap<NodeId, &Node> = std::collections::HashMap::new();
+        let mut new: HashMap<NodeId, &Node> = HashMap::new();
         let mut found = Vec::new();
         for node in batch {
             match self.tree.node(node.id).ok().or_else(|| new.get(&node.id).copied()) {
@@ -93,6 +107,7 @@ impl Log {
                 }
                 None => {}
             }
+            // The parent is in the tree, or earlier in the batch.
             if let Some(parent) = node.parent.filter(|parent| !new.contains_key(parent)) {
                 self.tree.node(parent)?;
             }
@@ -102,10 +117,13 @@ impl Log {
         Ok(found)
     }
 
-    /// The state after nodes were appended.
+    /// Returns the state after nodes are appended.
     pub(super) fn with(&self, nodes: &[Node]) -> State {
-        let last = nodes.iter().map(|node| milliseconds(node.id.created())).max().unwrap_or_default();
-        let (count, updated) = (self.state.nodes + nodes.len(), self.state.updated.max(last));
-        State { record: self.state.record.clone(), nodes: count, updated }
+        let mut state = self.state.clone();
+        state.nodes += nodes.len();
+        for node in nodes {
+            state.updated = state.updated.max(milliseconds(node.id.created()));
+        }
+        state
     }
 }

@@ -1,12 +1,13 @@
-//! The conversations in a bucket: finding the end of a log, and putting an entry behind it.
+//! The logs in a bucket: finding the end of a log, and putting the next entry there.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use alloquy_core::media::Digest;
 use alloquy_core::store::{BLOB_GRACE, ConversationSummary};
-use alloquy_core::{ConversationId, Owner};
+use alloquy_core::{ConversationId, Node, Owner};
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::Mutex;
 
@@ -16,18 +17,20 @@ use super::log::Log;
 use super::objects::{AT_ONCE, Objects, PATIENCE};
 use crate::failure::Failure;
 
-/// How long a log is written to without looking for its end first. Entries that a later one made needless stay for
-/// [`BLOB_GRACE`], which is longer: so no number is ever taken twice.
+/// How long a log is written to without looking for its end first.
+///
+/// It is shorter than [`BLOB_GRACE`], for which entries stay that a later one made needless. So a writer with an outdated end
+/// finds its number taken, and no number is used twice.
 const FRESH: Duration = Duration::from_secs(600);
 
 /// How many logs are kept in memory.
 const KEPT: usize = 64;
 
-/// What a call decides when it has seen a log.
+/// What a call decides after it has read a log.
 pub(super) enum Step<T> {
     /// There is nothing to write.
     Done(T),
-    /// This is to be written.
+    /// This change is to be written, with the state after it.
     Write(Box<State>, Change, T),
 }
 
@@ -39,7 +42,7 @@ pub(super) struct Bucket {
     pub(super) objects: Objects,
     prefix: String,
     slots: RefCell<HashMap<Name, Slot>>,
-    /// What the newest entry of each conversation says, by its number.
+    /// The summary in the newest known entry of each conversation, with the number of the entry.
     pub(super) known: RefCell<HashMap<Name, (u64, Option<ConversationSummary>)>>,
 }
 
@@ -52,7 +55,7 @@ impl Bucket {
         Keys::of(&self.prefix, owner)
     }
 
-    /// The place in memory of a log: calls on one conversation take turns.
+    /// Returns the slot of a log in memory. Calls on one conversation take turns with it.
     fn slot(&self, owner: &Owner, name: &str) -> Slot {
         let mut slots = self.slots.borrow_mut();
         if slots.len() >= KEPT {
@@ -61,7 +64,7 @@ impl Bucket {
         Rc::clone(slots.entry((owner.clone(), name.to_owned())).or_default())
     }
 
-    /// Reads a log to its end and asks something of it.
+    /// Reads a log to its end and returns what `ask` reads from it.
     pub(super) async fn read<T>(
         &self,
         owner: &Owner,
@@ -74,7 +77,7 @@ impl Bucket {
         ask(self.refresh(&self.keys(owner), &name, &mut log).await?)
     }
 
-    /// Writes what `decide` makes of a log, again when another writer was faster.
+    /// Writes the change that `decide` makes, and decides again when another writer was faster.
     pub(super) async fn change<T>(
         &self,
         owner: &Owner,
@@ -82,7 +85,8 @@ impl Bucket {
         decide: impl Fn(&Log) -> Result<Step<T>, Failure>,
     ) -> Result<T, Failure> {
         self.objects.must_write()?;
-        let (keys, name) = (self.keys(owner), key::conversation(id));
+        let keys = self.keys(owner);
+        let name = key::conversation(id);
         let slot = self.slot(owner, &name);
         let mut kept = slot.lock().await;
         let began = Instant::now();
@@ -90,6 +94,9 @@ impl Bucket {
         if is_fresh {
             self.refresh(&keys, &name, &mut kept).await?;
         }
+        // Compare and set. The log in memory ends at entry 7, so entry 8 is put where there is none. Where another writer has
+        // put its entry 8, the log is read again and the call decides again, for entry 9. A decision without a write counts
+        // only on a log that was read just now.
         loop {
             let Some(log) = kept.as_mut() else { return Err(Failure::Ended) };
             match decide(log) {
@@ -103,7 +110,7 @@ impl Bucket {
                 Err(failure) if is_fresh => return Err(failure),
                 _ => {}
             }
-            // A list that does not show what is there would make this go on for ever.
+            // Without an end, an object store whose lists omit entries would keep this loop running for ever.
             if began.elapsed() >= PATIENCE {
                 return Err(Failure::Outrun { id: id.clone(), waited: began.elapsed() });
             }
@@ -112,10 +119,10 @@ impl Bucket {
         }
     }
 
-    /// Puts an entry behind a log, and says whether nobody else was faster.
+    /// Puts the next entry of a log, and returns `false` where another writer has put one with this number.
     ///
-    /// Before it stands a mark for lists and what says which blobs it needs: what a killed writer leaves of these hides
-    /// and loses nothing. The entry itself is the moment from which the change is there.
+    /// A mark for lists and the uses of blobs are written first. Those that a killed writer leaves neither hide nor lose
+    /// anything. The change exists from the moment at which the entry does.
     async fn write(&self, keys: &Keys, name: &str, log: &mut Log, entry: Entry) -> Result<bool, Failure> {
         let number = log.number + 1;
         let mut needed = vec![keys.mark(name, number)];
@@ -128,7 +135,7 @@ impl Bucket {
         }
         log.apply(entry)?;
         log.read = Instant::now();
-        // Lists look at the highest mark whose entry is there, so one that stays is no harm.
+        // Lists use the highest mark whose entry exists, so an older one that stays is harmless.
         let _ = self.objects.remove(vec![keys.mark(name, number - 1)]).await;
         Ok(true)
     }
@@ -149,10 +156,11 @@ impl Bucket {
 
     async fn continued(&self, keys: &Keys, name: &str, mut log: Log) -> Result<Log, Failure> {
         let started = Instant::now();
-        let behind = self.objects.list_behind(&keys.log(name), &keys.entry(name, log.number - 1)).await?;
-        let numbers: Vec<u64> = behind.iter().filter_map(|found| key::number(&found.location)).collect();
+        // With entries 6, 7, 8 in the bucket and a log that ends at 7, this lists 7 and 8.
+        let found = self.objects.list_after(&keys.log(name), &keys.entry(name, log.number - 1)).await?;
+        let numbers: Vec<u64> = found.iter().filter_map(|found| key::number(&found.location)).collect();
         match (numbers.first(), numbers.last()) {
-            // The end that was known is there, so nothing before it is needed.
+            // The known end still exists, so only the entries after it are read.
             (Some(&first), Some(&last)) if first == log.number => {
                 self.follow(keys, name, &mut log, last).await?;
                 log.read = started;
@@ -198,94 +206,98 @@ impl Bucket {
 
     /// Deletes a conversation, also one that is damaged.
     pub(super) async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
-        let gone = |log: &Log| {
+        let keys = self.keys(owner);
+        let name = key::conversation(id);
+        let deleted = self.change(owner, id, |log| {
             log.record(id)?;
-            Ok(Step::Write(
-                Box::new(State::gone()),
-                Change::Deleted,
-                (log.number + 1, log.media().collect::<Vec<_>>()),
-            ))
-        };
-        let (keys, name) = (self.keys(owner), key::conversation(id));
-        let (number, media) = match self.change(owner, id, gone).await {
+            let released = (log.number + 1, log.media().collect::<Vec<_>>());
+            Ok(Step::Write(Box::new(State::gone()), Change::Deleted, released))
+        });
+        let (number, media) = match deleted.await {
+            // A damaged log cannot be read. The entry that deletes it goes after its end, whatever is in it.
             Err(Failure::Damaged { .. }) => {
                 let mut log = Log::blank(self.end(&keys, &name).await?);
                 let entry = log.entry(State::gone(), Change::Deleted);
                 if !self.write(&keys, &name, &mut log, entry).await? {
                     return Err(Failure::HeadMoved(id.clone()));
                 }
-                // Nobody knows what a damaged conversation referred to; that is found when blobs are collected.
+                // The media of a damaged conversation are unknown here. Collecting blobs finds them.
                 (log.number, Vec::new())
             }
             outcome => outcome?,
         };
-        // It is deleted. What is not released now is, like the rest, when blobs are collected.
+        // It is deleted. Blobs that are not released now are released when blobs are collected.
         let _ = self.release(&keys, &name, media, number).await;
         Ok(())
     }
 
-    /// Puts everything that is there into one entry, and removes the entries before an earlier one of that kind.
+    /// Puts the whole conversation into one entry, and removes the entries before the previous entry of that kind.
     pub(super) async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
-        let (keys, name) = (self.keys(owner), key::conversation(id));
+        let keys = self.keys(owner);
+        let name = key::conversation(id);
         let before = self.read(owner, id, |log| Ok((log.base, log.media().collect::<Vec<_>>()))).await?;
         self.sweep(&keys, &name, before.0).await?;
-        let whole = |log: &Log| {
+        let written = self.change(owner, id, |log| {
             log.record(id)?;
             let nodes: Vec<_> = log.tree.walk().map(|(_, node)| node.clone()).collect();
             let tombstones: Vec<_> = log.tree.tombstones().collect();
             let change = Change::Whole { nodes, tombstones };
             Ok(Step::Write(Box::new(log.state.clone()), change, log.number))
-        };
-        let number = self.change(owner, id, whole).await?;
-        // What is not released now is released by the next compaction.
+        });
+        let number = written.await?;
+        // Blobs that are not released now are released by the next compaction.
         let _ = self.release_pruned(owner, id, number).await;
         Ok(())
     }
 
-    /// Releases what entries up to a number needed and the entry behind it, which has everything, does not.
+    /// Releases the blobs that only entries up to a number used. The entry after it has the whole conversation.
     async fn release_pruned(&self, owner: &Owner, id: &ConversationId, number: u64) -> Result<(), Failure> {
-        let (keys, name) = (self.keys(owner), key::conversation(id));
-        let used: Vec<_> = self.read(owner, id, |log| Ok(log.media().collect())).await?;
-        let all = self.objects.list(&keys.uses()).await?;
-        let of_this = |key: &object_store::path::Path| {
-            key::folder(key).as_deref() == Some(&name) && key::number(key).is_some_and(|at| at <= number)
-        };
-        let is_used = |key: &object_store::path::Path| {
-            used.iter().any(|digest| key.as_ref().contains(&digest.to_string()))
-        };
-        let keys = all.into_iter().map(|found| found.location).filter(|key| of_this(key) && !is_used(key));
-        self.objects.remove(keys.collect()).await
-    }
-
-    async fn release(
-        &self,
-        keys: &Keys,
-        name: &str,
-        media: Vec<alloquy_core::media::Digest>,
-        number: u64,
-    ) -> Result<(), Failure> {
-        let mut gone = Vec::new();
-        for digest in media.into_iter().collect::<std::collections::BTreeSet<_>>() {
-            let found = self.objects.list(&keys.uses_of(digest, name)).await?;
-            let keys = found.into_iter().map(|found| found.location);
-            gone.extend(keys.filter(|key| key::number(key).is_some_and(|at| at <= number)));
+        let keys = self.keys(owner);
+        let name = key::conversation(id);
+        let used: Vec<Digest> = self.read(owner, id, |log| Ok(log.media().collect())).await?;
+        let used: Vec<String> = used.iter().map(Digest::to_string).collect();
+        let mut released = Vec::new();
+        // Each key is uses/DIGEST/CONVERSATION/NUMBER.
+        for found in self.objects.list(&keys.uses()).await? {
+            let key = found.location;
+            let is_older = key::number(&key).is_some_and(|at| at <= number);
+            if is_older
+                && key::folder(&key).as_ref() == Some(&name)
+                && !used.iter().any(|digest| key.as_ref().contains(digest))
+            {
+                released.push(key);
+            }
         }
-        self.objects.remove(gone).await
+        self.objects.remove(released).await
     }
 
-    /// Removes the entries before one that needs none of them, once it has stood there for a while.
+    /// Releases media that entries of a conversation up to a number used.
+    async fn release(&self, keys: &Keys, name: &str, media: Vec<Digest>, number: u64) -> Result<(), Failure> {
+        let mut released = Vec::new();
+        for digest in media.into_iter().collect::<BTreeSet<_>>() {
+            for found in self.objects.list(&keys.uses_of(digest, name)).await? {
+                if key::number(&found.location).is_some_and(|at| at <= number) {
+                    released.push(found.location);
+                }
+            }
+        }
+        self.objects.remove(released).await
+    }
+
+    /// Removes the entries before a base, which needs none of them, once the base is older than [`BLOB_GRACE`].
     pub(super) async fn sweep(&self, keys: &Keys, name: &str, base: u64) -> Result<(), Failure> {
-        let found = self.objects.list(&keys.log(name)).await?;
-        let number = |found: &object_store::ObjectMeta| key::number(&found.location).unwrap_or(u64::MAX);
-        let old = |found: &object_store::ObjectMeta| {
-            let age = std::time::SystemTime::now().duration_since(found.last_modified.into());
-            age.is_ok_and(|age| age >= BLOB_GRACE)
-        };
-        if !found.iter().any(|found| number(found) == base && old(found)) {
-            return Ok(());
+        let mut is_base_old = false;
+        let mut older = Vec::new();
+        for found in self.objects.list(&keys.log(name)).await? {
+            let Some(number) = key::number(&found.location) else { continue };
+            if number < base {
+                older.push(found.location);
+            } else if number == base {
+                let age = SystemTime::now().duration_since(found.last_modified.into());
+                is_base_old = age.is_ok_and(|age| age >= BLOB_GRACE);
+            }
         }
-        let keys = found.into_iter().filter(|found| number(found) < base).map(|found| found.location);
-        self.objects.remove(keys.collect()).await
+        if is_base_old { self.objects.remove(older).await } else { Ok(()) }
     }
 
     /// Returns the marks of an owner's conversations, the highest last.
@@ -300,11 +312,11 @@ impl Bucket {
     }
 }
 
-/// The media that an entry brings in.
-fn media(entry: &Entry) -> std::collections::BTreeSet<alloquy_core::media::Digest> {
+/// Returns the media that an entry adds.
+fn media(entry: &Entry) -> BTreeSet<Digest> {
     match (&entry.change, &entry.state.record) {
-        (Change::Nodes(nodes), _) => nodes.iter().flat_map(alloquy_core::Node::media).collect(),
+        (Change::Nodes(nodes), _) => nodes.iter().flat_map(Node::media).collect(),
         (Change::Created, Some(record)) => record.media(),
-        _ => Default::default(),
+        _ => BTreeSet::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading, writing and removing objects, and what their failures mean. Knows keys and bytes.
+//! Reads, writes, lists and removes objects, and tries again what may succeed later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use tokio::time::sleep;
 use super::entry::Entry;
 use crate::failure::{Failure, is_too_large};
 
-/// How often an entry is tried whose put was not answered, beside what the client tries by itself.
+/// How often a failed request is tried again, in addition to the retries of the client, and the first pause between two tries.
 const TRIES: u32 = 4;
 const WAIT: Duration = Duration::from_millis(50);
 
-/// For how long requests are tried again that fail, each by itself and all that a call tries of one kind.
+/// For how long a failing request is tried again.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many requests for objects are under way at once.
@@ -26,7 +26,7 @@ pub(super) const AT_ONCE: usize = 16;
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// Nothing is put, and nothing removed.
+    /// Nothing is put, and nothing is removed.
     pub(super) is_for_reading: bool,
 }
 
@@ -48,7 +48,8 @@ impl Objects {
     pub(super) async fn put(&self, key: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
         self.must_write()?;
         let payload = PutPayload::from(bytes);
-        let (mut tries, began) = (0, Instant::now());
+        let mut tries = 0;
+        let began = Instant::now();
         loop {
             match self.store.put(key, payload.clone()).await {
                 Ok(_) => return Ok(()),
@@ -61,11 +62,12 @@ impl Objects {
         }
     }
 
-    /// Writes an entry where there is none, and says whether it is this one that stands there.
+    /// Writes an entry where there is none, and returns whether the entry there is this one.
     pub(super) async fn commit(&self, key: &Path, entry: &Entry) -> Result<bool, Failure> {
         self.must_write()?;
         let payload = PutPayload::from(entry.bytes()?);
-        let (mut tries, began) = (0, Instant::now());
+        let mut tries = 0;
+        let began = Instant::now();
         loop {
             match self.store.put_opts(key, payload.clone(), PutMode::Create.into()).await {
                 Ok(_) => return Ok(true),
@@ -75,7 +77,7 @@ impl Objects {
                 Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE || is_too_large(&error) => {
                     return Err(error.into());
                 }
-                // It may have been written: the next try tells, by the identity of what stands there.
+                // The entry may have been written without an answer. Then the next try finds an object, which has its id.
                 Err(_) => tries += 1,
             }
             sleep(WAIT * tries).await;
@@ -83,7 +85,8 @@ impl Objects {
     }
 
     async fn is_this(&self, key: &Path, id: NodeId) -> Result<bool, Failure> {
-        let (mut tries, began) = (0, Instant::now());
+        let mut tries = 0;
+        let began = Instant::now();
         loop {
             match self.get(key).await {
                 Ok(Some(bytes)) => {
@@ -97,7 +100,7 @@ impl Objects {
         }
     }
 
-    /// Removes objects; those that are not there are removed already.
+    /// Removes objects. A missing object counts as removed.
     pub(super) async fn remove(&self, keys: Vec<Path>) -> Result<(), Failure> {
         self.must_write()?;
         let removed = futures::stream::iter(keys).map(|key| async move {
@@ -114,17 +117,18 @@ impl Objects {
         self.listed(|| self.store.list(Some(below))).await
     }
 
-    /// Lists the objects below a key that stand behind another, sorted.
-    pub(super) async fn list_behind(&self, below: &Path, key: &Path) -> Result<Vec<ObjectMeta>, Failure> {
+    /// Lists the objects below a key that follow another one, sorted.
+    pub(super) async fn list_after(&self, below: &Path, key: &Path) -> Result<Vec<ObjectMeta>, Failure> {
         self.listed(|| self.store.list_with_offset(Some(below), key)).await
     }
 
-    /// Reads a list to its end, again when it was cut, which the client does not do by itself.
+    /// Reads a list to its end. A list that breaks off is read again, which the client does not do by itself.
     async fn listed<'a>(
         &self,
         list: impl Fn() -> BoxStream<'a, object_store::Result<ObjectMeta>>,
     ) -> Result<Vec<ObjectMeta>, Failure> {
-        let (mut tries, began) = (0, Instant::now());
+        let mut tries = 0;
+        let began = Instant::now();
         loop {
             match list().try_collect::<Vec<_>>().await {
                 Ok(mut found) => {

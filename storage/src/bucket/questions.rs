@@ -1,13 +1,12 @@
-//! Lists, counts and searches: the newest entry of every conversation is looked at, and read where it is not known.
+//! Lists, counts and searches. Each looks for the newest entry of every conversation, and reads those that are not known.
 
 use std::collections::BTreeMap;
 
 use alloquy_core::query::SearchScope;
-use alloquy_core::search::{Candidate, SearchPage, SearchText};
+use alloquy_core::search::{SearchCandidate, SearchPage, SearchText};
 use alloquy_core::store::{ConversationPage, ConversationSummary, DamagedConversation};
 use alloquy_core::{NodeId, Owner, Query};
 use futures::StreamExt;
-use object_store::path::Path;
 
 use super::key::{self, Keys};
 use super::logs::Bucket;
@@ -20,7 +19,7 @@ impl Bucket {
     pub(super) async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage, Failure> {
         let (found, damaged) = self.matching(owner, query).await?;
         let mut page = query.page(found)?;
-        // Every page looks at all of them; the first one says which are damaged.
+        // Every page looks at all conversations; the first one reports the damaged ones.
         if query.list_start()?.is_none() {
             page.damaged = damaged;
         }
@@ -38,7 +37,7 @@ impl Bucket {
         let mut found = Vec::new();
         for summary in summaries.into_iter().filter(|summary| query.matches(summary)) {
             found.extend(self.candidates(owner, &summary, &scope, until).await?);
-            found.sort_by(Candidate::newest_first);
+            found.sort_by(SearchCandidate::newest_first);
             found.truncate(scope.at_most);
         }
         let mut page = scope.page(found);
@@ -46,25 +45,33 @@ impl Bucket {
         Ok(page)
     }
 
-    /// The nodes of a conversation, up to one of them, that hold what is searched for; none of one that was deleted meanwhile.
+    /// Returns the matching nodes of a conversation up to the node `until`. A conversation that was deleted meanwhile has none.
     async fn candidates(
         &self,
         owner: &Owner,
         summary: &ConversationSummary,
         scope: &SearchScope<'_>,
         until: Option<NodeId>,
-    ) -> Result<Vec<Candidate>, Failure> {
+    ) -> Result<Vec<SearchCandidate>, Failure> {
         let id = &summary.record.id;
         let found = self.read(owner, id, |log| {
-            let nodes = log.tree.nodes().filter(|node| until.is_none_or(|until| node.id <= until));
-            let looked = nodes.map(|node| scope.candidate(id, node, node.id.to_string()));
-            Ok(looked.filter(Candidate::is_hit).collect())
+            let mut hits = Vec::new();
+            for node in log.tree.nodes() {
+                if until.is_some_and(|until| node.id > until) {
+                    continue;
+                }
+                let candidate = scope.candidate(id, node, node.id.to_string());
+                if candidate.is_hit() {
+                    hits.push(candidate);
+                }
+            }
+            Ok(hits)
         });
         found.await
     }
 
-    /// Says whether a node of a conversation says something; none does of one that was deleted meanwhile.
-    async fn says(
+    /// Returns whether a node of a conversation matches. A conversation that was deleted meanwhile has none.
+    async fn has_match(
         &self,
         owner: &Owner,
         summary: &ConversationSummary,
@@ -78,13 +85,13 @@ impl Bucket {
         let (mut found, damaged) = self.summaries(owner).await?;
         found.retain(|summary| query.matches(summary));
         if let Some(text) = query.search_text() {
-            let mut saying = Vec::new();
+            let mut matching = Vec::new();
             for summary in found {
-                if self.says(owner, &summary, text).await? {
-                    saying.push(summary);
+                if self.has_match(owner, &summary, text).await? {
+                    matching.push(summary);
                 }
             }
-            found = saying;
+            found = matching;
         }
         Ok((found, damaged))
     }
@@ -99,7 +106,8 @@ impl Bucket {
                 (keys.log(&name).to_string(), found)
             }
         });
-        let (mut summaries, mut damaged) = (Vec::new(), Vec::new());
+        let mut summaries = Vec::new();
+        let mut damaged = Vec::new();
         let mut newest = newest.buffered(AT_ONCE);
         while let Some((name, found)) = newest.next().await {
             match found {
@@ -113,7 +121,7 @@ impl Bucket {
         Ok((summaries, damaged))
     }
 
-    /// What the newest entry of a conversation says: the highest mark whose entry is there tells which that is.
+    /// Returns the summary in the newest entry of a conversation: the entry of the highest mark that has one.
     async fn newest(
         &self,
         owner: &Owner,
@@ -138,8 +146,7 @@ impl Bucket {
         Ok(None)
     }
 
-    /// Removes what entries of deleted conversations occupy, but for the last one of each, and releases what they
-    /// referred to.
+    /// Removes the entries of deleted conversations, except the last one of each, and releases their media.
     pub(super) async fn sweep_deleted(&self, owner: &Owner) -> Result<(), Failure> {
         let keys = self.keys(owner);
         let marks = self.marks(&keys).await?;
@@ -159,12 +166,17 @@ impl Bucket {
         for (name, &base) in &deleted {
             self.sweep(&keys, name, base).await?;
         }
-        let is_gone = |use_: &Path| {
-            let last = key::folder(use_).and_then(|name| deleted.get(&name));
-            last.is_some_and(|&last| key::number(use_).is_some_and(|number| number <= last))
-        };
-        let uses = self.objects.list(&keys.uses()).await?;
-        let gone = uses.into_iter().map(|found| found.location).filter(is_gone);
-        self.objects.remove(gone.collect()).await
+        let mut released = Vec::new();
+        // Each key is uses/DIGEST/CONVERSATION/NUMBER.
+        for found in self.objects.list(&keys.uses()).await? {
+            let key = found.location;
+            if let Some(name) = key::folder(&key)
+                && let Some(number) = key::number(&key)
+                && deleted.get(&name).is_some_and(|&last| number <= last)
+            {
+                released.push(key);
+            }
+        }
+        self.objects.remove(released).await
     }
 }

@@ -1,4 +1,4 @@
-//! Blobs: a file each, named by digest. Knows no conversation.
+//! Blobs: each is a file that is named by its digest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,11 @@ use alloquy_core::media::Digest;
 use super::disk::Disk;
 use crate::failure::Failure;
 
-/// Writes bytes under their digest, unless they are there; writers take turns.
+/// Writes bytes under their digest, unless they are there. The caller holds the lock.
 pub(super) fn put(disk: &Disk, folder: &Path, bytes: &[u8]) -> Result<Digest, Failure> {
     let digest = Digest::of(bytes);
     let path = path(folder, digest);
-    // Also where the folder and the file are there: whoever made them may have been stopped before their names were on
-    // the disk.
+    // Existing folders and files are synced too: their creator may have been stopped before their names were on the disk.
     disk.create_folder(path.parent().unwrap_or(folder))?;
     match disk.read_from(&path, 0)? {
         Some(known) if known == bytes => {
@@ -39,7 +38,7 @@ pub(super) fn get(disk: &Disk, folder: &Path, digest: Digest) -> Result<Option<A
     }
 }
 
-/// Removes what is not used and was put at least `grace` ago, and returns how many; writers take turns.
+/// Removes blobs that are unused and were put at least `grace` ago, and returns how many. The caller holds the lock.
 pub(super) fn collect(
     disk: &Disk,
     folder: &Path,
@@ -58,15 +57,19 @@ pub(super) fn collect(
 
 /// Lists the blobs with their files.
 pub(super) fn all(disk: &Disk, folder: &Path) -> Result<Vec<(Digest, PathBuf)>, Failure> {
-    let digest = |path: PathBuf| Some((path.file_name()?.to_str()?.parse().ok()?, path));
     let mut found = Vec::new();
     for inner in disk.files(folder)?.into_iter().filter(|inner| inner.is_dir()) {
-        found.extend(disk.files(&inner)?.into_iter().filter_map(digest));
+        for path in disk.files(&inner)? {
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(digest) = name.and_then(|name| name.parse().ok()) {
+                found.push((digest, path));
+            }
+        }
     }
     Ok(found)
 }
 
-/// `blobs/ba/ba7816bf…`: folders of a 256th each.
+/// Returns the path of a blob, such as `blobs/ba/ba7816bf…`: each inner folder has a 256th of them.
 fn path(folder: &Path, digest: Digest) -> PathBuf {
     let name = digest.to_string();
     folder.join(format!("{name:.2}")).join(name)

@@ -1,17 +1,17 @@
-//! Which conversations are kept in memory. Knows paths and sizes.
+//! Keeps the most recently used logs in memory.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::log::Log;
 
-/// The bytes of log whose conversations stay in memory; read, they take a few times as much.
+/// How many bytes of logs are cached at most. In memory they take a few times as much.
 const BYTES: u64 = 32 * 1024 * 1024;
 
-/// How many conversations stay in memory at most.
+/// How many logs are cached at most.
 const LOGS: usize = 512;
 
-/// Keeps the logs that were used last.
+/// The logs that were used last.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     logs: HashMap<PathBuf, Kept>,
@@ -25,12 +25,12 @@ struct Kept {
 }
 
 impl Cache {
-    /// Takes a log out.
+    /// Takes a log out of the cache.
     pub(super) fn take(&mut self, path: &Path) -> Option<Log> {
         self.logs.remove(path).map(|kept| kept.log)
     }
 
-    /// Keeps a log, and forgets others beyond the limits.
+    /// Puts a log into the cache, and drops others beyond the limits.
     pub(super) fn keep(&mut self, path: &Path, log: Log) -> &mut Log {
         self.clock += 1;
         let used = self.clock;

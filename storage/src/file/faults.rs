@@ -1,14 +1,14 @@
-//! A disk that fails when it is told to. Knows the operations on files, and no store.
+//! Injected failures of file operations, for tests.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// An operation on the file system that a store is about to make.
+/// A file operation that a store is about to perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiskCall<'a> {
-    /// Looks whether a file is there, and how old it is.
+    /// Checks whether a file exists, and how old it is.
     Look(&'a Path),
     /// Lists a folder.
     List(&'a Path),
@@ -28,11 +28,11 @@ pub enum DiskCall<'a> {
     Sync(&'a Path),
     /// Waits until the names in a folder are on the disk.
     SyncFolder(&'a Path),
-    /// Gives a file another name, in place of what has that name.
+    /// Renames a file, and replaces the one that has the new name.
     Rename(&'a Path, &'a Path),
     /// Removes a file.
     Remove(&'a Path),
-    /// Creates a folder with those above it.
+    /// Creates a folder and its parents.
     CreateFolder(&'a Path),
     /// Opens or looks at a lock.
     Lock(&'a Path),
@@ -43,11 +43,12 @@ pub enum DiskCall<'a> {
 pub enum DiskFault {
     /// Before it takes effect.
     Before,
-    /// After it took effect, as far as anyone can see: a write is cut short, everything else is done.
+    /// After it took effect, as far as a later reader can see: a write stores half of its bytes, every other operation is
+    /// complete.
     HalfDone,
 }
 
-/// Decides which operations fail; it hears of every one before it is made.
+/// Decides which operations fail. It is called before each one.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -77,11 +78,11 @@ pub enum DiskFault {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait DiskFaults: fmt::Debug + Send + Sync {
-    /// Says how an operation fails; `None` lets it happen.
+    /// Returns how an operation fails; `None` lets it succeed.
     fn fault(&self, call: DiskCall<'_>) -> Option<DiskFault>;
 }
 
-/// The error of an operation that was told to fail.
+/// Returns the error of an injected failure.
 pub(super) fn failed() -> io::Error {
-    io::Error::other("the disk was told to fail")
+    io::Error::other("the disk failed on purpose")
 }

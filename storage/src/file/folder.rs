@@ -1,4 +1,4 @@
-//! What each call does to the folder: which lock it takes, which log it reads and writes.
+//! The calls of the store: which lock each takes, and which log it reads and writes.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -21,7 +21,7 @@ use super::name::log_name;
 use super::place::Place;
 use crate::failure::Failure;
 
-/// How often a log is read that changes meanwhile where there is no lock, and the pause before it is read again.
+/// How often a log without a lock is read when it changes meanwhile, and the pause before it is read again.
 const LOOKS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -31,19 +31,19 @@ pub(super) struct Folder {
     pub(super) root: PathBuf,
     pub(super) disk: Disk,
     patience: Duration,
-    /// Nothing is changed, and nothing made.
+    /// Nothing is changed, and nothing is created.
     is_for_reading: bool,
     cache: Cache,
-    /// Lines of lists, each with the end of the log that it was made from.
+    /// Lines of lists, each with the end of the log from which it was made.
     pub(super) lines: HashMap<Place, HashMap<String, Line>>,
-    /// Places where what interrupted writers left was looked for.
+    /// Places that were cleared of the leftovers of interrupted writers.
     swept: HashSet<Place>,
-    /// Places whose names are on the disk.
+    /// Places whose folders are created and whose names are on the disk.
     made: HashSet<Place>,
 }
 
 impl Folder {
-    /// Opens a folder and creates what is not there. Nothing waits for a lock longer than `patience`.
+    /// Opens a folder and creates what is missing. No call waits for a lock longer than `patience`.
     pub(super) fn open(root: &Path, disk: Disk, patience: Duration) -> Result<Self, Failure> {
         let root = disk.create_root(root)?;
         let mut folder = Self::at(root, disk, patience);
@@ -52,24 +52,31 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a folder that is there, and makes nothing in it.
+    /// Opens an existing folder, and creates nothing in it.
     pub(super) fn open_for_reading(root: &Path, disk: Disk, patience: Duration) -> Result<Self, Failure> {
         let root = disk.find_root(root)?;
         Ok(Self { is_for_reading: true, ..Self::at(root, disk, patience) })
     }
 
     fn at(root: PathBuf, disk: Disk, patience: Duration) -> Self {
-        let (cache, lines) = (Cache::default(), HashMap::new());
-        let (swept, made) = (HashSet::new(), HashSet::new());
-        Self { root, disk, patience, is_for_reading: false, cache, lines, swept, made }
+        Self {
+            root,
+            disk,
+            patience,
+            is_for_reading: false,
+            cache: Cache::default(),
+            lines: HashMap::new(),
+            swept: HashSet::new(),
+            made: HashSet::new(),
+        }
     }
 
-    /// Refuses to change anything where only reading was asked for.
+    /// Fails where the folder was opened for reading only.
     pub(super) fn must_write(&self) -> Result<(), Failure> {
         if self.is_for_reading { Err(Failure::ForReading) } else { Ok(()) }
     }
 
-    /// Returns where an owner's files stand.
+    /// Returns the place of an owner's files.
     pub(super) fn place(&mut self, owner: &Owner) -> Result<Place, Failure> {
         let place = Place::of(&self.root, owner);
         if !self.is_for_reading && !self.swept.contains(&place) && self.disk.exists(&place.conversations)? {
@@ -79,9 +86,9 @@ impl Folder {
         Ok(place)
     }
 
-    /// Makes the folders of a place.
+    /// Creates the folders of a place.
     pub(super) fn make(&mut self, place: &Place) -> Result<(), Failure> {
-        if !(self.made.contains(place) && place.is_there(&self.disk)?) {
+        if !self.made.contains(place) || !place.is_there(&self.disk)? {
             place.create(&self.disk)?;
             self.made.insert(place.clone());
         }
@@ -97,7 +104,7 @@ impl Folder {
         let path = place.conversations.join(&name);
         let _guard = self.alone(&place, &name)?;
         if self.disk.exists(&path)? {
-            // Whoever created it may have been stopped before it was safe, and whoever asks again relies on it.
+            // Its creator may have been stopped before the log was on the disk. The caller relies on `Exists`.
             self.disk.sync_whole(&path)?;
             return Err(Failure::Exists(record.id));
         }
@@ -153,13 +160,13 @@ impl Folder {
     pub(super) fn compact(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
         self.write(owner, id, |log| log.compact())?;
         let place = self.place(owner)?;
-        // What was written is another log now, and what it referred to may be collected.
+        // The file is another log now, and the blobs of pruned nodes may be collected.
         self.cache.take(&place.conversations.join(log_name(id)));
         self.collect_after_deletion(owner);
         Ok(())
     }
 
-    /// Reads what a conversation's log says by now.
+    /// Returns the log of a conversation, up to date.
     pub(super) fn read(&mut self, owner: &Owner, id: &ConversationId) -> Result<&Log, Failure> {
         let place = self.place(owner)?;
         let log = self.read_named(&place, &log_name(id))?;
@@ -184,7 +191,7 @@ impl Folder {
         for id in page.conversations.into_iter().map(|summary| summary.record.id) {
             match self.remove(owner, &id) {
                 Ok(()) => deleted.push(id),
-                // Somebody else deleted it meanwhile.
+                // Another caller deleted it meanwhile.
                 Err(Failure::NoConversation(_)) => {}
                 Err(failure) => return Err(PartialDeletion::error(deleted, failure.into()).into()),
             }
@@ -195,7 +202,8 @@ impl Folder {
 
     fn remove(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
         self.must_write()?;
-        let (place, name) = (self.place(owner)?, log_name(id));
+        let place = self.place(owner)?;
+        let name = log_name(id);
         let path = place.conversations.join(&name);
         if self.disk.exists(&path)? {
             let guard = self.alone(&place, &name)?;
@@ -205,7 +213,7 @@ impl Folder {
                 return Ok(());
             }
         }
-        // Whoever deleted it may have been stopped before that was safe, and whoever asks again relies on it.
+        // Another process may have deleted it and been stopped before that was on the disk. The caller relies on it.
         if self.disk.exists(&place.conversations)? {
             self.disk.sync_folder(&place.conversations)?;
         }
@@ -225,7 +233,7 @@ impl Folder {
         blobs::get(&self.disk, &place.blobs, digest)
     }
 
-    /// Blobs that cannot be collected now are collected another time: the deletion itself is done.
+    /// Collects blobs after a deletion. A failure is ignored, because the deletion is done: the next collection removes them.
     fn collect_after_deletion(&mut self, owner: &Owner) {
         let _ = self.collect_blobs(owner, BLOB_GRACE);
     }
@@ -245,7 +253,7 @@ impl Folder {
         blobs::collect(&self.disk, &place.blobs, &used, grace)
     }
 
-    /// Changes a log that is up to date while no one else writes. A log that may be ahead of its file is forgotten.
+    /// Changes a log under its lock, after reading what others have appended.
     fn write<T>(
         &mut self,
         owner: &Owner,
@@ -253,7 +261,8 @@ impl Folder {
         change: impl FnOnce(&mut Log) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.must_write()?;
-        let (place, name) = (self.place(owner)?, log_name(id));
+        let place = self.place(owner)?;
+        let name = log_name(id);
         let path = place.conversations.join(&name);
         if !self.disk.exists(&path)? {
             return Err(Failure::NoConversation(id.clone()));
@@ -266,6 +275,7 @@ impl Folder {
         let mut log = own(current, id)?;
         log.name()?;
         let outcome = change(&mut log);
+        // These errors leave the log as it was. After another one it may be ahead of its file, so it is not kept.
         if let Ok(_) | Err(Failure::Core(_) | Failure::HeadMoved(_) | Failure::MetadataChanged(_)) = outcome {
             self.cache.keep(&path, log);
         }
@@ -275,8 +285,11 @@ impl Folder {
     pub(super) fn alone(&mut self, place: &Place, name: &str) -> Result<Guard, Failure> {
         let lock = place.lock_of(name);
         match self.lock(&lock, Hold::Alone) {
-            // A folder of an older format has no locks.
-            Err(Failure::Disk { .. }) => self.make(place).and_then(|()| self.lock(&lock, Hold::Alone)),
+            // A folder of an older format has no folder for locks.
+            Err(Failure::Disk { .. }) => {
+                self.make(place)?;
+                self.lock(&lock, Hold::Alone)
+            }
             outcome => outcome,
         }
     }
@@ -287,8 +300,8 @@ impl Folder {
 
     /// Reads a log by its name; `None` when there is none.
     ///
-    /// Catching up takes no lock. What looks damaged then may be a line that another process is cutting, so only a
-    /// whole log that was read under the lock is called damaged.
+    /// Catching up takes no lock. What looks damaged then may be a line that another process is truncating, so only a log
+    /// that was read as a whole under the lock is reported as damaged.
     pub(super) fn read_named(&mut self, place: &Place, name: &str) -> Result<Option<&Log>, Failure> {
         let path = place.conversations.join(name);
         let current = match self.caught_up(&path) {
@@ -303,8 +316,8 @@ impl Folder {
         Ok(current.map(|log| &*self.cache.keep(&path, log)))
     }
 
-    /// Reads a log under its lock where that is there, and makes none. Without one, what looks damaged is damage when the file
-    /// stays as it is.
+    /// Reads a log under its lock where one exists, and creates none. Without a lock, a log that looks damaged is damaged
+    /// when its file does not change meanwhile.
     fn read_quietly(&self, place: &Place, name: &str, path: &Path) -> Result<Option<Log>, Failure> {
         for _ in 0..LOOKS {
             let guard = Guard::wait_for_reading(&self.disk, &place.lock_of(name), self.patience)?;
@@ -321,28 +334,29 @@ impl Folder {
         Err(Failure::Restless)
     }
 
-    /// Takes a log from memory and reads what was appended since; `None` unless it is known and still the same.
+    /// Takes a log from the cache and reads what was appended since; `None` unless it is cached and still the same log.
     fn caught_up(&mut self, path: &Path) -> Option<Log> {
         let mut log = self.cache.take(path)?;
-        let current = log.catch_up().unwrap_or(false);
-        current.then_some(log)
-    }
-}
-
-/// Makes sure that a log is there, and that of this conversation: someone may have renamed or copied files.
-pub(super) fn own<L: Borrow<Log>>(log: Option<L>, id: &ConversationId) -> Result<L, Failure> {
-    let log = log.ok_or_else(|| Failure::NoConversation(id.clone()))?;
-    let found = log.borrow().record.id.as_str();
-    match found == id.as_str() {
-        true => Ok(log),
-        false => {
-            let what = format!("the log of conversation {:?}", id.as_str());
-            Err(Failure::damaged(what, format!("it holds conversation {found:?}")))
+        match log.catch_up() {
+            Ok(true) => Some(log),
+            Ok(false) | Err(_) => None,
         }
     }
 }
 
-/// Says whether a failure is of one conversation's data, and not of the disk or of another writer.
+/// Returns the log of a conversation, or fails where there is none, or where a file was renamed or copied so that it holds
+/// another conversation.
+pub(super) fn own<L: Borrow<Log>>(log: Option<L>, id: &ConversationId) -> Result<L, Failure> {
+    let log = log.ok_or_else(|| Failure::NoConversation(id.clone()))?;
+    let found = log.borrow().record.id.as_str();
+    if found != id.as_str() {
+        let what = format!("the log of conversation {:?}", id.as_str());
+        return Err(Failure::damaged(what, format!("it holds conversation {found:?}")));
+    }
+    Ok(log)
+}
+
+/// Returns whether a failure comes from the data of one conversation, and not from the disk or another writer.
 pub(super) fn is_damage(failure: &Failure) -> bool {
     matches!(failure, Failure::Damaged { .. } | Failure::Newer { .. })
         || matches!(failure, Failure::Core(error) if Error::kind(error) == alloquy_core::ErrorKind::Corrupt)

@@ -1,4 +1,4 @@
-//! Looking at every byte of a folder: what is whole, what is not. Changes nothing.
+//! Reads every byte of a folder and reports what is damaged or missing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,45 +16,49 @@ use crate::failure::Failure;
 /// What [`FileStore::fsck`](crate::FileStore::fsck) found in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FolderReport {
-    /// Conversations that are whole, a torn end aside.
+pub struct FsckReport {
+    /// The number of readable conversations. A torn end does not count as damage.
     pub conversations: usize,
-    /// Their nodes.
+    /// The number of their nodes.
     pub nodes: usize,
-    /// Blobs that are whole.
+    /// The number of intact blobs.
     pub blobs: usize,
-    /// What is not as it should be, by place.
-    pub findings: Vec<Finding>,
+    /// The defects, sorted by path.
+    pub findings: Vec<FsckFinding>,
 }
 
-/// Something in a folder that is not as it should be.
+/// A defect of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct FsckFinding {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
-    pub flaw: Flaw,
+    pub defect: Defect,
 }
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Flaw {
-    /// A log ends with this many bytes that nobody was told about; the next writer cuts them off.
+pub enum Defect {
+    /// A log ends with this many bytes that were never acknowledged. The next writer truncates them.
     Torn(u64),
-    /// What was acknowledged cannot be read.
+    /// The file cannot be read, although it was acknowledged.
     Damaged(String),
-    /// A log refers to a blob that is not there.
+    /// A log refers to a blob that does not exist.
     MissingBlob(Digest),
 }
 
 impl Folder {
-    pub(super) fn fsck(&mut self) -> Result<FolderReport, Failure> {
-        let mut report = FolderReport::default();
-        let owners = self.disk.files(&self.root.join(OWNERS))?;
-        let places = owners.iter().filter(|folder| folder.is_dir()).map(|folder| Place::at(folder));
-        for place in [Place::at(&self.root)].into_iter().chain(places) {
+    pub(super) fn fsck(&mut self) -> Result<FsckReport, Failure> {
+        let mut report = FsckReport::default();
+        let mut places = vec![Place::at(&self.root)];
+        for folder in self.disk.files(&self.root.join(OWNERS))? {
+            if folder.is_dir() {
+                places.push(Place::at(&folder));
+            }
+        }
+        for place in places {
             let present = report.blobs(&self.disk, &place)?;
             for name in names(&self.disk, &place)? {
                 report.log(&self.disk, &place.conversations.join(name), &present)?;
@@ -65,14 +69,14 @@ impl Folder {
     }
 }
 
-impl FolderReport {
-    /// Reads every blob and returns which there are.
+impl FsckReport {
+    /// Reads every blob and returns the digests of all.
     fn blobs(&mut self, disk: &Disk, place: &Place) -> Result<BTreeSet<Digest>, Failure> {
         let mut present = BTreeSet::new();
         for (digest, path) in blobs::all(disk, &place.blobs)? {
             match blobs::get(disk, &place.blobs, digest) {
                 Ok(_) => self.blobs += 1,
-                Err(failure) if is_damage(&failure) => self.found(path, Flaw::Damaged(failure.to_string())),
+                Err(failure) if is_damage(&failure) => self.found(path, Defect::Damaged(failure.to_string())),
                 Err(failure) => return Err(failure),
             }
             present.insert(digest);
@@ -86,7 +90,7 @@ impl FolderReport {
             // Deleted since its name was read.
             Ok(None) => return Ok(()),
             Err(failure) if is_damage(&failure) => {
-                self.found(path.to_owned(), Flaw::Damaged(failure.to_string()));
+                self.found(path.to_owned(), Defect::Damaged(failure.to_string()));
                 return Ok(());
             }
             Err(failure) => return Err(failure),
@@ -95,15 +99,15 @@ impl FolderReport {
         self.nodes += log.tree.len();
         let torn = log.torn()?;
         if torn > 0 {
-            self.found(path.to_owned(), Flaw::Torn(torn));
+            self.found(path.to_owned(), Defect::Torn(torn));
         }
         for &digest in log.media.difference(present) {
-            self.found(path.to_owned(), Flaw::MissingBlob(digest));
+            self.found(path.to_owned(), Defect::MissingBlob(digest));
         }
         Ok(())
     }
 
-    fn found(&mut self, path: PathBuf, flaw: Flaw) {
-        self.findings.push(Finding { path, flaw });
+    fn found(&mut self, path: PathBuf, defect: Defect) {
+        self.findings.push(FsckFinding { path, defect });
     }
 }

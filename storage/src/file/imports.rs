@@ -1,5 +1,5 @@
-//! Whole conversations, many with one wait for their names. Each log is written under another name first, so that it is there
-//! whole or not at all.
+//! Imports whole conversations, with one sync of the folder for many. Each log is written under a temporary name first, so
+//! that it is there whole or not at all.
 
 use std::path::PathBuf;
 
@@ -13,21 +13,22 @@ use super::name::log_name;
 use super::place::Place;
 use crate::failure::Failure;
 
-/// How many logs are written before their names are waited for: each holds a lock until then.
+/// How many logs are written before the folder is synced. Each holds a lock until then.
 const TOGETHER: usize = 100;
 
-/// A log that is written and has no name yet.
+/// A log that is written but does not have its name yet.
 struct Written {
-    /// Whose outcome it decides.
+    /// The index of its outcome.
     index: usize,
     path: PathBuf,
     _guard: Guard,
 }
 
 impl Folder {
-    /// Brings conversations in, each whole or not at all, and says what became of each.
+    /// Imports conversations, each whole or not at all, and returns the outcome of each.
     pub(super) fn import_all(&mut self, owner: &Owner, archives: &[Archive]) -> Vec<Result<(), Failure>> {
-        let (mut outcomes, mut written) = (Vec::with_capacity(archives.len()), Vec::new());
+        let mut outcomes = Vec::with_capacity(archives.len());
+        let mut written = Vec::new();
         for archive in archives {
             let outcome = self.write_archive(owner, archive, &mut written, &mut outcomes);
             outcomes.push(outcome);
@@ -59,7 +60,7 @@ impl Folder {
         let guard = match Guard::attempt(&self.disk, &place.lock_of(&name), Hold::Alone)? {
             Some(guard) => guard,
             None => {
-                // Held by one of those before, or by another process, which may wait for one of those before.
+                // An earlier log of this call holds it, or another process that may wait for an earlier log.
                 self.finish(owner, written, outcomes);
                 self.alone(&place, &name)?
             }
@@ -67,19 +68,19 @@ impl Folder {
         let path = place.conversations.join(&name);
         if self.disk.exists(&path)? {
             drop(guard);
-            return self.go_on(owner, &place, archive);
+            return self.complete(owner, &place, archive);
         }
         self.disk.write_unfinished(&path, &bytes)?;
         written.push(Written { index: outcomes.len(), path, _guard: guard });
         Ok(())
     }
 
-    /// Ends what an import that was killed has begun, and refuses what is there otherwise.
-    fn go_on(&mut self, owner: &Owner, place: &Place, archive: &Archive) -> Result<(), Failure> {
+    /// Completes an import that was killed, and refuses a conversation that exists for another reason.
+    fn complete(&mut self, owner: &Owner, place: &Place, archive: &Archive) -> Result<(), Failure> {
         let id = &archive.record.id;
         let log = own(self.read_named(place, &log_name(id))?, id)?;
         if !archive.is_begun(&log.record, &log.tree)? {
-            // Whoever created it may have been stopped before it was safe, and whoever asks again relies on it.
+            // Its creator may have been stopped before the log was on the disk. The caller relies on `Exists`.
             self.disk.sync_whole(&place.conversations.join(log_name(id)))?;
             return Err(Failure::Exists(id.clone()));
         }
@@ -87,14 +88,16 @@ impl Folder {
         self.set_head(owner, id, None, archive.record.head)
     }
 
-    /// Waits for what was written, and gives each log its name.
+    /// Syncs what was written, and gives each log its name.
     fn finish(&mut self, owner: &Owner, written: &mut Vec<Written>, outcomes: &mut [Result<(), Failure>]) {
         let mut named = Vec::with_capacity(written.len());
         for log in written.drain(..) {
-            match (self.disk.finish(&log.path), outcomes.get_mut(log.index)) {
-                (Ok(()), _) => named.push(log),
-                (Err(failure), Some(outcome)) => *outcome = Err(failure),
-                (Err(_), None) => {}
+            if let Err(failure) = self.disk.finish(&log.path) {
+                if let Some(outcome) = outcomes.get_mut(log.index) {
+                    *outcome = Err(failure);
+                }
+            } else {
+                named.push(log);
             }
         }
         if named.is_empty() {
@@ -104,7 +107,7 @@ impl Folder {
         if let Err(failure) = synced {
             let reason = failure.to_string();
             for log in named {
-                // A name that may vanish is none: whoever is told so finds nothing there.
+                // The name may vanish, so the log is removed: a caller that gets an error finds nothing there.
                 let _ = self.disk.remove(&log.path);
                 if let Some(outcome) = outcomes.get_mut(log.index) {
                     *outcome = Err(Failure::Unnamed { path: log.path, reason: reason.clone() });

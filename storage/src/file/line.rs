@@ -1,4 +1,4 @@
-//! One line of a log: an entry and a checksum that also covers every line before it. Knows no file.
+//! One line of a log: an entry and a checksum that also covers every line before it.
 
 use alloquy_core::media::Digest;
 use alloquy_core::store::ConversationRecord;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 3;
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
@@ -17,12 +17,12 @@ pub(super) enum Entry {
     Created {
         format: u64,
         record: Box<ConversationRecord>,
-        /// When the last node was made that was there before the log was compacted, in milliseconds since 1970.
+        /// When the conversation was last updated before the log was compacted, in milliseconds since 1970.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         updated: Option<u64>,
     },
-    /// What follows is of this format, in a log that began with an older one; since format 3. A program that knows no such
-    /// entry stops here, before a line that it would misread.
+    /// The lines that follow have this format, in a log that began with an older one; since format 3. An older program does
+    /// not know this entry and stops here, before a line that it would misread.
     Format(u64),
     /// Nodes are appended, parents before children.
     Nodes(Vec<Node>),
@@ -30,12 +30,12 @@ pub(super) enum Entry {
     Head(Option<NodeId>),
     /// The metadata is replaced; since format 2.
     Metadata { revision: u64, metadata: Map<String, Value> },
-    /// A node goes with everything below it; since format 2.
+    /// A node is hidden with everything below it; since format 2.
     Pruned(NodeId),
 }
 
-/// How far a log has been read. Offset and checksum together tell one beginning of a log from every other one,
-/// because each checksum covers the one before it.
+/// How far a log has been read. Offset and checksum together identify a prefix of a log, because each checksum covers the one
+/// before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
     /// Bytes.
@@ -52,7 +52,7 @@ pub(super) const TRAILER: usize = 21;
 const CHECKSUM: usize = 16;
 
 impl Position {
-    /// Returns the line that says `entry`, written as JSON, at this position, and the position after it.
+    /// Returns the line for `entry` (JSON) at this position, and the position after it.
     pub(super) fn seal(&self, entry: &str) -> (String, Position) {
         let checksum = checksum(&self.checksum, entry);
         let line = format!("[{entry},\"{checksum}\"]\n");
@@ -60,21 +60,17 @@ impl Position {
         (line, next)
     }
 
-    /// Returns the entry of the line at this position and the position after it, or what is wrong with the line.
+    /// Returns the entry of the line at this position and the position after it, or why the line is invalid.
     pub(super) fn unseal<'a>(&self, line: &'a [u8]) -> Result<(&'a str, Position), &'static str> {
         let line = str::from_utf8(line).map_err(|_| "it is not UTF-8")?;
         let entry = line.len().checked_sub(TRAILER).and_then(|end| line.get(1..end));
         let entry = entry.ok_or("it is too short")?;
         let (sealed, next) = self.seal(entry);
-        match sealed == line {
-            true => Ok((entry, next)),
-            false => Err("its checksum does not match"),
-        }
+        if sealed == line { Ok((entry, next)) } else { Err("its checksum does not match") }
     }
 
-    /// Says whether a last line that cannot be read was being written when its writer or the machine stopped: its
-    /// end is missing, or there are zeros in it. Zeros are what reads from blocks that a file was given but that were
-    /// not written; no entry holds one.
+    /// Returns whether an unreadable last line was being written when its writer or the machine stopped: its end is missing,
+    /// or it contains zeros. Blocks that a file was given but that were not written read as zeros. No entry contains one.
     pub(super) fn is_torn(&self, line: &[u8]) -> bool {
         match line.split_last() {
             Some((b'\n', _)) | None => line.contains(&0),

@@ -1,4 +1,4 @@
-//! Lines of lists: what is kept of logs that are not in memory.
+//! Lines of lists, kept in memory also for logs that are not.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use alloquy_core::store::ConversationSummary;
 use super::line::Position;
 use super::log::Log;
 
-/// What is kept of a log that is not in memory.
+/// The line of a conversation in lists, and where its log ended when the line was made.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) name: String,
@@ -19,7 +19,11 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn of(name: &str, log: &Log) -> Self {
-        let (name, end) = (name.to_owned(), log.position.clone());
-        Self { name, end, summary: log.summary(), media: log.media.clone() }
+        Self {
+            name: name.to_owned(),
+            end: log.position.clone(),
+            summary: log.summary(),
+            media: log.media.clone(),
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! Locks between stores and processes: a file each, waited for with patience. Released with its guard, or with its
-//! process. Knows no log.
+//! Locks between stores and processes: each is a file. A lock is released with its guard, or with its process.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -9,14 +8,14 @@ use std::time::{Duration, Instant};
 use super::disk::Disk;
 use crate::failure::Failure;
 
-/// The pauses between two attempts: the first, and the longest, to which they double.
+/// The first pause between two attempts, and the longest. Pauses double up to it.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Holds a lock.
 ///
-/// The file is never written: locking the logs themselves would keep readers out on Windows, and would leave a writer
-/// that waits with the lock of a log that is deleted or replaced meanwhile.
+/// The file is separate from the log and stays empty. Locking the log itself would keep readers out on Windows. It would also
+/// leave a waiting writer with the lock of a log that is deleted or replaced meanwhile.
 #[derive(Debug)]
 pub(super) struct Guard {
     file: File,
@@ -33,9 +32,10 @@ pub(super) enum Hold {
 }
 
 impl Guard {
-    /// Waits for a lock, and makes its file where there is none.
+    /// Waits for a lock, and creates its file where there is none.
     pub(super) fn wait(disk: &Disk, path: &Path, hold: Hold, patience: Duration) -> Result<Self, Failure> {
-        let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
         loop {
             if let Some(guard) = Self::attempt(disk, path, hold)? {
                 return Ok(guard);
@@ -48,18 +48,19 @@ impl Guard {
         }
     }
 
-    /// Takes a lock that nobody holds; `None` when somebody does.
+    /// Takes a lock that is free; `None` when it is held.
     pub(super) fn attempt(disk: &Disk, path: &Path, hold: Hold) -> Result<Option<Self>, Failure> {
         Self::taken(disk, disk.open_lock(path)?, path, hold)
     }
 
-    /// Waits for a lock without making its file; `None` where there is none, or none that may be read.
+    /// Waits for a lock without creating its file; `None` where there is none, or none that may be read.
     pub(super) fn wait_for_reading(
         disk: &Disk,
         path: &Path,
         patience: Duration,
     ) -> Result<Option<Self>, Failure> {
-        let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
         while let Some(file) = disk.open_lock_for_reading(path) {
             if let Some(guard) = Self::taken(disk, file, path, Hold::Shared)? {
                 return Ok(Some(guard));
@@ -89,7 +90,8 @@ impl Guard {
         Ok(guard.is_current(disk)?.then_some(guard))
     }
 
-    /// Whoever deletes a conversation removes its lock too: what was opened before that is no lock any more.
+    /// Returns whether the file is still the lock. Deleting a conversation removes its lock too, so a file that was opened
+    /// before that is stale.
     #[cfg(unix)]
     fn is_current(&self, disk: &Disk) -> Result<bool, Failure> {
         disk.is_named(&self.file, &self.path)
@@ -100,10 +102,10 @@ impl Guard {
         Ok(true)
     }
 
-    /// Removes the lock itself, where that can be told by those who wait for it; elsewhere an empty file stays.
+    /// Removes the file of the lock, where waiting stores can detect that. Elsewhere an empty file stays.
     #[cfg(unix)]
     pub(super) fn remove(self, disk: &Disk) {
-        // A lock that is left is as good as none.
+        // A file that stays is a lock that no store holds, which is harmless.
         let _ = disk.remove(&self.path);
     }
 
@@ -113,7 +115,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Fails only for a file that is not open.
+        // Unlocking fails only for a file that is not open.
         let _ = self.file.unlock();
     }
 }

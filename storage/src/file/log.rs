@@ -1,4 +1,4 @@
-//! The log of a conversation, and what it says so far. Knows one file, and neither locks nor other conversations.
+//! The log of one conversation: reading, appending, compacting. The caller holds the lock.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use super::line::{self, Entry, FORMAT, Position, TRAILER};
 use crate::failure::Failure;
 use crate::json::{decode, encode};
 
-/// A conversation as its log says, up to a position.
+/// A conversation as its log stores it, up to a position.
 #[derive(Debug)]
 pub(super) struct Log {
     disk: Disk,
     path: PathBuf,
-    /// The name of the file is on the disk: whoever created or replaced it may have been stopped before that.
+    /// The name of the file is known to be on the disk. The process that created or replaced it may have been stopped before.
     is_named: bool,
     pub(super) position: Position,
     /// The format that the log has announced so far.
@@ -29,15 +29,15 @@ pub(super) struct Log {
     pub(super) tree: Tree,
     /// When the last node was made, or the conversation.
     updated: SystemTime,
-    /// What the preface and the nodes refer to, pruned ones included until the log is compacted.
+    /// The media of the preface and of the nodes, including pruned nodes until the log is compacted.
     pub(super) media: BTreeSet<Digest>,
 }
 
-/// How many nodes stand in a line of a compacted log.
+/// How many nodes a line of a compacted log holds.
 const BATCH: usize = 1000;
 
 impl Log {
-    /// Writes the log of a new conversation; the caller has made sure that there is none.
+    /// Writes the log of a new conversation. The caller has checked that there is none.
     pub(super) fn create(disk: &Disk, path: &Path, record: ConversationRecord) -> Result<Self, Failure> {
         let record = Box::new(record);
         let entry = encode(&Entry::Created { format: FORMAT, record, updated: None })?;
@@ -47,7 +47,7 @@ impl Log {
         Ok(Self { is_named: true, ..log })
     }
 
-    /// Waits until the file has its name on the disk, so that what is acknowledged from now on is found under it.
+    /// Waits until the name of the file is on the disk, so that changes acknowledged from now on are found under it.
     pub(super) fn name(&mut self) -> Result<(), Failure> {
         if !self.is_named {
             self.disk.sync_name(&self.path)?;
@@ -56,7 +56,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes the log anew without what was pruned, in place of the old one; then it must be read again.
+    /// Replaces the log by one without pruned nodes. It must be read again afterwards.
     pub(super) fn compact(&self) -> Result<(), Failure> {
         let since = self.updated.duration_since(UNIX_EPOCH).unwrap_or_default();
         let updated = u64::try_from(since.as_millis()).ok();
@@ -69,7 +69,7 @@ impl Log {
         entries.extend(self.record.head.map(|head| Entry::Head(Some(head))));
         let bytes = lines(&entries)?;
         match self.disk.read_from(&self.path, 0)? {
-            // Another file with the same bytes would be taken for the one that other stores have read.
+            // Other stores could not tell a new file with the same bytes from the one that they have read.
             Some(found) if found == bytes => Ok(()),
             _ => self.disk.replace_whole(&self.path, &bytes),
         }
@@ -77,8 +77,8 @@ impl Log {
 
     /// Reads a log from its beginning; `None` when there is none.
     ///
-    /// Another process may cut a torn line meanwhile, and what is read then looks damaged. An error is certain only
-    /// while no other process writes.
+    /// Another process may truncate a torn line meanwhile, which then looks like damage. An error is certain only while no
+    /// other process writes.
     pub(super) fn read(disk: &Disk, path: &Path) -> Result<Option<Self>, Failure> {
         let Some(bytes) = disk.read_from(path, 0)? else {
             return Ok(None);
@@ -89,40 +89,41 @@ impl Log {
         Ok(Some(log))
     }
 
-    /// Returns how many bytes stand behind the last whole line.
+    /// Returns how many bytes follow the last whole line.
     pub(super) fn torn(&self) -> Result<u64, Failure> {
         Ok(self.disk.read_from(&self.path, self.position.offset)?.map_or(0, |rest| rest.len() as u64))
     }
 
-    /// Says whether a log still ends at a position.
+    /// Returns whether a log still ends at a position.
     pub(super) fn ends_at(disk: &Disk, path: &Path, position: &Position) -> Result<bool, Failure> {
         let last = position.offset.saturating_sub(TRAILER as u64);
         let bytes = disk.read_from(path, last)?;
         Ok(bytes.as_deref() == Some(position.trailer().as_bytes()))
     }
 
-    /// Reads what was appended since, and says whether this is still the log that was read before.
+    /// Reads what was appended since, and returns whether this is still the log that was read before.
     pub(super) fn catch_up(&mut self) -> Result<bool, Failure> {
+        // The checksum of the last known line covers all lines before it. Where the file still has it at the same place, as
+        // in `…,"0123456789abcdef"]`, the file is the same log and only what follows is new.
         let known = self.position.offset.saturating_sub(TRAILER as u64);
         let bytes = self.disk.read_from(&self.path, known)?.unwrap_or_default();
-        match bytes.strip_prefix(self.position.trailer().as_bytes()) {
-            Some(rest) => self.extend(rest).map(|()| true),
-            None => Ok(false),
-        }
+        let Some(appended) = bytes.strip_prefix(self.position.trailer().as_bytes()) else { return Ok(false) };
+        self.extend(appended)?;
+        Ok(true)
     }
 
-    /// Appends nodes, all or none; returns when they are on the disk, those too that were there before.
+    /// Appends nodes, all or none. Returns when they are on the disk, also those that were there before.
     ///
-    /// What the tree refuses leaves the log as it was; after another error it must be read again.
+    /// Nodes that the tree refuses leave the log unchanged. After another error it must be read again.
     pub(super) fn append(&mut self, nodes: &[Node]) -> Result<(), Failure> {
         let entries = self.insert(nodes)?;
         self.write(&entries)
     }
 
-    /// Appends nodes and moves the head unless another writer has moved it; returns when both are on the disk, which is
-    /// waited for once.
+    /// Appends nodes and moves the head unless another writer has moved it. Returns when both are on the disk, after one
+    /// sync.
     ///
-    /// What the tree refuses and a missing node leave the log as it was; after another error it must be read again.
+    /// Nodes that the tree refuses and a missing node leave the log unchanged. After another error it must be read again.
     pub(super) fn append_and_move(
         &mut self,
         nodes: &[Node],
@@ -135,7 +136,9 @@ impl Log {
         let mut entries = self.insert(nodes)?;
         let moved = HeadMove::of(self.record.head, from, to);
         let moves = moved == HeadMove::Moved && self.record.head != to;
-        entries.extend(moves.then_some(Entry::Head(to)));
+        if moves {
+            entries.push(Entry::Head(to));
+        }
         self.write(&entries)?;
         if moves {
             self.record.head = to;
@@ -143,12 +146,16 @@ impl Log {
         Ok(moved)
     }
 
-    /// Puts nodes into the tree, and returns the entries that say so: none where no node is new. In a log that began with an
-    /// older format they announce this one first.
+    /// Inserts nodes into the tree, and returns the entries to write: none where no node is new. In a log that began with an
+    /// older format, the first entry announces this one.
     fn insert(&mut self, nodes: &[Node]) -> Result<Vec<Entry>, Failure> {
-        let mut known = HashSet::new();
-        let is_new = |node: &&Node| self.tree.node(node.id).is_err() && known.insert(node.id);
-        let new: Vec<Node> = nodes.iter().filter(is_new).cloned().collect();
+        let mut seen = HashSet::new();
+        let mut new = Vec::new();
+        for node in nodes {
+            if self.tree.node(node.id).is_err() && seen.insert(node.id) {
+                new.push(node.clone());
+            }
+        }
         self.tree.insert_all(nodes)?;
         if new.is_empty() {
             return Ok(Vec::new());
@@ -162,9 +169,9 @@ impl Log {
         Ok(entries)
     }
 
-    /// Moves the head; returns when that is on the disk.
+    /// Moves the head. Returns when that is on the disk.
     ///
-    /// A head that has moved or a missing node leave the log as it was; after another error it must be read again.
+    /// A head that has moved and a missing node leave the log unchanged. After another error it must be read again.
     pub(super) fn set_head(&mut self, from: Option<NodeId>, to: Option<NodeId>) -> Result<(), Failure> {
         if let Some(node) = to {
             self.tree.node(node)?;
@@ -177,7 +184,7 @@ impl Log {
         Ok(())
     }
 
-    /// Replaces the metadata; returns when that is on the disk.
+    /// Replaces the metadata. Returns when that is on the disk.
     pub(super) fn update_metadata(
         &mut self,
         revision: u64,
@@ -192,7 +199,7 @@ impl Log {
         Ok(revision)
     }
 
-    /// Hides a node with everything below it; returns when that is on the disk.
+    /// Hides a node with everything below it. Returns when that is on the disk.
     pub(super) fn prune(&mut self, node: NodeId) -> Result<(), Failure> {
         self.tree.can_prune(node, self.record.head)?;
         let is_pruned = self.tree.tombstones().any(|tombstone| tombstone == node);
@@ -204,23 +211,25 @@ impl Log {
         Ok(self.tree.prune(node)?)
     }
 
-    /// Describes the conversation in a line.
+    /// Returns the line of the conversation in lists.
     pub(super) fn summary(&self) -> ConversationSummary {
         ConversationSummary::new(self.record.clone(), self.tree.len(), self.updated)
     }
 
     fn add(&mut self, nodes: &[Node]) {
-        let last = nodes.iter().map(|node| node.id.created()).max();
-        self.updated = last.map_or(self.updated, |last| last.max(self.updated));
-        self.media.extend(nodes.iter().flat_map(Node::media));
+        for node in nodes {
+            self.updated = self.updated.max(node.id.created());
+            self.media.extend(node.media());
+        }
     }
 
-    /// Writes entries, and waits for them once; where there are none, for what is there already.
+    /// Writes entries and syncs them once. Without entries, it syncs what is there already.
     fn write(&mut self, entries: &[Entry]) -> Result<(), Failure> {
         if entries.is_empty() {
             return self.disk.sync_lines(&self.path);
         }
-        let (mut lines, mut position) = (String::new(), self.position.clone());
+        let mut lines = String::new();
+        let mut position = self.position.clone();
         for entry in entries {
             let (line, next) = position.seal(&encode(entry)?);
             lines.push_str(&line);
@@ -237,25 +246,30 @@ impl Log {
     }
 
     fn begin(disk: &Disk, path: &Path, first: &[u8]) -> Result<Self, Failure> {
-        let what = || place(path, 1);
-        match line::format(first) {
-            Some(found) if found > FORMAT => {
-                Err(Failure::Newer { what: format!("{path:?}"), found, known: FORMAT })
-            }
-            _ => {
-                let unsealed = Position::default().unseal(first);
-                let (entry, position) = unsealed.map_err(|reason| Failure::damaged(what(), reason))?;
-                let Entry::Created { format, record, updated } = decode(entry.as_bytes(), what)? else {
-                    return Err(Failure::damaged(what(), "it does not say how the conversation began"));
-                };
-                let moment = |since| UNIX_EPOCH.checked_add(Duration::from_millis(since));
-                let updated = updated.and_then(moment).unwrap_or(record.created);
-                let (disk, path, is_named) = (disk.clone(), path.to_owned(), false);
-                let (media, tree) = (record.media(), Tree::default());
-                let record = *record;
-                Ok(Self { disk, path, is_named, position, format, record, tree, updated, media })
-            }
+        // Looked at first, because a newer format may seal its lines in another way.
+        if let Some(found) = line::format(first)
+            && found > FORMAT
+        {
+            return Err(Failure::Newer { what: format!("{path:?}"), found, known: FORMAT });
         }
+        let what = place(path, 1);
+        let unsealed = Position::default().unseal(first);
+        let (entry, position) = unsealed.map_err(|reason| Failure::damaged(&what, reason))?;
+        let Entry::Created { format, record, updated } = decode(entry.as_bytes(), &what)? else {
+            return Err(Failure::damaged(what, "it does not say how the conversation began"));
+        };
+        let updated = updated.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_millis(since)));
+        Ok(Self {
+            disk: disk.clone(),
+            path: path.to_owned(),
+            is_named: false,
+            position,
+            format,
+            tree: Tree::default(),
+            updated: updated.unwrap_or(record.created),
+            media: record.media(),
+            record: *record,
+        })
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -263,6 +277,7 @@ impl Log {
         while !rest.is_empty() {
             let (line, after) = split_line(rest);
             match self.apply(line) {
+                // The last line was being written when its writer stopped: it was never acknowledged.
                 Err(_) if after.is_empty() && self.position.is_torn(line) => break,
                 outcome => outcome?,
             }
@@ -272,29 +287,28 @@ impl Log {
     }
 
     fn apply(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let what = || place(&self.path, self.position.line + 1);
-        let damaged = |reason: String| Failure::damaged(what(), reason);
-        let (entry, next) = self.position.unseal(line).map_err(|reason| damaged(reason.to_owned()))?;
-        match decode(entry.as_bytes(), what)? {
-            Entry::Created { .. } => return Err(damaged("the conversation begins again".to_owned())),
+        let what = place(&self.path, self.position.line + 1);
+        let (entry, next) = self.position.unseal(line).map_err(|reason| Failure::damaged(&what, reason))?;
+        match decode(entry.as_bytes(), &what)? {
+            Entry::Created { .. } => return Err(Failure::damaged(what, "the conversation begins again")),
             Entry::Format(found) if found > FORMAT => {
-                return Err(Failure::Newer { what: what(), found, known: FORMAT });
+                return Err(Failure::Newer { what, found, known: FORMAT });
             }
             Entry::Format(format) => self.format = format,
             Entry::Nodes(nodes) => {
-                let inserted = self.tree.insert_all(&nodes);
-                inserted.map_err(|error| Failure::damaged(place(&self.path, next.line), error))?;
+                self.tree.insert_all(&nodes).map_err(|error| Failure::damaged(what, error))?;
                 self.add(&nodes);
             }
             Entry::Head(head) => {
-                let found = head.map(|node| self.tree.node(node)).transpose();
-                found.map_err(|error| damaged(error.to_string()))?;
+                if let Some(node) = head {
+                    self.tree.node(node).map_err(|error| Failure::damaged(what, error))?;
+                }
                 self.record.head = head;
             }
             Entry::Metadata { revision, metadata } => {
                 (self.record.revision, self.record.metadata) = (revision, metadata);
             }
-            // A compacted log remembers only that the node was there.
+            // A compacted log no longer has the node, only its tombstone.
             Entry::Pruned(node) if self.tree.node(node).is_err() => self.tree.bury(node),
             Entry::Pruned(node) => self.tree.prune(node)?,
         }
@@ -313,7 +327,8 @@ pub(super) fn whole(archive: &Archive) -> Result<Vec<u8>, Failure> {
 }
 
 fn lines(entries: &[Entry]) -> Result<Vec<u8>, Failure> {
-    let (mut bytes, mut position) = (Vec::new(), Position::default());
+    let mut bytes = Vec::new();
+    let mut position = Position::default();
     for entry in entries {
         let (line, next) = position.seal(&encode(entry)?);
         bytes.extend_from_slice(line.as_bytes());

@@ -1,18 +1,18 @@
-//! The file name of a conversation or an owner: one for each on every file system, also those that ignore case.
+//! File names of conversations and owners, which differ on every file system, also on those that ignore case.
 
 use alloquy_core::ConversationId;
 use alloquy_core::media::Digest;
 
-/// The ending of logs.
+/// The extension of logs.
 pub(super) const LOG: &str = "jsonl";
 
-/// Where the logs of an owner stand.
+/// The folder with the logs of an owner.
 pub(super) const CONVERSATIONS: &str = "conversations";
 
-/// Some file systems end at 143 bytes; this leaves room for an ending.
+/// Some file systems allow 143 bytes at most. This leaves room for an extension.
 const LONGEST: usize = 120;
 
-/// How much of a longer name stays in front of its digest, for people to read.
+/// How much of a longer name precedes its digest, for people to read.
 const KEPT: usize = 48;
 
 /// Names the log of a conversation.
@@ -22,9 +22,9 @@ pub(super) fn log_name(id: &ConversationId) -> String {
 
 /// Names a file after an id.
 ///
-/// Lower-case letters, digits, `-` and `_` stand for themselves, every other byte is `%` and two lower-case digits,
-/// so names that differ in case alone differ in bytes. A device's name gets a `+` in front; a long name is cut, and
-/// told apart by `~` and the digest of the id.
+/// Lower-case letters, digits, `-` and `_` stay as they are. Every other byte becomes `%` and two lower-case digits, so ids
+/// that differ only in case get different names: `Tea` is `%54ea`. The name of a device gets the prefix `+`. A long name is
+/// truncated and ends with `~` and the digest of the id.
 pub(super) fn file_name(id: &str) -> String {
     let bytes = id.as_bytes();
     let escaped: String = bytes.iter().map(|&byte| escape(byte)).collect();
@@ -42,8 +42,11 @@ fn escape(byte: u8) -> String {
     }
 }
 
-/// Windows opens a device under these names, whatever their ending.
+/// Returns whether Windows opens a device under a name, whatever its extension: `con`, `com1`.
 fn is_device(name: &str) -> bool {
-    let numbered = |device: &str| matches!(name.strip_prefix(device).map(str::as_bytes), Some([b'0'..=b'9']));
-    matches!(name, "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
+    if matches!(name, "con" | "prn" | "aux" | "nul") {
+        return true;
+    }
+    let number = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
+    number.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']))
 }

@@ -1,4 +1,4 @@
-//! Where in the folder the files of one owner stand. Knows paths.
+//! The paths of the files of one owner.
 
 use std::path::{Path, PathBuf};
 
@@ -9,29 +9,33 @@ use super::lock::{Guard, Hold};
 use super::name::{CONVERSATIONS, file_name};
 use crate::failure::Failure;
 
-/// The folders of one owner. Those of [`Owner::local`] stand at the root, where they stood before there were owners.
+/// The folders of one owner. Those of [`Owner::local`] are at the root, where they were before there were owners.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) conversations: PathBuf,
     pub(super) blobs: PathBuf,
     locks: PathBuf,
     lock: PathBuf,
-    /// The folder of the owner, and those above it up to that of the store.
+    /// The folder of the owner, and its parents up to the root of the store.
     around: Vec<PathBuf>,
 }
 
 impl Place {
     pub(super) fn of(root: &Path, owner: &Owner) -> Self {
-        let mut place = match *owner == Owner::local() {
-            true => Self::at(root),
-            false => Self::at(&root.join(OWNERS).join(file_name(owner.as_str()))),
+        let mut place = if *owner == Owner::local() {
+            Self::at(root)
+        } else {
+            Self::at(&root.join(OWNERS).join(file_name(owner.as_str())))
         };
-        let above = place.around.iter().flat_map(|folder| folder.ancestors().skip(1));
-        let above: Vec<_> = above.take_while(|above| above.starts_with(root)).map(Path::to_owned).collect();
-        place.around.extend(above);
+        let mut folder = place.around.first().and_then(|folder| folder.parent()).map(Path::to_owned);
+        while let Some(above) = folder.filter(|above| above.starts_with(root)) {
+            folder = above.parent().map(Path::to_owned);
+            place.around.push(above);
+        }
         place
     }
 
+    /// The place in a folder, without the folders around it.
     pub(super) fn at(folder: &Path) -> Self {
         Self {
             conversations: folder.join(CONVERSATIONS),
@@ -42,21 +46,24 @@ impl Place {
         }
     }
 
-    /// Says whether its folders are there.
+    /// Returns whether its folders exist.
     pub(super) fn is_there(&self, disk: &Disk) -> Result<bool, Failure> {
         Ok(disk.exists(&self.blobs)? && disk.exists(&self.locks)? && disk.exists(&self.conversations)?)
     }
 
-    /// Makes the folders that are not there, and waits until the names of all are on the disk: whoever made the others
-    /// may have been stopped before that.
+    /// Creates the missing folders, and waits until the names of all are on the disk. The process that created the others may
+    /// have been stopped before that.
     pub(super) fn create(&self, disk: &Disk) -> Result<(), Failure> {
         for folder in [&self.blobs, &self.locks, &self.conversations] {
             disk.make_folder(folder)?;
         }
-        self.around.iter().try_for_each(|folder| disk.sync_folder(folder))
+        for folder in &self.around {
+            disk.sync_folder(folder)?;
+        }
+        Ok(())
     }
 
-    /// The lock of what stands in a log.
+    /// The lock of a log.
     pub(super) fn lock_of(&self, log: &str) -> PathBuf {
         self.locks.join(log)
     }
@@ -66,7 +73,7 @@ impl Place {
         &self.lock
     }
 
-    /// Removes what interrupted writers left of logs, unless somebody is writing them now.
+    /// Removes the leftovers of interrupted writers, unless a store is writing that log now.
     pub(super) fn sweep(&self, disk: &Disk) -> Result<(), Failure> {
         for (log, left) in disk.leftovers(&self.conversations)? {
             if let Some(_guard) = Guard::attempt(disk, &self.lock_of(&log), Hold::Alone)? {
@@ -77,5 +84,5 @@ impl Place {
     }
 }
 
-/// Where the folders of owners stand.
+/// The folder with the folders of owners.
 pub(super) const OWNERS: &str = "owners";

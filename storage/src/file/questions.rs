@@ -1,8 +1,8 @@
-//! Lists, counts and searches: every log of an owner is looked at, and read where it has grown since.
+//! Lists, counts and searches. Each looks at every log of an owner, and reads those that have grown.
 
 use std::collections::HashMap;
 
-use alloquy_core::search::{Candidate, SearchPage};
+use alloquy_core::search::{SearchCandidate, SearchPage};
 use alloquy_core::store::{ConversationPage, DamagedConversation};
 use alloquy_core::{NodeId, Owner, Query};
 
@@ -21,7 +21,7 @@ impl Folder {
     pub(super) fn list(&mut self, owner: &Owner, query: &Query) -> Result<ConversationPage, Failure> {
         let (lines, damaged) = self.matching(owner, query)?;
         let mut page = query.page(lines.into_iter().map(|line| line.summary).collect())?;
-        // Every page looks at all of them; the first one says which are damaged.
+        // Every page looks at all logs; the first one reports the damaged ones.
         if query.list_start()?.is_none() {
             page.damaged = damaged;
         }
@@ -29,12 +29,11 @@ impl Folder {
     }
 
     pub(super) fn count(&mut self, owner: &Owner, query: &Query) -> Result<usize, Failure> {
-        match query.is_filtered() {
-            true => Ok(self.matching(owner, query)?.0.len()),
-            false => {
-                let place = self.place(owner)?;
-                Ok(names(&self.disk, &place)?.len())
-            }
+        if query.is_filtered() {
+            Ok(self.matching(owner, query)?.0.len())
+        } else {
+            let place = self.place(owner)?;
+            Ok(names(&self.disk, &place)?.len())
         }
     }
 
@@ -46,10 +45,15 @@ impl Folder {
         let mut found = Vec::new();
         for line in lines.into_iter().filter(|line| query.matches(&line.summary)) {
             let Some(log) = self.read_named(&place, &line.name)? else { continue };
-            let nodes = log.tree.nodes().filter(|node| until.is_none_or(|until| node.id <= until));
-            let id = &line.summary.record.id;
-            let looked = nodes.map(|node| scope.candidate(id, node, node.id.to_string()));
-            found.extend(looked.filter(Candidate::is_hit));
+            for node in log.tree.nodes() {
+                if until.is_some_and(|until| node.id > until) {
+                    continue;
+                }
+                let candidate = scope.candidate(&line.summary.record.id, node, node.id.to_string());
+                if candidate.is_hit() {
+                    found.push(candidate);
+                }
+            }
             newest(&mut found, scope.at_most);
         }
         let mut page = scope.page(found);
@@ -62,25 +66,29 @@ impl Folder {
         let (mut lines, damaged) = self.lines(&place)?;
         lines.retain(|line| query.matches(&line.summary));
         if let Some(text) = query.search_text() {
-            let mut saying = Vec::new();
+            let mut matching = Vec::new();
             for line in lines {
                 let log = self.read_named(&place, &line.name)?;
                 if log.is_some_and(|log| log.tree.nodes().any(|node| text.matches(node))) {
-                    saying.push(line);
+                    matching.push(line);
                 }
             }
-            lines = saying;
+            lines = matching;
         }
         Ok((lines, damaged))
     }
 
-    /// Returns a line for each log of an owner, and the logs of which there can be none.
+    /// Returns a line for each readable log of an owner, and the damaged logs.
     pub(super) fn lines(&mut self, place: &Place) -> Result<Lines, Failure> {
         let mut known = self.lines.remove(place).unwrap_or_default();
-        let (mut lines, mut damaged) = (HashMap::new(), Vec::new());
+        let mut lines = HashMap::new();
+        let mut damaged = Vec::new();
         for name in names(&self.disk, place)? {
             match self.line(place, &name, known.remove(&name)) {
-                Ok(line) => lines.extend(line.map(|line| (name, line))),
+                Ok(Some(line)) => {
+                    lines.insert(name, line);
+                }
+                Ok(None) => {}
                 Err(failure) if is_damage(&failure) => {
                     damaged.push(reported(&self.disk, place, &name, &failure)?);
                 }
@@ -104,8 +112,8 @@ impl Folder {
 }
 
 /// Keeps the newest candidates, the newest first.
-fn newest(found: &mut Vec<Candidate>, at_most: usize) {
-    found.sort_by(Candidate::newest_first);
+fn newest(found: &mut Vec<SearchCandidate>, at_most: usize) {
+    found.sort_by(SearchCandidate::newest_first);
     found.truncate(at_most);
 }
 
@@ -122,9 +130,15 @@ fn reported(
     Ok(DamagedConversation::new(name, failure.to_string()))
 }
 
-/// The names of the logs.
+/// Returns the names of the logs.
 pub(super) fn names(disk: &Disk, place: &Place) -> Result<Vec<String>, Failure> {
-    let files = disk.files(&place.conversations)?;
-    let logs = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == LOG));
-    Ok(logs.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
+    let mut names = Vec::new();
+    for path in disk.files(&place.conversations)? {
+        if path.extension().is_some_and(|extension| extension == LOG)
+            && let Some(name) = path.file_name()
+        {
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
 }

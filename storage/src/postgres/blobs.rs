@@ -1,4 +1,4 @@
-//! The SQL of blobs, and of what refers to them. Inside a transaction that the caller begins and ends.
+//! The SQL of blobs, and of the nodes that use them. The caller begins and ends the transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) async fn put(
     bytes: &[u8],
 ) -> Result<Digest, Failure> {
     let digest = Digest::of(bytes);
-    // Other bytes under the digest are damaged, and these are the right ones.
+    // Other bytes under the same digest are damaged, and are replaced.
     let sql = "INSERT INTO blobs (owner, digest, put, bytes) VALUES ($1, $2, $3, $4)
         ON CONFLICT (owner, digest) DO UPDATE SET put = greatest(blobs.put, excluded.put), bytes = excluded.bytes";
     let statement = transaction.prepare_cached(sql).await?;
@@ -42,7 +42,7 @@ pub(super) async fn get(
     }
 }
 
-/// Counts that nodes or a preface refer to media, each as often as it is named.
+/// Counts uses of media by nodes or a preface. A digest that occurs twice counts twice.
 pub(super) async fn refer(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -61,7 +61,7 @@ pub(super) async fn refer(
     Ok(())
 }
 
-/// Counts that nodes that referred to media are no more.
+/// Subtracts uses of media by nodes that are removed.
 pub(super) async fn release(
     transaction: &Transaction<'_>,
     conversation: i64,
@@ -87,7 +87,7 @@ fn counted(media: impl IntoIterator<Item = Digest>) -> (Vec<String>, Vec<i64>) {
     times.into_iter().unzip()
 }
 
-/// Removes what nothing refers to and what was put at least `grace` ago, and returns how many.
+/// Removes blobs that are unused and were put at least `grace` ago, and returns how many.
 pub(super) async fn collect(
     transaction: &Transaction<'_>,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
+//! The SQL of records: creating, heads, metadata, deleting. The caller begins and ends the transaction.
 
 use alloquy_core::query::Filter;
 use alloquy_core::store::{BLOB_GRACE, ConversationRecord, HeadMove};
@@ -19,18 +19,20 @@ pub(super) async fn create(
     record: &ConversationRecord,
 ) -> Result<(), Failure> {
     record.must_be_new(owner)?;
-    let (json, created) = (encode(record)?, milliseconds(record.created));
+    let json = encode(record)?;
+    let created = milliseconds(record.created);
     let sql = "INSERT INTO conversations (owner, id, record, checksum, created, updated)
         VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (owner, id) DO NOTHING RETURNING key";
     let statement = transaction.prepare_cached(sql).await?;
-    let (name, sum) = (record.id.as_str(), checksum(&json));
+    let name = record.id.as_str();
+    let sum = checksum(&json);
     let row = transaction.query_opt(&statement, &[&owner.as_str(), &name, &json, &sum, &created]).await?;
     let key: i64 = row.ok_or_else(|| Failure::Exists(record.id.clone()))?.try_get(0)?;
     index(transaction, owner, key, &record.metadata).await?;
     blobs::refer(transaction, owner, key, record.media()).await
 }
 
-/// Writes down every value of the metadata, for filters and orders.
+/// Indexes every value of the metadata, for filters and orders.
 async fn index(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -60,13 +62,14 @@ pub(super) async fn set_head(
     if let Some(node) = to {
         nodes::must_exist(transaction, key, node).await?;
     }
-    let text = |node: Option<NodeId>| node.map(|node| node.to_string());
+    let from = from.map(|node| node.to_string());
+    let to = to.map(|node| node.to_string());
     let sql = "UPDATE conversations SET head = $3 WHERE key = $1 AND head IS NOT DISTINCT FROM $2";
     let statement = transaction.prepare_cached(sql).await?;
-    match transaction.execute(&statement, &[&key, &text(from), &text(to)]).await? {
-        0 => Err(Failure::HeadMoved(id.clone())),
-        _ => Ok(()),
+    if transaction.execute(&statement, &[&key, &from, &to]).await? == 0 {
+        return Err(Failure::HeadMoved(id.clone()));
     }
+    Ok(())
 }
 
 /// Appends nodes, and moves the head unless another writer has moved it.
@@ -104,7 +107,7 @@ pub(super) async fn update_metadata(
     if record.revision != revision {
         return Err(Failure::MetadataChanged(id.clone()));
     }
-    // The head is a column, and the record as it is stored has none.
+    // The stored record has no head: that is a column of its own.
     record.head = None;
     (record.metadata, record.revision) = (metadata.clone(), revision + 1);
     let json = encode(&record)?;
@@ -145,7 +148,7 @@ pub(super) async fn delete_matching(
     let sql = "SELECT 1 FROM conversations WHERE owner = $1 AND id = ANY($2) ORDER BY key FOR UPDATE";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.query(&statement, &[&owner.as_str(), &names]).await?;
-    // Nobody changes them from here on: those that were changed before may match no longer.
+    // From here on the rows are locked. Those that others changed before that may no longer match.
     let mut ids = matching(transaction, owner, query).await?;
     ids.retain(|id| before.contains(id));
     let names: Vec<_> = ids.iter().map(ConversationId::as_str).collect();

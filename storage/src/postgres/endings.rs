@@ -1,4 +1,4 @@
-//! Changes that are made whether or not anybody waits for them: who reads their conversation next waits. Knows no database.
+//! Changes that continue after their future is dropped. The next reader of their conversation waits for them.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -20,18 +20,18 @@ struct Running {
 
 /// The changes of one store that are under way.
 ///
-/// Calls run side by side on connections of their own, so that without this a reader could see a conversation as it was
-/// before a reply that was dropped, and go on from there.
+/// Calls run concurrently, each on a connection of its own. Without this, a reader could see a conversation as it was before
+/// a dropped reply was stored, and continue from there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Endings(Arc<Mutex<Running>>);
 
-/// A change that is under way until this is dropped.
+/// A change that is under way until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Ending {
     endings: Endings,
     name: Name,
     number: u64,
-    /// Wakes those who wait when it is dropped.
+    /// Wakes the waiting readers when it is dropped.
     _done: oneshot::Sender<()>,
 }
 
@@ -54,7 +54,7 @@ impl Endings {
     pub(super) async fn wait(&self, owner: &Owner, id: &ConversationId) {
         let running = self.running().changes.get(&(owner.clone(), id.clone())).cloned().unwrap_or_default();
         for ending in running.into_values() {
-            // Its end is the news, however it ended.
+            // The sender is dropped when the change ends, so the result is always an error.
             let _ = ending.await;
         }
     }

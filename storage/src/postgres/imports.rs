@@ -1,4 +1,4 @@
-//! Whole conversations, many in one transaction. Inside a transaction that the caller begins and ends.
+//! Imports whole conversations, many in one transaction. The caller begins and ends the transaction.
 
 use alloquy_core::Owner;
 use alloquy_core::store::Archive;
@@ -7,7 +7,7 @@ use deadpool_postgres::Transaction;
 use super::{blobs, conversations, nodes};
 use crate::failure::Failure;
 
-/// Brings conversations in, each whole or not at all; fails where the server does, and then none is in.
+/// Imports conversations, each whole or not at all. An error of the server fails the call, and then none is imported.
 pub(super) async fn all(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -17,9 +17,11 @@ pub(super) async fn all(
     for archive in archives {
         transaction.batch_execute("SAVEPOINT conversation").await?;
         let outcome = one(transaction, owner, archive).await;
+        if let Err(Failure::Postgres(error)) = outcome {
+            return Err(error.into());
+        }
         let after = match &outcome {
             Ok(()) => "RELEASE conversation",
-            Err(Failure::Postgres(_)) => return outcome.map(|()| Vec::new()),
             Err(_) => "ROLLBACK TO conversation; RELEASE conversation",
         };
         transaction.batch_execute(after).await?;
@@ -33,7 +35,8 @@ async fn one(transaction: &Transaction<'_>, owner: &Owner, archive: &Archive) ->
     for bytes in archive.blobs.values() {
         blobs::put(transaction, owner, bytes).await?;
     }
-    let (id, head) = (&archive.record.id, archive.record.head);
+    let id = &archive.record.id;
+    let head = archive.record.head;
     match conversations::create(transaction, owner, &archive.new_record()).await {
         Err(Failure::Exists(id)) => {
             let (record, tree) = nodes::load(transaction, owner, &id).await?;

@@ -1,4 +1,4 @@
-//! Which conversation is meant: its key, and its summary. Inside a transaction that the caller begins and ends.
+//! Looks up the keys and summaries of conversations. The caller begins and ends the transaction.
 
 use alloquy_core::store::ConversationSummary;
 use alloquy_core::{ConversationId, Owner};
@@ -16,7 +16,7 @@ pub(super) async fn key(
     found(transaction, "SELECT key FROM conversations WHERE owner = $1 AND id = $2", owner, id).await
 }
 
-/// Returns the key of a conversation that nobody else changes until the transaction ends.
+/// Returns the key of a conversation, and locks it until the transaction ends.
 pub(super) async fn lock(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -37,7 +37,7 @@ async fn found(
     Ok(row.ok_or_else(|| Failure::NoConversation(id.clone()))?.try_get(0)?)
 }
 
-/// Returns what lists say of a conversation.
+/// Returns the line of a conversation in lists.
 pub(super) async fn summary(
     transaction: &Transaction<'_>,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! The SQL of nodes: appending, reading, pruning. Inside a transaction that the caller begins and ends.
+//! The SQL of nodes: appending, reading, pruning. The caller begins and ends the transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,8 +34,9 @@ pub(super) async fn append(
     Ok(())
 }
 
-/// What is there of a batch and of its parents.
+/// The nodes of a batch and their parents, as far as they exist.
 struct Known {
+    /// The nodes, each with whether it is pruned.
     nodes: HashMap<NodeId, (Node, bool)>,
     parents: HashSet<String>,
     tombstones: HashSet<String>,
@@ -60,7 +61,7 @@ impl Known {
         Ok(Self { nodes, parents, tombstones })
     }
 
-    /// Returns the nodes of a batch that are not there yet, if all of it may be appended.
+    /// Returns the nodes of a batch that are new. Fails unless the whole batch may be appended.
     fn new_among(mut self, batch: &[Node]) -> Result<Vec<&Node>, Failure> {
         let mut new = Vec::new();
         for node in batch {
@@ -75,16 +76,18 @@ impl Known {
 
     fn is_new(&self, node: &Node) -> Result<bool, Failure> {
         let is_tombstone = self.tombstones.contains(&node.id.to_string());
-        let parent = node.parent.filter(|parent| !self.parents.contains(&parent.to_string()));
-        match self.nodes.get(&node.id) {
-            Some((known, false)) if known == node => Ok(false),
-            Some((_, false)) => Err(Failure::OtherContent(node.id)),
-            // What stood below a pruned node has no parent any more; the pruned node itself cannot come back.
-            Some((_, true)) if !is_tombstone => {
-                Err(node.parent.map_or(Failure::Pruned(node.id), Failure::NoNode))
+        match (self.nodes.get(&node.id), node.parent) {
+            (Some((known, false)), _) if known == node => Ok(false),
+            (Some((_, false)), _) => Err(Failure::OtherContent(node.id)),
+            // The node was pruned with a node above it, so its parent does not exist any more.
+            (Some((_, true)), Some(parent)) if !is_tombstone => Err(Failure::NoNode(parent)),
+            // The node itself was pruned, and cannot come back.
+            (Some((_, true)), _) => Err(Failure::Pruned(node.id)),
+            (None, _) if is_tombstone => Err(Failure::Pruned(node.id)),
+            (None, Some(parent)) if !self.parents.contains(&parent.to_string()) => {
+                Err(Failure::NoNode(parent))
             }
-            _ if is_tombstone => Err(Failure::Pruned(node.id)),
-            _ => parent.map_or(Ok(true), |parent| Err(Failure::NoNode(parent))),
+            (None, _) => Ok(true),
         }
     }
 }
@@ -100,7 +103,7 @@ async fn names(
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// Inserts nodes that are not there yet, in their order.
+/// Inserts new nodes, in their order.
 async fn insert(
     transaction: &Transaction<'_>,
     key: i64,
@@ -133,7 +136,10 @@ pub(super) async fn must_exist(transaction: &Transaction<'_>, key: i64, node: No
     let sql = "SELECT 1 FROM nodes WHERE conversation = $1 AND id = $2 AND NOT pruned";
     let statement = transaction.prepare_cached(sql).await?;
     let row = transaction.query_opt(&statement, &[&key, &node.to_string()]).await?;
-    row.map(drop).ok_or(Failure::NoNode(node))
+    if row.is_none() {
+        return Err(Failure::NoNode(node));
+    }
+    Ok(())
 }
 
 pub(super) async fn load(
@@ -159,9 +165,10 @@ pub(super) async fn load(
         }
         tree.bury(node);
     }
-    let head = record.head.map(|node| tree.node(node)).transpose();
-    head.map_err(|error| damaged(id, error))?;
-    // A damaged index hides rows that nothing refers to.
+    if let Some(node) = record.head {
+        tree.node(node).map_err(|error| damaged(id, error))?;
+    }
+    // A damaged index can hide rows, which only the count reveals where no other row refers to them.
     if tree.len() != nodes {
         return Err(damaged(id, format!("{} nodes are found, and {nodes} are counted", tree.len())));
     }
@@ -176,7 +183,7 @@ pub(super) async fn path(
 ) -> Result<Vec<Node>, Failure> {
     let key = keys::key(transaction, owner, id).await?;
     must_exist(transaction, key, node).await?;
-    // A parent stands before its child, so that even a damaged chain ends.
+    // A parent has a lower position than its child, so that even a damaged chain ends.
     let sql = format!(
         "WITH RECURSIVE path (position, parent) AS (
             SELECT position, parent FROM nodes WHERE conversation = $1 AND id = $2
@@ -236,8 +243,9 @@ async fn below(
     let sql =
         "SELECT position, id, parent FROM nodes WHERE conversation = $1 AND NOT pruned ORDER BY position";
     let statement = transaction.prepare_cached(sql).await?;
-    let (mut found, top) = (HashMap::new(), node.to_string());
-    // A parent stands before its children, so one walk finds all of them.
+    let mut found = HashMap::new();
+    let top = node.to_string();
+    // A parent has a lower position than its children, so one pass finds all of them.
     for row in transaction.query(&statement, &[&key]).await? {
         let (position, id, parent): (i64, String, Option<String>) =
             (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);

@@ -1,5 +1,6 @@
-//! Where the database is: what a URL says, connections that are ready to use, and what may be said of it in errors.
+//! Parses the URL of a database, and makes connections to it.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +17,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::failure::Failure;
 
-/// How many connections a store holds at most: a server takes a hundred of them unless told otherwise.
+/// How many connections a store has at most. A server allows a hundred by default.
 const CONNECTIONS: usize = 8;
 
-/// How long a call waits for a connection of its own.
+/// How long a call waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long reaching the server may take, where the URL does not say.
+/// How long connecting may take, unless the URL sets it.
 const REACH: Duration = Duration::from_secs(10);
 
 const SCHEMA: &str = "alloquy";
@@ -31,21 +32,27 @@ const SCHEMA: &str = "alloquy";
 pub(super) struct Place {
     config: Config,
     pub(super) schema: String,
-    /// Whose certificates are trusted, where it is not what the system trusts.
+    /// The root certificates to trust instead of those of the system.
     root: Option<PathBuf>,
 }
 
 impl Place {
-    /// Reads a URL. What is wrong with it is not quoted: it may be a part of a password.
+    /// Parses a URL. The error does not quote it, because it may contain a password.
     pub(super) fn of(url: &str) -> Result<Self, Failure> {
         let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
-        let (own, other): (Vec<_>, Vec<_>) = parameters
-            .split('&')
-            .filter(|text| !text.is_empty())
-            .partition(|text| text.starts_with("schema=") || text.starts_with("sslrootcert="));
-        let last = |name| own.iter().rev().find_map(|text| text.strip_prefix(name));
-        let schema = last("schema=").unwrap_or(SCHEMA);
-        let root = last("sslrootcert=").map(PathBuf::from);
+        let mut schema = SCHEMA;
+        let mut root = None;
+        // The two parameters of our own; the client parses the others.
+        let mut other = Vec::new();
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            if let Some(name) = parameter.strip_prefix("schema=") {
+                schema = name;
+            } else if let Some(path) = parameter.strip_prefix("sslrootcert=") {
+                root = Some(PathBuf::from(path));
+            } else {
+                other.push(parameter);
+            }
+        }
         let mut config: Config =
             format!("{base}?{}", other.join("&")).parse().map_err(|_| Failure::NotPostgres)?;
         if !is_name(schema) || config.get_hosts().is_empty() {
@@ -60,25 +67,20 @@ impl Place {
         Ok(Self { config, schema: schema.to_owned(), root })
     }
 
-    /// Names the database for people, without its password.
+    /// Returns the name of the database for errors, without the password.
     pub(super) fn name(&self) -> String {
-        let host = |host: &Host| match host {
-            Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            Host::Unix(path) => path.display().to_string(),
-        };
-        let hosts: Vec<_> = self.config.get_hosts().iter().map(host).collect();
+        let hosts: Vec<_> = self.config.get_hosts().iter().map(shown).collect();
         let database = self.config.get_dbname().unwrap_or_default();
         format!("PostgreSQL database {database:?} on {}, schema {:?}", hosts.join(", "), self.schema)
     }
 
-    /// Makes connections when they are needed.
+    /// Returns a pool, which connects when a connection is needed.
     pub(super) fn pool(&self) -> Result<Pool, Failure> {
         let tls = MakeRustlsConnect::new(encryption(self.root.as_deref())?);
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.clone(), tls, recycling);
         let settings = self.settings();
-        let ready = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+        let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
             let settings = settings.clone();
             Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
         });
@@ -86,13 +88,15 @@ impl Place {
             .max_size(CONNECTIONS)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(PATIENCE))
-            .post_create(ready)
+            .post_create(set_up)
             .build();
         pool.map_err(|_| Failure::Ended)
     }
 
-    /// What holds for every connection. No question takes as long as compiling it would. A server that acknowledges before it has written would lose what was
-    /// acknowledged.
+    /// Returns the SQL that sets up a connection.
+    ///
+    /// `jit` is off, because compiling a query would take longer than running it. `synchronous_commit` is on: without it
+    /// the server acknowledges a commit before it has written it, and can lose the commit.
     fn settings(&self) -> String {
         format!(
             "SET search_path TO \"{}\", pg_catalog;
@@ -108,15 +112,24 @@ impl Place {
     }
 }
 
-/// Names that need no quotes, so that whoever types SQL needs none either.
-fn is_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    let first = bytes.next().is_some_and(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    first && name.len() <= 63 && bytes.all(is_part) && !name.starts_with("pg_")
+fn shown(host: &Host) -> String {
+    match host {
+        Host::Tcp(name) => name.clone(),
+        #[cfg(unix)]
+        Host::Unix(path) => path.display().to_string(),
+    }
 }
 
-/// Encryption, where the server offers it, with the certificates that a file holds or else the system trusts.
+/// Returns whether a schema may have a name: only names that need no quotes, so that a person who types SQL needs none either.
+fn is_name(name: &str) -> bool {
+    let starts_with_digit = name.bytes().next().is_none_or(|byte| byte.is_ascii_digit());
+    !starts_with_digit
+        && name.len() <= 63
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        && !name.starts_with("pg_")
+}
+
+/// Returns the settings for encryption, which trust the certificates of a file, or else those of the system.
 fn encryption(root: Option<&Path>) -> Result<ClientConfig, Failure> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let versions = builder.with_safe_default_protocol_versions().map_err(Failure::Encryption)?;
@@ -128,14 +141,17 @@ fn encryption(root: Option<&Path>) -> Result<ClientConfig, Failure> {
 }
 
 fn roots(path: &Path) -> Result<RootCertStore, Failure> {
-    let unread = |reason: String| Failure::RootCertificate { path: path.to_owned(), reason };
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unread(error.to_string()))? {
-        let certificate = certificate.map_err(|error| unread(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unread(error.to_string()))?;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unread(path, error))? {
+        let certificate = certificate.map_err(|error| unread(path, error))?;
+        roots.add(certificate).map_err(|error| unread(path, error))?;
     }
-    match roots.is_empty() {
-        true => Err(unread("it holds none".to_owned())),
-        false => Ok(roots),
+    if roots.is_empty() {
+        return Err(unread(path, "it holds none"));
     }
+    Ok(roots)
+}
+
+fn unread(path: &Path, reason: impl Display) -> Failure {
+    Failure::RootCertificate { path: path.to_owned(), reason: reason.to_string() }
 }

@@ -1,32 +1,31 @@
-//! Queries as SQL: lists, counts, searches. Inside a transaction that the caller begins and ends.
+//! Translates queries into SQL: lists, counts, searches. The caller begins and ends the transaction.
 
 use std::ops::Bound;
-use std::time::SystemTime;
 
-use alloquy_core::query::{Direction, Filter, Period, SearchScope, Sort, SortKey, Test};
+use alloquy_core::query::{Filter, FilterTest, SearchScope, Sort, SortDirection, SortKey, TimeRange};
 use alloquy_core::search::{SearchPage, SearchText};
 use alloquy_core::store::ConversationPage;
-use alloquy_core::{Error, ErrorKind, Owner, Query};
+use alloquy_core::{Owner, Query};
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::rows::{self, CONVERSATION, NODE};
 use super::words::{Blocks, LEVELS, indexed, run, wanted};
-use crate::answers::{Hits, first_mark, limit, page};
+use crate::answers::{Hits, cursor_time, first_mark, limit, page};
 use crate::failure::Failure;
 use crate::stored::{milliseconds, unsigned};
 
 type Value = Box<dyn ToSql + Sync>;
 
-/// Conditions on a conversation `c`, and the values that stand in them.
+/// Conditions on a conversation `c`, and the values of their parameters.
 struct Conditions {
     sql: Vec<String>,
     values: Vec<Value>,
     owner: Owner,
 }
 
-/// The owner is the first of all values.
+/// The parameter of the owner, which is the first value.
 const OWNER: &str = "$1";
 
 impl Conditions {
@@ -34,19 +33,21 @@ impl Conditions {
         let mut conditions = Self { sql: Vec::new(), values: Vec::new(), owner: owner.clone() };
         conditions.value(owner.to_string());
         conditions.sql.push(format!("c.owner = {OWNER}"));
-        conditions.within("c.created", query.created_in());
-        conditions.within("c.updated", query.updated_in());
-        query.filters().iter().for_each(|filter| conditions.filter(filter));
+        conditions.within("c.created", &query.created_in());
+        conditions.within("c.updated", &query.updated_in());
+        for filter in query.filters() {
+            conditions.filter(filter);
+        }
         conditions
     }
 
-    /// Whether all conversations of the owner are meant.
+    /// Returns whether all conversations of the owner match.
     fn is_plain(&self) -> bool {
         self.sql.len() == 1
     }
 
-    /// Adds the condition that a node says something.
-    async fn saying(
+    /// Adds the condition that the text of a node matches.
+    async fn with_text(
         mut self,
         transaction: &Transaction<'_>,
         text: Option<&SearchText>,
@@ -58,7 +59,7 @@ impl Conditions {
         Ok(self)
     }
 
-    /// Keeps a value and returns how SQL names it.
+    /// Adds a value and returns its parameter: `$1` for the first.
     fn value(&mut self, value: impl ToSql + Sync + 'static) -> String {
         self.values.push(Box::new(value));
         format!("${}", self.values.len())
@@ -68,9 +69,10 @@ impl Conditions {
         self.value(self.owner.to_string())
     }
 
-    /// The statement that selects columns of all nodes `n` that say something, in a window or anywhere: those that the index
-    /// finds, and those that are not in it. They are two, since a node that is found by one of two conditions is looked at
-    /// again, and the words of a node take longer to read than to find.
+    /// Returns the statement that selects columns of all matching nodes `n`, in a window or anywhere.
+    ///
+    /// It is a union of two: the nodes that the index finds, and those that are too large for it. One condition with an OR
+    /// would make the server check each found node again, and reading the words of a node takes longer than finding it.
     fn nodes(&mut self, columns: &str, text: &SearchText, index: &Index, window: Option<&Window>) -> String {
         let blocks = window.and_then(|window| window.blocks.as_ref());
         let wanted = self.value(wanted(&self.owner, text, blocks));
@@ -78,7 +80,7 @@ impl Conditions {
         let mut beyond = vec!["n.terms IS NULL".to_owned()];
         for term in text.terms() {
             let run = format!("strpos(n.words, {}) > 0", self.value(run(term)));
-            // The index is right about single words.
+            // For a single word the index alone is exact.
             if term.tokens.len() > 1 {
                 found.push(run.clone());
             }
@@ -87,7 +89,7 @@ impl Conditions {
         if let Some(window) = window {
             let first = self.value(window.first);
             let last = self.value(window.last);
-            // Not by the index of positions, which is the wrong one where there are words.
+            // The `+ 0` keeps the server from using the index of positions instead of the one of words.
             found.push(format!("n.position + 0 BETWEEN {first} AND {last}"));
             beyond.push(format!("n.position BETWEEN {first} AND {last}"));
         }
@@ -99,24 +101,25 @@ impl Conditions {
         )
     }
 
-    fn within(&mut self, column: &str, period: Period) {
-        let mut bound = |sign: &str, time: Option<SystemTime>| {
-            if let Some(time) = time {
-                let value = self.value(milliseconds(time));
-                self.sql.push(format!("{column} {sign} {value}"));
-            }
-        };
-        bound(">=", period.from);
-        bound("<", period.until);
+    fn within(&mut self, column: &str, period: &TimeRange) {
+        if let Some(from) = period.from {
+            let value = self.value(milliseconds(from));
+            self.sql.push(format!("{column} >= {value}"));
+        }
+        if let Some(until) = period.until {
+            let value = self.value(milliseconds(until));
+            self.sql.push(format!("{column} < {value}"));
+        }
     }
 
     fn filter(&mut self, filter: &Filter) {
-        let (owner, place) = (self.owner(), self.value(rows::place(&filter.key().pointer())));
+        let owner = self.owner();
+        let place = self.value(rows::place(&filter.key().pointer()));
         let (test, is_there) = match filter.test() {
-            Test::Exists => (String::new(), "IN"),
-            Test::Missing => (String::new(), "NOT IN"),
-            Test::OneOf(keys) => (format!("AND value = ANY({})", self.value(keys.clone())), "IN"),
-            Test::Between(from, to) => (self.bound(">", from) + &self.bound("<", to), "IN"),
+            FilterTest::Exists => (String::new(), "IN"),
+            FilterTest::Missing => (String::new(), "NOT IN"),
+            FilterTest::OneOf(keys) => (format!("AND value = ANY({})", self.value(keys.clone())), "IN"),
+            FilterTest::Between(from, to) => (self.bound(">", from) + &self.bound("<", to), "IN"),
         };
         self.sql.push(format!(
             "c.key {is_there} (SELECT conversation FROM metadata WHERE owner = {owner} AND place = {place} {test})"
@@ -142,7 +145,7 @@ impl Conditions {
     }
 }
 
-/// The column that an order sorts by.
+/// Returns the column that an order sorts by.
 fn sorted_by(sort: &Sort, conditions: &mut Conditions) -> String {
     match &sort.by {
         SortKey::Updated => "c.updated".to_owned(),
@@ -157,23 +160,14 @@ fn sorted_by(sort: &Sort, conditions: &mut Conditions) -> String {
     }
 }
 
-/// Keeps a sort key as the column holds it: times are numbers there.
+/// Adds the key of a cursor as a value of the sort column: times are numbers there.
 fn stored_key(sort: &Sort, key: Vec<u8>, conditions: &mut Conditions) -> Result<String, Failure> {
-    if !is_time(sort) {
-        return Ok(conditions.value(key));
-    }
-    let bytes: Result<[u8; 8], _> = key.try_into();
-    let time = bytes.ok().and_then(|bytes| i64::try_from(u64::from_be_bytes(bytes)).ok());
-    let wrong = || Error::new(ErrorKind::Invalid, "the cursor holds no time");
-    Ok(conditions.value(time.ok_or_else(wrong)?))
+    if is_time(sort) { Ok(conditions.value(cursor_time(&key)?)) } else { Ok(conditions.value(key)) }
 }
 
-/// Reads a sort key as cursors hold it.
+/// Returns the key of a cursor for the sort column of a row.
 fn cursor_key(sort: &Sort, row: &Row) -> Result<Vec<u8>, Failure> {
-    match is_time(sort) {
-        true => Ok(row.try_get::<_, i64>(6)?.to_be_bytes().to_vec()),
-        false => Ok(row.try_get(6)?),
-    }
+    if is_time(sort) { Ok(row.try_get::<_, i64>(6)?.to_be_bytes().to_vec()) } else { Ok(row.try_get(6)?) }
 }
 
 fn is_time(sort: &Sort) -> bool {
@@ -185,22 +179,24 @@ pub(super) async fn list(
     owner: &Owner,
     query: &Query,
 ) -> Result<ConversationPage, Failure> {
-    let (sort, start) = (query.list_order()?, query.list_start()?);
+    let sort = query.list_order()?;
+    let start = query.list_start()?;
     let conditions = Conditions::of(owner, query);
-    let mut conditions = conditions.saying(transaction, query.search_text()).await?;
+    let mut conditions = conditions.with_text(transaction, query.search_text()).await?;
     let key = sorted_by(&sort, &mut conditions);
     let (sign, direction) = match sort.direction {
-        Direction::Ascending => (">", "ASC"),
-        Direction::Descending => ("<", "DESC"),
+        SortDirection::Ascending => (">", "ASC"),
+        SortDirection::Descending => ("<", "DESC"),
     };
     let is_by_name = sort.by == SortKey::Id;
     if let Some((from, id)) = start {
         let id = conditions.value(id.to_string());
-        let behind = match is_by_name {
-            true => format!("c.id {sign} {id}"),
-            false => format!("({key}, c.id) {sign} ({}, {id})", stored_key(&sort, from, &mut conditions)?),
+        let after = if is_by_name {
+            format!("c.id {sign} {id}")
+        } else {
+            format!("({key}, c.id) {sign} ({}, {id})", stored_key(&sort, from, &mut conditions)?)
         };
-        conditions.sql.push(behind);
+        conditions.sql.push(after);
     }
     let order = if is_by_name { String::new() } else { format!("{key} {direction}, ") };
     let limit = conditions.value(limit(query.at_most().saturating_add(1)));
@@ -208,9 +204,11 @@ pub(super) async fn list(
         "SELECT {CONVERSATION}, {key} FROM conversations c WHERE {} ORDER BY {order}c.id {direction} LIMIT {limit}",
         conditions.all()
     );
-    let found = conditions.ask(transaction, &sql).await?;
-    let keyed = |row: &Row| Ok((rows::conversation(row)?, cursor_key(&sort, row)?));
-    page(query, found.iter().map(keyed).collect::<Result<_, Failure>>()?)
+    let mut found = Vec::new();
+    for row in conditions.ask(transaction, &sql).await? {
+        found.push((rows::conversation(&row)?, cursor_key(&sort, &row)?));
+    }
+    page(query, found)
 }
 
 pub(super) async fn count(
@@ -219,15 +217,18 @@ pub(super) async fn count(
     query: &Query,
 ) -> Result<usize, Failure> {
     let conditions = Conditions::of(owner, query);
-    let conditions = conditions.saying(transaction, query.search_text()).await?;
+    let conditions = conditions.with_text(transaction, query.search_text()).await?;
     let sql = format!("SELECT count(*) FROM conversations c WHERE {}", conditions.all());
     let rows = conditions.ask(transaction, &sql).await?;
-    rows.first().map_or(Ok(0), |row| unsigned(row.try_get(0)?))
+    match rows.first() {
+        Some(row) => unsigned(row.try_get(0)?),
+        None => Ok(0),
+    }
 }
 
-/// What is known of the index of words before it is asked.
+/// What a search must know about the index of words.
 struct Index {
-    /// The format of the tables: an older one is read as it is.
+    /// The format of the tables. An older one is read without a migration.
     format: usize,
     /// The position of the newest node, 0 where there is none.
     newest: i64,
@@ -242,30 +243,32 @@ impl Index {
         Ok(Self { format: usize::try_from(format).unwrap_or_default(), newest: row.try_get(1)? })
     }
 
-    /// Whether it knows in which blocks of positions a node is.
+    /// Returns whether it has the blocks of each node.
     fn has_blocks(&self) -> bool {
         self.format >= 3
     }
 }
 
-/// Positions that are looked at together, the newest first: the two commonest words are in so many messages that nobody
-/// wants all of them.
+/// Positions that are searched together. A search starts with the newest ones, because a common word is in far more messages
+/// than a page shows.
 struct Window {
     first: i64,
     last: i64,
-    /// The blocks that hold them, and maybe newer ones; `None` for all positions up to the last.
+    /// The blocks that contain them, and possibly newer ones; `None` for all positions up to the last.
     blocks: Option<Blocks>,
 }
 
 /// How many positions the first window has.
 const NARROW: i64 = 1 << 14;
 
-/// The most blocks that a window is of: the index looks at each node of a window once for each of them.
+/// How many blocks a window has at most. The index visits each node of a window once for each block.
 const MOST_BLOCKS: i64 = 3;
 
 impl Window {
-    /// At least so many positions up to `last`, or all of them where that takes too many blocks.
+    /// Returns a window of at least `width` positions up to `last`, or of all where that needs too many blocks.
     fn before(last: i64, width: i64, index: &Index) -> Self {
+        // Takes the smallest blocks of which three suffice: for the last 16384 positions up to 100000, these are the blocks
+        // 10 to 12 of 8192 positions each.
         let first = last.saturating_sub(width).saturating_add(1).max(0);
         for level in LEVELS {
             let numbers = first >> level..=last >> level;
@@ -277,13 +280,14 @@ impl Window {
         Self { first: 0, last, blocks: None }
     }
 
-    /// The window before this one, as wide as those that were looked at let expect it must be.
+    /// Returns the window before this one. It is as wide as the hits in the windows so far suggest.
     fn next(&self, index: &Index, newest: i64, found: usize, wanted: usize) -> Self {
         let seen = newest - self.first + 1;
         let found = limit(found);
         let missing = limit(wanted).saturating_sub(found);
         let expected = missing.saturating_mul(seen).checked_div(found);
-        // A little more than expected, so that one is mostly enough.
+        // After 10 hits in 16384 positions, the missing 40 are expected in 65536 positions. An eighth more makes it likely that
+        // one window suffices.
         let width = expected.map_or(i64::MAX, |expected| expected.saturating_add(expected / 8));
         Self::before(self.first - 1, width.max(NARROW), index)
     }
@@ -320,8 +324,8 @@ pub(super) async fn search(
     }
 }
 
-/// Looks into a node that the server found. Its conversation has no name here where another owner has it: the index knows
-/// owners by a digest.
+/// Adds a node that the server found. The index identifies owners by a part of a digest, so the node may belong to another
+/// owner; then the row has no name of a conversation.
 fn take(hits: &mut Hits, scope: &SearchScope<'_>, row: &Row) -> Result<(), Failure> {
     if let Some(conversation) = row.try_get::<_, Option<String>>(6)? {
         hits.take(scope, rows::node(row), conversation);
@@ -329,12 +333,12 @@ fn take(hits: &mut Hits, scope: &SearchScope<'_>, row: &Row) -> Result<(), Failu
     Ok(())
 }
 
-/// How many conversations, and how many messages in all of them, are looked at one by one.
+/// Up to so many conversations and messages, every text is read and the index is not used.
 const FEW_CONVERSATIONS: usize = 500;
 const FEW_MESSAGES: i64 = 5_000;
 
-/// Returns the conversations that are meant, where they are so few that looking at their messages is faster than looking for
-/// them among all that the index finds.
+/// Returns the matching conversations where they are so few that reading their messages is faster than filtering everything
+/// that the index finds.
 async fn few(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -356,7 +360,7 @@ async fn few(
     Ok(is_few.then_some(keys))
 }
 
-/// Reads the newest nodes of some conversations that say what is searched for.
+/// Reads the newest matching nodes of some conversations.
 async fn rows_of(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -382,9 +386,10 @@ async fn rows_of(
     conditions.ask(transaction, &sql).await
 }
 
-/// Reads the newest nodes of a window that are meant, and the names of their conversations, which order hits that are equal
-/// in all else. Each step is bound to be one of its own, since the server expects more of few words and less of many than
-/// there is.
+/// Reads the newest matching nodes of a window, with the names of their conversations, which order equal hits.
+///
+/// Each step is materialized: the server overestimates the hits of rare words and underestimates those of common ones, and
+/// would choose bad plans for a single step.
 async fn rows_in(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -395,14 +400,14 @@ async fn rows_in(
 ) -> Result<Vec<Row>, Failure> {
     let text = query.search_scope()?.text;
     let mut conditions = Conditions::of(owner, query);
-    let meant = conditions.all();
+    let matching = conditions.all();
     let is_plain = conditions.is_plain();
     let nodes = conditions.nodes(&format!("{NODE}, n.conversation"), text, index, Some(window));
     let most = conditions.value(limit(most));
     let among = if is_plain {
         String::new()
     } else {
-        format!("JOIN conversations c ON c.key = f.conversation WHERE {meant}")
+        format!("JOIN conversations c ON c.key = f.conversation WHERE {matching}")
     };
     let sql = format!(
         "WITH found AS MATERIALIZED ({nodes}),

@@ -1,4 +1,4 @@
-//! The columns of conversations and nodes. Knows their order, not what they are asked for.
+//! The columns of conversations and nodes, in their order.
 
 use alloquy_core::media::Digest;
 use tokio_postgres::Row;
@@ -33,7 +33,7 @@ pub(super) fn conversation(row: &Row) -> Result<StoredConversation, Failure> {
     })
 }
 
-/// The name of a place in the index of metadata.
+/// Returns the name of a JSON pointer in the index of metadata.
 pub(super) fn place(pointer: &str) -> Vec<u8> {
     Digest::of(pointer.as_bytes()).as_bytes().to_vec()
 }

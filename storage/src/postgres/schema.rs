@@ -1,27 +1,28 @@
-//! Whose tables they are, which version they have, and how they come to be.
+//! Prepares the tables: checks whose they are, and creates or migrates them.
 
 use deadpool_postgres::{Pool, Transaction};
 
 use super::unit;
 use crate::failure::Failure;
 
-/// What takes a database from each format to the next; the first one makes the tables.
+/// The SQL that migrates a database from each format to the next. The first step creates the tables.
 ///
-/// The last changes no table: its number keeps programs out that would not see what nodes have since, the facts of replies.
+/// The last step changes no table. Its number keeps out older programs, which would not see the facts of replies in nodes.
 const STEPS: [&str; 4] =
     [include_str!("schema.sql"), include_str!("search_index.sql"), include_str!("blocks.sql"), ""];
 
-/// The oldest format that is read as it is: its tables are the same, without the index that makes searches fast.
+/// The oldest format that can be read without a migration. Its tables are the same, without the index that makes searches
+/// fast.
 const READABLE: usize = 1;
 
-/// Two servers that start at once take turns: the bytes `Allq`, as in SQLite.
+/// The advisory lock with which stores that open concurrently take turns: the bytes `Allq`, as in SQLite.
 const LOCK: i64 = 0x416c_6c71;
 
-/// The oldest server that says whether a transaction was committed.
+/// The oldest version of PostgreSQL that reports whether a transaction was committed.
 const OLDEST: i32 = 130_000;
 
-/// Makes the tables ready: refuses what is not ours, creates them where there are none, and takes older ones to this
-/// format, all at once or not at all.
+/// Prepares the tables. It refuses those of another program, creates them where there are none, and migrates older ones to
+/// this format, all at once or not at all.
 pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
     let mut client = unit::connection(pool).await?;
     let transaction = client.transaction().await?;
@@ -45,7 +46,7 @@ pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
     Ok(transaction.commit().await?)
 }
 
-/// Makes sure that the tables can be read, and changes nothing.
+/// Checks that the tables can be read, and changes nothing.
 pub(super) async fn check(pool: &Pool, schema: &str) -> Result<(), Failure> {
     let mut client = unit::connection(pool).await?;
     let transaction = client.transaction().await?;
@@ -72,7 +73,7 @@ async fn suits(transaction: &Transaction<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the format of the tables, 0 where there are none, and `None` without a schema.
+/// Returns the format of the tables: 0 where there are none, `None` without a schema.
 async fn format(transaction: &Transaction<'_>, schema: &str) -> Result<Option<usize>, Failure> {
     let exists = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
     if transaction.query_opt(exists, &[&schema]).await?.is_none() {

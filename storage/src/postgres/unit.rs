@@ -1,4 +1,4 @@
-//! One transaction for each call, again where the server or the network gave up. Knows no tables.
+//! Runs each call in one transaction, and tries it again where the server or the network failed.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use tokio_postgres::{Error, IsolationLevel};
 
 use crate::failure::Failure;
 
-/// How often a call is tried, and how long the waits between grow: about ten seconds in all, in which a server restarts.
+/// How often a call is tried, and the first and the longest pause between two tries: about ten seconds in all, in which a
+/// server restarts.
 const TRIES: u32 = 9;
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
@@ -25,8 +26,9 @@ pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
     })
 }
 
-/// Whether a connection was not made because of the server's certificate. An error of reading or writing says of its
-/// cause only what it wraps.
+/// Returns whether a connection failed because of the certificate of the server.
+///
+/// The cause may be wrapped in an I/O error, which does not report it as its source.
 fn is_distrust(error: &Error) -> bool {
     let mut causes = std::iter::successors(std::error::Error::source(error), |&cause| cause.source());
     causes.any(|cause| {
@@ -38,9 +40,9 @@ fn is_distrust(error: &Error) -> bool {
 
 /// Runs a change in a transaction that is committed once, however often it is tried.
 ///
-/// `is_done` says whether what a change came to is there. It is asked where a commit was not answered and the server says that the
-/// transaction is committed: it knows transactions by their numbers, and a server that crashes gives numbers again that had not
-/// reached its log, so it may be another one's. What is not done is tried again.
+/// `is_done` returns whether the result of a change is in the database. It is called where a commit got no answer but the
+/// server reports the transaction as committed. The server knows transactions by their numbers, and after a crash it reuses
+/// numbers that had not reached its log, so the committed one may be another. A change that is not done is tried again.
 pub(super) async fn write<T>(
     pool: &Pool,
     change: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
@@ -49,7 +51,7 @@ pub(super) async fn write<T>(
     again(async || change_once(pool, change, is_done).await).await
 }
 
-/// Runs a question in a transaction that sees one state of the database.
+/// Runs a query in a transaction that sees one state of the database.
 pub(super) async fn read<T>(
     pool: &Pool,
     question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
@@ -62,9 +64,7 @@ async fn read_once<T>(
     question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut client = connection(pool).await?;
-    let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-    let transaction = builder.read_only(true).start().await?;
-    question(&transaction).await
+    question(&reading(&mut client).await?).await
 }
 
 async fn change_once<T>(
@@ -80,18 +80,39 @@ async fn change_once<T>(
     let outcome = change(&transaction).await?;
     match transaction.commit().await {
         Ok(()) => Ok(outcome),
+        // The connection was lost before the answer came. Another connection finds out what became of the change.
         Err(error) if is_lost(&error) => {
             drop(client);
             let lost = settled(pool, &number, error).await?;
-            let asked = async |transaction: &Transaction<'_>| is_done(transaction, &outcome).await;
-            if read(pool, &asked).await? { Ok(outcome) } else { Err(Failure::Postgres(lost)) }
+            if again(async || is_done_now(pool, is_done, &outcome).await).await? {
+                Ok(outcome)
+            } else {
+                Err(Failure::Postgres(lost))
+            }
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Asks what became of a transaction whose commit was not answered: `Ok` when one of its number is committed, an error that may be
-/// tried again when it is not. Gives `lost` back.
+/// Runs `is_done` in a transaction.
+async fn is_done_now<T>(
+    pool: &Pool,
+    is_done: &impl AsyncFn(&Transaction<'_>, &T) -> Result<bool, Failure>,
+    outcome: &T,
+) -> Result<bool, Failure> {
+    let mut client = connection(pool).await?;
+    is_done(&reading(&mut client).await?, outcome).await
+}
+
+/// Begins a transaction that sees one state of the database.
+async fn reading(client: &mut Object) -> Result<Transaction<'_>, Failure> {
+    let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+    Ok(builder.read_only(true).start().await?)
+}
+
+/// Asks the server about the transaction `number`, whose commit got no answer.
+///
+/// Returns `lost` if the transaction is committed, and an error after which the change may be tried again if it is not.
 async fn settled(pool: &Pool, number: &str, lost: Error) -> Result<Error, Failure> {
     for wait in waits() {
         sleep(wait).await;
@@ -120,17 +141,18 @@ async fn again<T>(attempt: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Fa
     attempt().await
 }
 
+/// Returns the pauses between tries.
 fn waits() -> impl Iterator<Item = Duration> {
     (1..TRIES).map(|number| (FIRST_WAIT * 3_u32.saturating_pow(number - 1)).min(LONGEST_WAIT))
 }
 
-/// The transaction was rolled back, and the same one may succeed.
+/// Returns whether the transaction was rolled back and may succeed when it is tried again.
 fn is_passing(error: &Error) -> bool {
     let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
     is_lost(error) || error.code().is_some_and(|code| codes.contains(&code))
 }
 
-/// The connection is gone, or the server is not ready for one.
+/// Returns whether the connection is lost, or the server is not ready for one.
 fn is_lost(error: &Error) -> bool {
     let codes = [
         &SqlState::ADMIN_SHUTDOWN,

@@ -1,7 +1,7 @@
-//! The words of a node, as the index keeps them and as it is asked for them.
+//! The words of a node in the index, and the queries for them.
 //!
-//! The index (`terms`) knows which words a node has, not where they stand: positions in a `tsvector` end at 16383.
-//! What stands one behind the other is decided by the text of all tokens (`words`), each between two spaces.
+//! The index (`terms`) has the words of a node without their order, because positions in a `tsvector` end at 16383. A phrase
+//! is found by the text of all tokens (`words`), each between two spaces.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,12 +11,13 @@ use alloquy_core::media::Digest;
 use alloquy_core::search::{SearchTerm, SearchText};
 use alloquy_core::{Node, Owner};
 
-/// A `tsvector` holds a megabyte; what it adds to each word fits into the other half.
+/// How many bytes of words are indexed. A `tsvector` holds a megabyte, of which its own data may take half.
 const LARGEST: usize = 512 * 1024;
 
-/// What the index of each format holds of a node `n`, the oldest first: its words and the mark of its owner, then also in which
-/// block of positions it is, then in which blocks of each of [`LEVELS`]. Must be as in `schema.sql`, `search_index.sql` and
-/// `blocks.sql`.
+/// The indexed expression for a node `n` in each format, the oldest first.
+///
+/// The first has its words and the mark of its owner. The second also has its block of positions, and the third its block of
+/// each of [`LEVELS`]. They must be the same as in `schema.sql`, `search_index.sql` and `blocks.sql`.
 const INDEXED: [&str; 3] = [
     "n.terms",
     "(n.terms || array_to_tsvector(ARRAY[
@@ -32,11 +33,11 @@ const INDEXED: [&str; 3] = [
     )::tsvector)",
 ];
 
-/// The sizes of blocks of positions, as powers of two. The smallest is a thousandth of ten million messages, and few enough to
-/// look at.
+/// The sizes of blocks of positions, as powers of two. The smallest, 8192, is a thousandth of ten million messages, and small
+/// enough to read.
 pub(super) const LEVELS: RangeInclusive<u32> = 13..=22;
 
-/// Returns what the index of a format holds.
+/// Returns the indexed expression of a format.
 pub(super) fn indexed(format: usize) -> &'static str {
     let [oldest, middle, newest] = INDEXED;
     match format {
@@ -46,18 +47,18 @@ pub(super) fn indexed(format: usize) -> &'static str {
     }
 }
 
-/// Blocks of positions that follow each other, all of one size.
+/// Adjacent blocks of positions, all of one size.
 pub(super) struct Blocks {
     /// One of [`LEVELS`].
     pub(super) level: u32,
     pub(super) numbers: RangeInclusive<i64>,
 }
 
-/// What is written for a node.
+/// The words of a node, as they are stored.
 pub(super) struct Words {
     /// All tokens, each between two spaces.
     pub(super) text: String,
-    /// Each token once, divided by spaces, and the mark of the owner; `None` for more than the index takes.
+    /// Each token once, separated by spaces, and the mark of the owner; `None` for more than the index can hold.
     pub(super) terms: Option<String>,
 }
 
@@ -67,21 +68,25 @@ impl Words {
         if tokens.is_empty() {
             return Self { text: String::new(), terms: Some(String::new()) };
         }
-        let once: BTreeSet<&str> = tokens.split(' ').collect();
-        let terms = once.iter().fold(mark(owner), |terms, token| terms + " " + token);
+        let mut terms = mark(owner);
+        for token in tokens.split(' ').collect::<BTreeSet<&str>>() {
+            terms.push(' ');
+            terms.push_str(token);
+        }
         let terms = (terms.len() <= LARGEST).then_some(terms);
         Self { text: format!(" {tokens} "), terms }
     }
 }
 
-/// What no token is, so that the index finds the words of one owner without looking at those of others.
+/// Returns the mark of an owner, such as `@0123456789abcdef`. No token looks like it. With it the index finds the words of one
+/// owner without reading those of others.
 fn mark(owner: &Owner) -> String {
     let digest = Digest::of(owner.as_str().as_bytes()).to_string();
     format!("@{}", digest.get(..16).unwrap_or_default())
 }
 
-/// What the index is asked for: words of an owner, in some blocks of positions or everywhere. Tokens hold no quotes: see
-/// [`SearchText::index`].
+/// Returns the query for the index: words of an owner, in some blocks of positions or everywhere, such as
+/// `('@0123456789abcdef#13:7') & 'green' & 'te':*`. Tokens contain no quotes: see [`SearchText::index`].
 pub(super) fn wanted(owner: &Owner, text: &SearchText, blocks: Option<&Blocks>) -> String {
     let mark = mark(owner);
     let mut places = Vec::new();
@@ -104,7 +109,7 @@ pub(super) fn wanted(owner: &Owner, text: &SearchText, blocks: Option<&Blocks>) 
     wanted
 }
 
-/// What stands in the text of all tokens where a term does.
+/// Returns the part of the text of all tokens that a term matches: ` green tea `, or ` green te` for a prefix.
 pub(super) fn run(term: &SearchTerm) -> String {
     let end = if term.is_prefix { "" } else { " " };
     format!(" {}{end}", term.tokens.join(" "))

@@ -1,4 +1,4 @@
-//! The SQL of blobs, and of what refers to them. Inside a transaction that the caller begins and ends.
+//! The SQL of blobs, and of the nodes that use them. The caller begins and ends the transaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use crate::failure::Failure;
 use crate::stored::milliseconds;
 
 pub(super) fn put(transaction: &Transaction<'_>, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
-    let (digest, owner) = (Digest::of(bytes), keys::known_owner(transaction, owner)?);
-    // Other bytes under the digest are damaged, and these are the right ones.
+    let digest = Digest::of(bytes);
+    let owner = keys::known_owner(transaction, owner)?;
+    // Other bytes under the same digest are damaged, and are replaced.
     let sql = "INSERT INTO blobs (owner, digest, put, bytes) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (owner, digest) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes";
     let now = milliseconds(SystemTime::now());
@@ -42,7 +43,7 @@ pub(super) fn get(
     }
 }
 
-/// Counts that a node or a preface refers to media.
+/// Counts one more use of each of these media, by a node or a preface.
 pub(super) fn refer(
     transaction: &Transaction<'_>,
     conversation: i64,
@@ -56,7 +57,7 @@ pub(super) fn refer(
     Ok(())
 }
 
-/// Counts that a node that referred to media is no more.
+/// Counts one use less of each of these media, after a node is removed.
 pub(super) fn release(
     transaction: &Transaction<'_>,
     conversation: i64,
@@ -71,7 +72,7 @@ pub(super) fn release(
     Ok(())
 }
 
-/// Removes what nothing refers to and what was put at least `grace` ago, and returns how many.
+/// Removes blobs that are unused and were put at least `grace` ago, and returns how many.
 pub(super) fn collect(
     transaction: &Transaction<'_>,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
+//! The SQL of records: creating, heads, metadata, deleting. The caller begins and ends the transaction.
 
 use alloquy_core::query::Filter;
 use alloquy_core::store::{BLOB_GRACE, ConversationRecord, HeadMove};
@@ -19,8 +19,9 @@ pub(super) fn create(
     record: &ConversationRecord,
 ) -> Result<i64, Failure> {
     record.must_be_new(owner)?;
-    let (owner, json, created) =
-        (known_owner(transaction, owner)?, encode(record)?, milliseconds(record.created));
+    let owner = known_owner(transaction, owner)?;
+    let json = encode(record)?;
+    let created = milliseconds(record.created);
     let sql = "INSERT INTO conversations (owner, id, record, checksum, created, updated)
         VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (owner, id) DO NOTHING";
     let row = params![owner, record.id.as_str(), json, checksum(&json), created];
@@ -33,7 +34,7 @@ pub(super) fn create(
     Ok(key)
 }
 
-/// Writes down every value of the metadata, for filters and orders.
+/// Indexes every value of the metadata, for filters and orders.
 pub(super) fn index(
     transaction: &Transaction<'_>,
     owner: i64,
@@ -62,7 +63,7 @@ pub(super) fn set_head(
     if move_head(transaction, key, from, to)? { Ok(()) } else { Err(Failure::HeadMoved(id.clone())) }
 }
 
-/// Moves the head to a node that is there, and says whether it was where it is said to be.
+/// Moves the head to an existing node, and returns whether it was at `from`.
 fn move_head(
     transaction: &Transaction<'_>,
     key: i64,
@@ -107,7 +108,7 @@ pub(super) fn update_metadata(
     if record.revision != revision {
         return Err(Failure::MetadataChanged(id.clone()));
     }
-    // The head is a column, and the record as it is stored has none.
+    // The stored record has no head: that is a column of its own.
     record.head = None;
     (record.metadata, record.revision) = (metadata, revision + 1);
     let json = encode(&record)?;

@@ -1,4 +1,4 @@
-//! Whole conversations, many in one transaction. Inside a transaction that the caller begins and ends.
+//! Imports whole conversations, many in one transaction. The caller begins and ends the transaction.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, milliseconds};
 
-/// Brings conversations in, each whole or not at all; fails where the database does, and then none is in.
+/// Imports conversations, each whole or not at all. An error of the database fails the call, and then none is imported.
 pub(super) fn all(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -30,7 +30,7 @@ pub(super) fn all(
         transaction.prepare_cached("RELEASE conversation")?.execute([])?;
         outcomes.push(outcome);
     }
-    // After the last one: the index of words writes what it has whenever a savepoint begins.
+    // Only after the last one, because the index of words is flushed whenever a savepoint begins.
     words::keep_up(transaction)?;
     Ok(outcomes)
 }
@@ -40,7 +40,8 @@ fn one(transaction: &Transaction<'_>, owner: &Owner, archive: &Archive) -> Resul
     for bytes in archive.blobs.values() {
         blobs::put(transaction, owner, bytes)?;
     }
-    let (id, head) = (&archive.record.id, archive.record.head);
+    let id = &archive.record.id;
+    let head = archive.record.head;
     match conversations::create(transaction, owner, &archive.new_record()) {
         Ok(key) => insert(transaction, key, &archive.nodes)?,
         Err(Failure::Exists(id)) => {
@@ -55,7 +56,7 @@ fn one(transaction: &Transaction<'_>, owner: &Owner, archive: &Archive) -> Resul
     if head.is_some() { conversations::set_head(transaction, owner, id, None, head) } else { Ok(()) }
 }
 
-/// Inserts the nodes of a new conversation, which are a tree: nothing has to be looked up.
+/// Inserts the nodes of a new conversation. They are a whole tree, so nothing has to be looked up.
 fn insert(transaction: &Transaction<'_>, key: i64, nodes: &[Node]) -> Result<(), Failure> {
     let mut positions: HashMap<NodeId, i64> = HashMap::with_capacity(nodes.len());
     let mut insert = transaction.prepare_cached(nodes::INSERT)?;

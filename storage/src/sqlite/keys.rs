@@ -1,4 +1,4 @@
-//! Who and which conversation is meant: their keys, and its summary. Inside a transaction that the caller begins and ends.
+//! Looks up the keys of owners and conversations, and summaries. The caller begins and ends the transaction.
 
 use alloquy_core::store::ConversationSummary;
 use alloquy_core::{ConversationId, Owner};
@@ -7,20 +7,20 @@ use rusqlite::{OptionalExtension, Transaction};
 use super::rows::{self, CONVERSATION};
 use crate::failure::Failure;
 
-/// Who has nothing: keys begin at 1.
-const NOBODY: i64 = 0;
+/// The key for an owner without rows. Keys begin at 1.
+const UNKNOWN: i64 = 0;
 
-/// Returns the key of an owner, of [`NOBODY`] when it has stored nothing yet.
+/// Returns the key of an owner, [`UNKNOWN`] when it has stored nothing yet.
 pub(super) fn owner(transaction: &Transaction<'_>, owner: &Owner) -> Result<i64, Failure> {
     let mut statement = transaction.prepare_cached("SELECT key FROM owners WHERE name = ?1")?;
     let key = statement.query_row([owner.as_str()], |row| row.get(0)).optional()?;
-    Ok(key.unwrap_or(NOBODY))
+    Ok(key.unwrap_or(UNKNOWN))
 }
 
-/// Returns the key of an owner, who is made known first.
+/// Returns the key of an owner, and adds the owner where it is unknown.
 pub(super) fn known_owner(transaction: &Transaction<'_>, name: &Owner) -> Result<i64, Failure> {
     match owner(transaction, name)? {
-        NOBODY => {
+        UNKNOWN => {
             transaction.prepare_cached("INSERT INTO owners (name) VALUES (?1)")?.execute([name.as_str()])?;
             Ok(transaction.last_insert_rowid())
         }
@@ -30,7 +30,7 @@ pub(super) fn known_owner(transaction: &Transaction<'_>, name: &Owner) -> Result
 
 /// Returns the key of a conversation.
 pub(super) fn key(transaction: &Transaction<'_>, owner: &Owner, id: &ConversationId) -> Result<i64, Failure> {
-    // A join of the two would be compiled anew for each question: SQLite looks at the values of its parameters.
+    // Not a join of the two tables: SQLite would plan that by the values of its parameters, and so compile it for each call.
     let sql =
         "SELECT key FROM conversations WHERE owner = (SELECT key FROM owners WHERE name = ?1) AND id = ?2";
     let mut statement = transaction.prepare_cached(sql)?;
@@ -38,7 +38,7 @@ pub(super) fn key(transaction: &Transaction<'_>, owner: &Owner, id: &Conversatio
     key.ok_or_else(|| Failure::NoConversation(id.clone()))
 }
 
-/// Returns what lists say of a conversation.
+/// Returns the line of a conversation in lists.
 pub(super) fn summary(
     transaction: &Transaction<'_>,
     owner: &Owner,

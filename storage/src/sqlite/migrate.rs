@@ -1,5 +1,5 @@
-//! From the tables of older formats to those of this one. Rows that are damaged come along as they are: what they hold
-//! stays readable by hand, and reading them says what is wrong.
+//! Migrates the tables of older formats. Damaged rows are copied as they are: a person can still read them, and the store
+//! reports them.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{blobs, conversations, keys, words};
 use crate::failure::Failure;
 use crate::stored::{checksum, milliseconds};
 
-/// Takes the first format, which had one owner, no words and no checksums.
+/// Migrates the first format, which had one owner, no words and no checksums.
 pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {
     transaction.execute_batch(
         "DROP INDEX conversations_by_update;
@@ -21,8 +21,8 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {
     )?;
     transaction.execute_batch(include_str!("schema.sql"))?;
     let owner = keys::known_owner(transaction, &Owner::local())?;
-    take_conversations(transaction, owner)?;
-    take_nodes(transaction)?;
+    copy_conversations(transaction, owner)?;
+    copy_nodes(transaction)?;
     words::catch_up(transaction)?;
     let now = milliseconds(std::time::SystemTime::now());
     let sql = "INSERT INTO blobs (owner, digest, put, bytes) SELECT ?1, digest, ?2, bytes FROM first_blobs";
@@ -31,7 +31,7 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {
     Ok(transaction.execute_batch(sql)?)
 }
 
-/// Takes the second format, which had a list of the nodes whose words were not written: none but the newest.
+/// Migrates the second format, which listed the nodes whose words were not indexed yet: only the newest ones.
 pub(super) fn from_second(transaction: &Transaction<'_>) -> Result<(), Failure> {
     Ok(transaction.execute_batch(
         "CREATE TABLE progress (words INTEGER NOT NULL) STRICT;
@@ -42,7 +42,7 @@ pub(super) fn from_second(transaction: &Transaction<'_>) -> Result<(), Failure> 
     )?)
 }
 
-fn take_conversations(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> {
+fn copy_conversations(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> {
     let mut statement = transaction
         .prepare("SELECT key, id, record, head, nodes, updated FROM first_conversations ORDER BY key")?;
     let mut insert = transaction.prepare(
@@ -64,14 +64,14 @@ fn take_conversations(transaction: &Transaction<'_>, owner: i64) -> Result<(), F
     Ok(())
 }
 
-fn take_nodes(transaction: &Transaction<'_>) -> Result<(), Failure> {
+fn copy_nodes(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let mut statement = transaction
         .prepare("SELECT position, conversation, id, parent, body FROM first_nodes ORDER BY position")?;
     let mut insert = transaction.prepare(
         "INSERT INTO nodes (position, conversation, id, parent, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     let mut rows = statement.query([])?;
-    // A parent stands before its children.
+    // A parent comes before its children, so its position is known.
     let mut positions = HashMap::new();
     while let Some(row) = rows.next()? {
         let (position, conversation, body): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(4)?);

@@ -1,4 +1,4 @@
-//! The SQL of nodes: appending, reading, pruning. Inside a transaction that the caller begins and ends.
+//! The SQL of nodes: appending, reading, pruning. The caller begins and ends the transaction.
 
 use std::collections::HashSet;
 
@@ -13,12 +13,12 @@ use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, damaged, milliseconds};
 
-/// Inserts a node of a new conversation: above every node that is there, and above those that are gone but whose place
-/// has been passed by.
+/// Inserts a node of a new conversation. Its position is above every existing node, and above removed nodes that the index of
+/// words has passed.
 pub(super) const INSERT: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
     SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4, ?5 FROM progress";
 
-/// What a node meets where it is to be inserted: itself, its tombstone, its parent, and the position above all others.
+/// Looks up what matters for inserting a node: whether it or its tombstone exists, its parent, and the next position.
 const LOOK: &str = "SELECT
     EXISTS (SELECT 1 FROM nodes WHERE conversation = ?1 AND id = ?2)
         OR EXISTS (SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2),
@@ -65,15 +65,15 @@ pub(super) fn append_to(transaction: &Transaction<'_>, key: i64, nodes: &[Node])
     Ok(())
 }
 
-/// Inserts a node and says whether it is new.
+/// Inserts a node and returns whether it is new.
 ///
-/// One statement looks at everything that could be in the way; only where something is, others find out what.
+/// One statement looks at everything that could prevent it. Only where something does, others find out what.
 fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
     let id = node.id.to_string();
     let parent = node.parent.map(|parent| parent.to_string());
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let mut look = transaction.prepare_cached(LOOK)?;
     let (is_known, parent, position): (bool, Option<i64>, i64) =
-        transaction.prepare_cached(LOOK)?.query_row(params![key, id, parent], read)?;
+        look.query_row(params![key, id, parent], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     if is_known || parent.is_none() && node.parent.is_some() {
         return why_not(transaction, key, node);
     }
@@ -83,7 +83,7 @@ fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, 
     Ok(true)
 }
 
-/// Why a node could not be inserted: `false` where it is there already.
+/// Returns the error that explains why a node could not be inserted, or `false` where the same node exists.
 fn why_not(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
     if let Some((known, is_pruned)) = find(transaction, key, node.id)? {
         if is_pruned {
@@ -100,7 +100,7 @@ fn why_not(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool,
     Err(Failure::damaged(format!("node {}", node.id), "an index does not agree with its table"))
 }
 
-/// What stood below a pruned node has no parent any more; the pruned node itself cannot come back.
+/// Returns the error for a hidden node. A node below a pruned one has no parent any more; the pruned one cannot come back.
 fn pruned(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<Failure, Failure> {
     Ok(match (is_tombstone(transaction, key, node.id)?, node.parent) {
         (false, Some(parent)) => Failure::NoNode(parent),
@@ -111,9 +111,13 @@ fn pruned(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<Failur
 fn find(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<Option<(Node, bool)>, Failure> {
     let sql = format!("SELECT {NODE}, n.pruned FROM nodes n WHERE n.conversation = ?1 AND n.id = ?2");
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((rows::node(row)?, row.get(5)?));
-    let row = statement.query_row(params![key, id.to_string()], read).optional()?;
-    row.map(|(stored, is_pruned)| Ok((stored.node()?, is_pruned))).transpose()
+    let row = statement
+        .query_row(params![key, id.to_string()], |row| Ok((rows::node(row)?, row.get(5)?)))
+        .optional()?;
+    match row {
+        Some((stored, is_pruned)) => Ok(Some((stored.node()?, is_pruned))),
+        None => Ok(None),
+    }
 }
 
 fn is_tombstone(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<bool, Failure> {
@@ -121,7 +125,7 @@ fn is_tombstone(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<b
     Ok(transaction.prepare_cached(sql)?.exists(params![key, id.to_string()])?)
 }
 
-/// Where a node stands that is there and not pruned.
+/// Returns the position of a node that exists and is not pruned.
 pub(super) fn position(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<i64, Failure> {
     let sql = "SELECT position FROM nodes WHERE conversation = ?1 AND id = ?2 AND pruned = 0";
     let mut statement = transaction.prepare_cached(sql)?;
@@ -152,9 +156,10 @@ pub(super) fn load(
         }
         tree.bury(node);
     }
-    let head = record.head.map(|node| tree.node(node)).transpose();
-    head.map_err(|error| damaged(id, error))?;
-    // A damaged index hides rows that nothing refers to.
+    if let Some(node) = record.head {
+        tree.node(node).map_err(|error| damaged(id, error))?;
+    }
+    // A damaged index can hide rows, which only the count reveals where no other row refers to them.
     if tree.len() != nodes {
         return Err(damaged(id, format!("{} nodes are found, and {nodes} are counted", tree.len())));
     }
@@ -169,7 +174,7 @@ pub(super) fn path(
 ) -> Result<Vec<Node>, Failure> {
     let key = keys::key(transaction, owner, id)?;
     let position = position(transaction, key, node)?;
-    // A parent stands before its child, so that even a damaged chain ends.
+    // A parent has a lower position than its child, so that even a damaged chain ends.
     let sql = format!(
         "WITH RECURSIVE path (position, parent) AS (
             SELECT position, parent FROM nodes WHERE position = ?1
@@ -226,7 +231,7 @@ fn below(transaction: &Transaction<'_>, key: i64, top: i64) -> Result<HashSet<i6
     let mut statement = transaction.prepare_cached(sql)?;
     let mut found = HashSet::new();
     let mut rows = statement.query([key, top])?;
-    // A parent stands before its children, so one walk finds all of them.
+    // A parent has a lower position than its children, so one pass finds all of them.
     while let Some(row) = rows.next()? {
         let (position, parent): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
         if position == top || parent.is_some_and(|parent| found.contains(&parent)) {

@@ -1,32 +1,31 @@
-//! Queries as SQL: lists, counts, searches. Inside a transaction that the caller begins and ends.
+//! Translates queries into SQL: lists, counts, searches. The caller begins and ends the transaction.
 
 use std::ops::Bound;
-use std::time::SystemTime;
 
-use alloquy_core::query::{Direction, Filter, Period, SearchScope, Sort, SortKey, Test};
+use alloquy_core::query::{Filter, FilterTest, SearchScope, Sort, SortDirection, SortKey, TimeRange};
 use alloquy_core::search::{SearchPage, SearchText};
 use alloquy_core::store::ConversationPage;
-use alloquy_core::{Error, ErrorKind, Owner, Query};
+use alloquy_core::{Owner, Query};
 use rusqlite::types::Value;
-use rusqlite::{Row, Transaction, params_from_iter};
+use rusqlite::{Transaction, params_from_iter};
 
 use super::keys;
 use super::rows::{self, CONVERSATION, NODE};
 use super::words::UNWRITTEN;
-use crate::answers::{Hits, first_mark, limit, page};
+use crate::answers::{Hits, cursor_time, first_mark, limit, page};
 use crate::failure::Failure;
 use crate::stored::{StoredNode, milliseconds, unsigned};
 
-/// Conditions on a conversation `c`, and the values that stand in them.
+/// Conditions on a conversation `c`, and the values of their parameters.
 struct Conditions {
     sql: Vec<String>,
     values: Vec<Value>,
     owner: i64,
-    /// A filter leaves few conversations.
+    /// A filter matches few conversations.
     is_narrow: bool,
 }
 
-/// So few conversations that they are looked at one by one, and so few nodes that all of their texts are.
+/// Up to so many conversations and nodes, every text is read and the index is not used.
 const FEW_CONVERSATIONS: usize = 200;
 const FEW_NODES: i64 = 2_000;
 
@@ -35,20 +34,26 @@ impl Conditions {
         let mut conditions = Self { sql: Vec::new(), values: Vec::new(), owner, is_narrow: false };
         let owner = conditions.value(owner);
         conditions.sql.push(format!("c.owner = {owner}"));
-        conditions.within("c.created", query.created_in());
-        conditions.within("c.updated", query.updated_in());
+        conditions.within("c.created", &query.created_in());
+        conditions.within("c.updated", &query.updated_in());
         for filter in query.filters() {
             conditions.filter(transaction, filter)?;
         }
         Ok(conditions)
     }
 
-    /// Adds the condition that a node says something: the index of words has it, or it is one of the newest.
-    fn saying(mut self, transaction: &Transaction<'_>, text: Option<&SearchText>) -> Result<Self, Failure> {
+    /// Adds the condition that the text of a node matches: the index of words has it, or it is one of the newest nodes.
+    fn with_text(
+        mut self,
+        transaction: &Transaction<'_>,
+        text: Option<&SearchText>,
+    ) -> Result<Self, Failure> {
         if let Some(text) = text {
-            let (newest, wanted) = (newest_saying(transaction, self.owner, text)?, self.wanted(text));
-            let newest = newest.into_iter().map(|key| format!(" UNION ALL VALUES ({})", self.value(key)));
-            let newest: String = newest.collect();
+            let wanted = self.wanted(text);
+            let mut newest = String::new();
+            for key in newest_matching(transaction, self.owner, text)? {
+                newest.push_str(&format!(" UNION ALL VALUES ({})", self.value(key)));
+            }
             self.sql.push(format!(
                 "c.key IN (SELECT n.conversation FROM words JOIN nodes n ON n.position = words.rowid
                 WHERE words MATCH {wanted}{newest})"
@@ -57,7 +62,7 @@ impl Conditions {
         Ok(self)
     }
 
-    /// Keeps a value and returns how SQL names it.
+    /// Adds a value and returns its parameter: `?1` for the first.
     fn value(&mut self, value: impl Into<Value>) -> String {
         self.values.push(value.into());
         format!("?{}", self.values.len())
@@ -68,30 +73,32 @@ impl Conditions {
         self.value(wanted)
     }
 
-    fn within(&mut self, column: &str, period: Period) {
-        let mut bound = |sign: &str, time: Option<SystemTime>| {
-            if let Some(time) = time {
-                let value = self.value(milliseconds(time));
-                self.sql.push(format!("{column} {sign} {value}"));
-            }
-        };
-        bound(">=", period.from);
-        bound("<", period.until);
+    fn within(&mut self, column: &str, period: &TimeRange) {
+        if let Some(from) = period.from {
+            let value = self.value(milliseconds(from));
+            self.sql.push(format!("{column} >= {value}"));
+        }
+        if let Some(until) = period.until {
+            let value = self.value(milliseconds(until));
+            self.sql.push(format!("{column} < {value}"));
+        }
     }
 
     fn filter(&mut self, transaction: &Transaction<'_>, filter: &Filter) -> Result<(), Failure> {
-        let (owner, place) = (self.value(self.owner), self.value(filter.key().pointer()));
+        let owner = self.value(self.owner);
+        let place = self.value(filter.key().pointer());
         let (test, is_there) = match filter.test() {
-            Test::Exists => (String::new(), "IN"),
-            Test::Missing => (String::new(), "NOT IN"),
-            Test::OneOf(keys) => {
+            FilterTest::Exists => (String::new(), "IN"),
+            FilterTest::Missing => (String::new(), "NOT IN"),
+            FilterTest::OneOf(keys) => {
                 let keys: Vec<_> = keys.iter().map(|key| self.value(key.clone())).collect();
                 (format!("AND value IN ({})", keys.join(", ")), "IN")
             }
-            Test::Between(from, to) => (self.bound(">", from) + &self.bound("<", to), "IN"),
+            FilterTest::Between(from, to) => (self.bound(">", from) + &self.bound("<", to), "IN"),
         };
         let fitting =
             format!("SELECT conversation FROM metadata WHERE owner = {owner} AND place = {place} {test}");
+        // Counts what the filter matches, but not beyond what is few.
         if is_there == "IN" && !self.is_narrow {
             let sql = format!("SELECT count(*) FROM ({fitting} LIMIT {FEW_CONVERSATIONS})");
             let mut statement = transaction.prepare_cached(&sql)?;
@@ -115,34 +122,39 @@ impl Conditions {
     }
 }
 
-/// The conversations of an owner of which one of the newest nodes says something. A damaged node says nothing.
-fn newest_saying(transaction: &Transaction<'_>, owner: i64, text: &SearchText) -> Result<Vec<i64>, Failure> {
+/// Returns the conversations of an owner in which one of the newest nodes matches. A damaged node does not match.
+fn newest_matching(
+    transaction: &Transaction<'_>,
+    owner: i64,
+    text: &SearchText,
+) -> Result<Vec<i64>, Failure> {
     let sql = format!(
         "SELECT {NODE}, n.conversation FROM nodes n CROSS JOIN conversations c ON c.key = n.conversation
         WHERE {UNWRITTEN} AND c.owner = ?1"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get::<_, i64>(5)?));
     let mut found = Vec::new();
-    for row in statement.query_map([owner], read)? {
-        let (stored, conversation) = row?;
-        if stored.node().is_ok_and(|node| text.matches(&node)) {
-            found.push(conversation);
+    let mut rows = statement.query([owner])?;
+    while let Some(row) = rows.next()? {
+        if rows::node(row)?.node().is_ok_and(|node| text.matches(&node)) {
+            found.push(row.get(5)?);
         }
     }
     Ok(found)
 }
 
-/// What the index is asked for. Tokens hold no quotes: see [`SearchText::index`].
+/// Returns the query for the index of words, such as `owner : "1" AND text : "green tea"`. Tokens contain no quotes: see
+/// [`SearchText::index`].
 fn wanted(owner: i64, text: &SearchText) -> String {
-    let term = |term: &alloquy_core::search::SearchTerm| {
+    let mut wanted = format!("owner : \"{owner}\"");
+    for term in text.terms() {
         let star = if term.is_prefix { " *" } else { "" };
-        format!(" AND text : \"{}\"{star}", term.tokens.join(" "))
-    };
-    format!("owner : \"{owner}\"{}", text.terms().iter().map(term).collect::<String>())
+        wanted.push_str(&format!(" AND text : \"{}\"{star}", term.tokens.join(" ")));
+    }
+    wanted
 }
 
-/// The column that an order sorts by, as `sort`.
+/// Returns the column that an order sorts by.
 fn sorted_by(sort: &Sort, conditions: &mut Conditions) -> String {
     match &sort.by {
         SortKey::Updated => "c.updated".to_owned(),
@@ -157,20 +169,15 @@ fn sorted_by(sort: &Sort, conditions: &mut Conditions) -> String {
     }
 }
 
-/// A sort key as SQLite keeps it: times are numbers there.
+/// Returns the value in a sort column for a key of a cursor: times are numbers there.
 fn stored_key(sort: &Sort, key: &[u8]) -> Result<Value, Failure> {
     match sort.by {
-        SortKey::Updated | SortKey::Created => {
-            let bytes: Result<[u8; 8], _> = key.try_into();
-            let time = bytes.ok().and_then(|bytes| i64::try_from(u64::from_be_bytes(bytes)).ok());
-            let wrong = || Error::new(ErrorKind::Invalid, "the cursor holds no time");
-            Ok(Value::from(time.ok_or_else(wrong)?))
-        }
+        SortKey::Updated | SortKey::Created => Ok(Value::from(cursor_time(key)?)),
         _ => Ok(Value::from(key.to_vec())),
     }
 }
 
-/// A sort key as cursors hold it.
+/// Returns the key of a cursor for the value in a sort column.
 fn cursor_key(value: Value) -> Vec<u8> {
     match value {
         Value::Integer(time) => time.to_be_bytes().to_vec(),
@@ -184,23 +191,26 @@ pub(super) fn list(
     owner: &Owner,
     query: &Query,
 ) -> Result<ConversationPage, Failure> {
-    let (sort, start) = (query.list_order()?, query.list_start()?);
+    let sort = query.list_order()?;
+    let start = query.list_start()?;
     let owner = keys::owner(transaction, owner)?;
     let mut conditions =
-        Conditions::of(transaction, owner, query)?.saying(transaction, query.search_text())?;
-    // A plus keeps SQLite from walking all conversations in order, which is best unless there are few to sort.
+        Conditions::of(transaction, owner, query)?.with_text(transaction, query.search_text())?;
+    // Walking all conversations in the order of an index is best unless few match. A plus before the column prevents it.
     let plus = if conditions.is_narrow { "+" } else { "" };
     let key = format!("{plus}{}", sorted_by(&sort, &mut conditions));
     let (sign, direction) = match sort.direction {
-        Direction::Ascending => (">", "ASC"),
-        Direction::Descending => ("<", "DESC"),
+        SortDirection::Ascending => (">", "ASC"),
+        SortDirection::Descending => ("<", "DESC"),
     };
     let is_by_name = sort.by == SortKey::Id;
     if let Some((from, id)) = start {
-        let (from, id) = (conditions.value(stored_key(&sort, &from)?), conditions.value(id.to_string()));
-        conditions.sql.push(match is_by_name {
-            true => format!("c.id {sign} {id}"),
-            false => format!("({key}, c.id) {sign} ({from}, {id})"),
+        let from = conditions.value(stored_key(&sort, &from)?);
+        let id = conditions.value(id.to_string());
+        conditions.sql.push(if is_by_name {
+            format!("c.id {sign} {id}")
+        } else {
+            format!("({key}, c.id) {sign} ({from}, {id})")
         });
     }
     let order = if is_by_name { String::new() } else { format!("{key} {direction}, ") };
@@ -210,14 +220,16 @@ pub(super) fn list(
         conditions.all()
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((rows::conversation(row)?, cursor_key(row.get(6)?)));
-    let rows = statement.query_map(params_from_iter(conditions.values), read)?;
+    let rows = statement.query_map(params_from_iter(conditions.values), |row| {
+        Ok((rows::conversation(row)?, cursor_key(row.get(6)?)))
+    })?;
     page(query, rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
 
 pub(super) fn count(transaction: &Transaction<'_>, owner: &Owner, query: &Query) -> Result<usize, Failure> {
     let owner = keys::owner(transaction, owner)?;
-    let conditions = Conditions::of(transaction, owner, query)?.saying(transaction, query.search_text())?;
+    let conditions =
+        Conditions::of(transaction, owner, query)?.with_text(transaction, query.search_text())?;
     let sql = format!("SELECT count(*) FROM conversations c WHERE {}", conditions.all());
     let mut statement = transaction.prepare_cached(&sql)?;
     unsigned(statement.query_row(params_from_iter(conditions.values), |row| row.get(0))?)
@@ -230,21 +242,22 @@ pub(super) fn search(
 ) -> Result<SearchPage, Failure> {
     let scope = query.search_scope()?;
     let conditions = Conditions::of(transaction, keys::owner(transaction, owner)?, query)?;
-    let hits = match conditions.is_narrow && nodes_of(transaction, &conditions)? <= FEW_NODES {
-        true => hits_among_all(transaction, &scope, conditions)?,
-        false => hits_in_the_index(transaction, &scope, conditions)?,
+    let hits = if conditions.is_narrow && nodes_of(transaction, &conditions)? <= FEW_NODES {
+        hits_among_all(transaction, &scope, conditions)?
+    } else {
+        hits_in_the_index(transaction, &scope, conditions)?
     };
     Ok(hits.page(&scope))
 }
 
-/// How many nodes the conversations have that are meant.
+/// Returns how many nodes the matching conversations have.
 fn nodes_of(transaction: &Transaction<'_>, conditions: &Conditions) -> Result<i64, Failure> {
     let sql = format!("SELECT coalesce(sum(c.nodes), 0) FROM conversations c WHERE {}", conditions.all());
     let mut statement = transaction.prepare_cached(&sql)?;
     Ok(statement.query_row(params_from_iter(&conditions.values), |row| row.get(0))?)
 }
 
-/// Looks at every text.
+/// Searches by reading every text.
 fn hits_among_all(
     transaction: &Transaction<'_>,
     scope: &SearchScope<'_>,
@@ -261,7 +274,7 @@ fn hits_among_all(
     Ok(hits)
 }
 
-/// Looks at the texts of the newest nodes and asks the index for the others.
+/// Searches by reading the texts of the newest nodes, and with the index of words for the others.
 fn hits_in_the_index(
     transaction: &Transaction<'_>,
     scope: &SearchScope<'_>,
@@ -275,7 +288,8 @@ fn hits_in_the_index(
     );
     let mut hits = Hits::default();
     for_nodes(transaction, &newest, &conditions, |row, name| hits.take_if_hit(scope, Ok(row), name))?;
-    let (wanted, limit) = (conditions.wanted(scope.text), conditions.value(limit(scope.at_most)));
+    let wanted = conditions.wanted(scope.text);
+    let limit = conditions.value(limit(scope.at_most));
     let indexed = format!(
         "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
         CROSS JOIN conversations c ON c.key = n.conversation

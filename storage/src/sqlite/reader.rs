@@ -1,9 +1,8 @@
-//! A database that is only read: nothing is made beside it, whoever else writes it meanwhile. Knows its files and
-//! connections to them, and no tables.
+//! Reads a database without creating files beside it, also while others write it.
 //!
-//! SQLite keeps readers and writers apart by files beside the database, which a reader may not be able to make and is not to
-//! leave behind. So where writers have made them, they are used. Elsewhere the files are read without a lock, and looked at
-//! again afterwards: when they have changed, the answer is thrown away and the question is asked again.
+//! SQLite separates readers from writers by files beside the database. A reader may not be able to create them, and must not
+//! leave any. So it uses those that writers have created. Elsewhere it reads the database without a lock, and checks
+//! afterwards whether the files have changed: then it discards the answer and runs the query again.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,18 +16,19 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use super::schema::{self, State};
 use crate::failure::Failure;
 
-/// How often a question is asked of files that change while they are read, and the pause before it is asked again.
+/// How often a query runs on files that change meanwhile, and the pause before it runs again.
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Clocks of file systems move on in steps; a file that was written longer ago than this has a time of its own.
+/// The clock of a file system advances in steps of at most this. A file that was written longer ago gets a new time when it
+/// is written again.
 const STEP: Duration = Duration::from_millis(20);
 
 /// A database that is only read.
 #[derive(Debug)]
 pub(super) struct Reader {
     path: PathBuf,
-    /// `None` for a moment, when it is opened anew.
+    /// `None` only while it is opened again.
     opened: Option<Opened>,
 }
 
@@ -43,25 +43,25 @@ struct Opened {
 enum View {
     /// With the locks and the shared memory of writers.
     Shared,
-    /// Without a lock, as they were then.
+    /// Without a lock, as they were at the time of the stamp.
     Still(Stamp),
-    /// Without a lock, and with what stands in the log beside the database.
+    /// Without a lock, together with the write-ahead log.
     StillWithLog(Stamp),
-    /// A copy in the newest format, of what was there then.
+    /// From a copy in the newest format, made at the time of the stamp.
     Copy(Stamp),
 }
 
 impl Reader {
     /// Opens the database at a path.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        // SQLite names the files beside a database after where links lead.
+        // SQLite names the files beside a database after the target of a link.
         let path = path.canonicalize().map_err(|source| unread(path, source))?;
         let mut reader = Self { path, opened: None };
         reader.attempt(&|_| Ok(()))?;
         Ok(reader)
     }
 
-    /// Asks a question of one state of the database.
+    /// Runs a query on one state of the database.
     pub(super) fn ask<T>(
         &mut self,
         question: &impl Fn(&Transaction<'_>) -> Result<T, Failure>,
@@ -75,7 +75,7 @@ impl Reader {
     ) -> Result<T, Failure> {
         for _ in 0..LOOKS {
             let outcome = self.asked(question);
-            // What is read of files that change may be anything, errors of any kind included.
+            // Reading files while they change may give any answer and any error.
             match &self.opened {
                 Some(opened) if opened.is_current(&self.path) => return outcome,
                 None if outcome.is_err() && self.is_settled() => return outcome,
@@ -99,7 +99,7 @@ impl Reader {
         question(&transaction)
     }
 
-    /// Says whether the files stay as they are for longer than their clock's steps.
+    /// Returns whether the files do not change for longer than a step of their clock.
     fn is_settled(&self) -> bool {
         let before = Stamp::of(&self.path).ok();
         sleep(STEP);
@@ -109,7 +109,8 @@ impl Reader {
     fn close(&mut self) {
         let Some(opened) = self.opened.take() else { return };
         if matches!(opened.view, View::StillWithLog(_)) && has_shared_memory(&self.path) {
-            // Somebody writes by now, perhaps in this process: its locks would end with this file that knows of none.
+            // A writer has opened the database since, perhaps in this process. Closing any file of it ends the locks of the
+            // process on that file, so this connection is leaked instead.
             std::mem::forget(opened.connection);
         }
     }
@@ -140,13 +141,14 @@ impl Opened {
         if stamp.journal.is_some() || (stamp.log.is_some() && has_shared_memory(path)) {
             match shared(path) {
                 Ok(connection) => return Ok(Self { connection, view: View::Shared }),
-                // What writers left cannot be used here, by whoever may not write.
+                // The files of writers can be used only by a process that may write them.
                 Err(error) if stamp.journal.is_none() && is_refusal(&error) => {}
                 Err(error) => return Err(explained(error)),
             }
         }
         if stamp.log.as_ref().is_some_and(|log| log.length > 0) {
-            let (connection, view) = (with_log(path)?, View::StillWithLog(stamp));
+            let connection = with_log(path)?;
+            let view = View::StillWithLog(stamp);
             return Ok(Self { connection, view });
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -154,7 +156,7 @@ impl Opened {
         Ok(Self { connection, view: View::Still(stamp) })
     }
 
-    /// Takes what is of an older format to the newest one, in a private database that ends with this connection.
+    /// Copies a database of an older format into a temporary one in the newest format, which ends with the connection.
     fn copied(self, path: &Path) -> Result<Self, Failure> {
         let stamp = Stamp::of(path)?;
         let mut copy = Connection::open("")?;
@@ -164,7 +166,7 @@ impl Opened {
         Ok(Self { connection: copy, view: View::Copy(stamp) })
     }
 
-    /// Says whether what it reads is what is there.
+    /// Returns whether the files are as they were when they were opened.
     fn is_current(&self, path: &Path) -> bool {
         match &self.view {
             View::Shared => true,
@@ -175,7 +177,7 @@ impl Opened {
     }
 }
 
-/// Reads with the locks that writers take.
+/// Opens a database with the locks that writers take.
 fn shared(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -184,14 +186,14 @@ fn shared(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Reads a database together with its log and without shared memory, which is made beside it otherwise.
+/// Opens a database together with its write-ahead log, without the shared memory that SQLite would create beside it.
 fn with_log(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     #[cfg(unix)]
     let connection = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
     #[cfg(not(unix))]
     let connection = Connection::open_with_flags(path, flags)?;
-    // With no lock to take, this keeps in memory what is otherwise shared.
+    // Keeps the index of the log in private memory. The VFS takes no lock.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     Ok(connection)
 }
@@ -201,7 +203,8 @@ fn is_refusal(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly | SystemIoFailure))
 }
 
-/// A journal holds what half a change has overwritten, and who may not write cannot put it back.
+/// Explains a refusal where there is a journal: it has the pages that an unfinished change has overwritten, and only a process
+/// that may write can restore them.
 fn explained(error: rusqlite::Error) -> Failure {
     if is_refusal(&error) { Failure::HalfWritten(error) } else { error.into() }
 }
@@ -214,7 +217,7 @@ fn unread(path: &Path, source: std::io::Error) -> Failure {
     }
 }
 
-/// What tells files that were written from those that were not.
+/// The sizes and times of the files: equal stamps mean that they were not written in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     database: Look,
@@ -236,9 +239,7 @@ impl Stamp {
         for _ in 0..LOOKS {
             let stamp = Self::now(path)?;
             let looks = [Some(&stamp.database), stamp.log.as_ref(), stamp.journal.as_ref()];
-            // A time to come is that of another clock, which tells nothing.
-            let is_fresh = |look: &Look| look.written.elapsed().is_ok_and(|age| age < STEP);
-            if !looks.into_iter().flatten().any(is_fresh) {
+            if !looks.into_iter().flatten().any(Look::is_fresh) {
                 return Ok(stamp);
             }
             sleep(STEP);
@@ -247,9 +248,11 @@ impl Stamp {
     }
 
     fn now(path: &Path) -> Result<Self, Failure> {
-        let missing = || unread(path, std::io::ErrorKind::NotFound.into());
+        let Some(database) = Look::at(path)? else {
+            return Err(unread(path, std::io::ErrorKind::NotFound.into()));
+        };
         Ok(Self {
-            database: Look::at(path)?.ok_or_else(missing)?,
+            database,
             log: Look::at(&beside(path, "-wal"))?,
             journal: Look::at(&beside(path, "-journal"))?.filter(|journal| journal.length > 0),
         })
@@ -257,6 +260,12 @@ impl Stamp {
 }
 
 impl Look {
+    /// Returns whether the file was written within the last step of the clock. A time in the future comes from another clock
+    /// and says nothing.
+    fn is_fresh(&self) -> bool {
+        self.written.elapsed().is_ok_and(|age| age < STEP)
+    }
+
     /// Looks at a file without opening it: closing it again would end the locks that this process holds on it.
     fn at(path: &Path) -> Result<Option<Self>, Failure> {
         let found = match fs::metadata(path) {
@@ -282,14 +291,14 @@ fn has_shared_memory(path: &Path) -> bool {
     beside(path, "-shm").exists()
 }
 
-/// The path of a file beside a database.
+/// Returns the path of a file beside a database: `chats.db-wal` for `-wal`.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()
 }
 
-/// Writes a path into a URI, byte by byte.
+/// Escapes a path for a URI, byte by byte.
 pub(crate) fn escaped(path: &Path) -> String {
     let mut escaped = String::new();
     for &byte in path.as_os_str().as_encoded_bytes() {

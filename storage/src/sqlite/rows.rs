@@ -1,4 +1,4 @@
-//! The columns of conversations and nodes. Knows their order, not what they are asked for.
+//! The columns of conversations and nodes, in their order.
 
 use rusqlite::Row;
 

@@ -1,4 +1,4 @@
-//! Whose database it is, which version its tables have, and how durable it is.
+//! Prepares a database: checks whose it is, creates or migrates its tables, and sets its durability.
 
 use std::time::Duration;
 
@@ -9,49 +9,49 @@ use super::migrate;
 use crate::durability::Durability;
 use crate::failure::Failure;
 
-/// The bytes `Allq`: `file` and other tools tell a conversation store by it.
+/// The bytes `Allq`, by which `file` and other tools recognize a conversation store.
 const APPLICATION: i64 = 0x416c_6c71;
 
 const FORMAT: i64 = 4;
 
-/// Bytes of a page. The smallest that holds two usual messages.
+/// The size of a page in bytes: the smallest that holds two usual messages.
 const PAGE: i64 = 1024;
 
-/// How many bytes the write-ahead log gathers before they go to the database: as many as SQLite means with its pages.
+/// How many bytes the write-ahead log may have before they are copied into the database: the default of SQLite with its
+/// default pages.
 const LOG: i64 = 4 * 1024 * 1024;
 
-/// Writers wait for each other by polling, so a crowd of them may keep one waiting for long; this is far beyond any
-/// transaction of this store.
+/// How long a writer waits for others. Writers poll, so many of them may keep one waiting far longer than a transaction takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How much of a database stays in memory, in the sign and the unit of SQLite: 16 MiB, the index of a hundred thousand nodes.
+/// How much of a database is cached: 16 MiB, the index of a hundred thousand nodes. SQLite reads a negative number as KiB.
 pub(super) const CACHE: i64 = -16_384;
 
-/// What a database holds before it is made ready.
+/// What a database contains before it is prepared.
 #[derive(PartialEq, Eq)]
 pub(super) enum State {
     Empty,
     /// Tables of the first format: one owner, no words, no checksums.
     First,
-    /// A list of nodes whose words were not written.
+    /// Tables of the second format: a list of nodes whose words were not indexed yet.
     Second,
-    /// The same tables. Nodes have the facts of replies in `metadata`, which is read as it is.
+    /// The current tables. Nodes have the facts of replies in `metadata`, which reading them lifts.
     Third,
     Current,
 }
 
-/// Makes a connection ready: refuses what is not ours, creates the tables in an empty database, and takes one of an
-/// older format to this one, all at once or not at all.
+/// Prepares a connection. It refuses a database of another program, creates the tables in an empty one, and migrates one of
+/// an older format, all at once or not at all.
 pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Result<(), Failure> {
     connection.busy_timeout(PATIENCE)?;
-    // Before the first pragma that writes, so that a refused database is left as it was.
+    // Before the first pragma that writes, so that a refused database is not changed.
     state(connection)?;
     must_be_writable(connection)?;
     set_pragmas(connection, durability).map_err(unwritable)?;
     migrate(connection).map_err(unwritable)
 }
 
-/// Makes the tables of the newest format, whatever there is.
+/// Creates the tables, or migrates them to the newest format.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match state(&transaction)? {
@@ -59,7 +59,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
         State::Empty => transaction.execute_batch(include_str!("schema.sql"))?,
         State::First => migrate::from_first(&transaction)?,
         State::Second => migrate::from_second(&transaction)?,
-        // No row changes: the number alone keeps programs out that would not see what nodes have by now.
+        // No row changes. The new number keeps out older programs, which would not see the new facts of nodes.
         State::Third => {}
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
@@ -67,12 +67,12 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
     Ok(transaction.commit()?)
 }
 
-/// SQLite opens what it may not write for reading alone, and says so with the first change.
+/// Fails for a database that may not be written: SQLite opens it for reading, and would fail at the first change.
 fn must_be_writable(connection: &Connection) -> Result<(), Failure> {
     if connection.is_readonly("main")? { Err(Failure::Unwritable) } else { Ok(()) }
 }
 
-/// Says what it means when the database is there but the files beside it cannot be made.
+/// Explains the error of a database beside which SQLite cannot create files.
 fn unwritable(failure: Failure) -> Failure {
     use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     match failure {
@@ -85,11 +85,10 @@ fn unwritable(failure: Failure) -> Failure {
     }
 }
 
-/// Says what the database holds; an error unless it is empty or ours.
+/// Returns what the database contains. Fails for a database of another program or of a newer format.
 pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let application = number("PRAGMA application_id")?;
-    let version = number("PRAGMA user_version")?;
+    let application = number(connection, "PRAGMA application_id")?;
+    let version = number(connection, "PRAGMA user_version")?;
     match (application, version) {
         (APPLICATION, FORMAT) => Ok(State::Current),
         (APPLICATION, 1) => Ok(State::First),
@@ -100,23 +99,28 @@ pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
             found: newer.unsigned_abs(),
             known: FORMAT.unsigned_abs(),
         }),
-        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(State::Empty),
+        (0, 0) if number(connection, "SELECT count(*) FROM sqlite_schema")? == 0 => Ok(State::Empty),
         _ => Err(Failure::Foreign),
     }
 }
 
+fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+/// Sets the pragmas of a connection:
+///
 /// * WAL: readers and the writer do not wait for each other.
-/// * `synchronous` FULL: with NORMAL, a WAL loses the last commits when the power fails, and these were
-///   acknowledged; it is for those who asked for it. `fullfsync` does the same where `fsync` alone does not reach the
-///   disk (macOS).
-/// * `ENABLE_QPSG`: without it SQLite looks at the values of parameters when it plans a statement that joins tables, and compiles
-///   it anew for each call, which takes longer than the call.
-/// * `page_size`: a turn writes half a dozen pages, whatever their size. It counts for databases that are empty.
+/// * `synchronous` FULL: with NORMAL, a power failure loses the last acknowledged commits. NORMAL is used only where the
+///   caller chose [`Durability::Crash`]. `fullfsync` is needed where `fsync` alone does not reach the disk (macOS).
+/// * `ENABLE_QPSG`: without it, SQLite plans a join by the values of its parameters, and so compiles the statement again for
+///   each call, which takes longer than the call.
+/// * `page_size`: a turn writes half a dozen pages, whatever their size. It takes effect in an empty database only.
 fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "page_size", PAGE)?;
-    // Answers with the mode: a database in memory has no log, and a file system without shared memory keeps the
-    // rollback journal, which is as durable.
+    // The answer is the mode that is used: a database in memory has no log, and a file system without shared memory keeps
+    // the rollback journal, which is as durable.
     connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
     let synchronous = match durability {
         Durability::PowerLoss => "FULL",
@@ -126,7 +130,7 @@ fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Fa
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let page = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))?;
+    let page = number(connection, "PRAGMA page_size")?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG / page.max(1))?;
     connection.pragma_update(None, "cache_size", CACHE)?;
     Ok(())

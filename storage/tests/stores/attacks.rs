@@ -158,7 +158,8 @@ fn conversation(writer: usize) -> ConversationId {
 impl Told {
     /// Appends nodes one below the other until it is over, each again until it is acknowledged.
     pub(crate) fn write(&self, store: &dyn ConversationStore, writer: usize, is_over: &AtomicBool) {
-        let (id, mut last) = (conversation(writer), None);
+        let id = conversation(writer);
+        let mut last = None;
         let record = ConversationRecord::new(id.clone(), Preface::default());
         while !is_over.load(Ordering::Acquire) {
             match block_on(store.create(&me(), &record)) {
@@ -224,7 +225,8 @@ impl Told {
             let of_this = told.iter().filter(|(of, _)| *of == writer);
             lost += of_this.filter(|(_, id)| tree.node(*id).is_err()).count();
         }
-        let (errors, longest) = (self.errors.load(Ordering::Acquire), self.longest.load(Ordering::Acquire));
+        let errors = self.errors.load(Ordering::Acquire);
+        let longest = self.longest.load(Ordering::Acquire);
         println!(
             "{what}: {} nodes acknowledged, {found} found, {lost} lost, {errors} errors, longest call {longest} ms",
             told.len()
@@ -253,7 +255,8 @@ pub(crate) fn while_writing(store: &dyn ConversationStore, happens: impl FnOnce(
     let is_over = AtomicBool::new(false);
     scope(|scope| {
         for writer in 0..WRITERS {
-            let (told, is_over) = (&told, &is_over);
+            let told = &told;
+            let is_over = &is_over;
             scope.spawn(move || told.write(store, writer, is_over));
         }
         let _ends_them = EndsWriters(&is_over);
@@ -331,11 +334,14 @@ fn more_users_than_connections_wait_or_are_told() {
     assert_eq!((found, done.load(Ordering::Acquire)), (320, 320));
     // Four stores of eight connections each, of a server that takes 17: who gets none is told.
     let stores: Vec<_> = (0..4).filter_map(|_| block_on(open(&url)).ok()).collect();
-    let (refused, kept) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let refused = AtomicUsize::new(0);
+    let kept = AtomicUsize::new(0);
     scope(|scope| {
         for number in 0..32 {
             let Some(store) = stores.get(number % stores.len()) else { continue };
-            let (refused, kept, id) = (&refused, &kept, &record.id);
+            let refused = &refused;
+            let kept = &kept;
+            let id = &record.id;
             scope.spawn(move || match block_on(store.append(&me(), id, &[say(None, "green tea")])) {
                 Ok(()) => kept.fetch_add(1, Ordering::AcqRel),
                 Err(error) => {

@@ -73,7 +73,7 @@ pub(crate) const CALLS: [Call; 18] = [
     Call::GetBlob,
 ];
 
-fn picture(bytes: &str) -> Media {
+fn image(bytes: &str) -> Media {
     Media::new("image/png", bytes.as_bytes().to_vec())
 }
 
@@ -100,11 +100,13 @@ fn stranger() -> Owner {
 impl Sample {
     pub(crate) fn new() -> Self {
         let first = say(None, "green tea");
-        let trunk = vec![first.clone(), showing(first.id, &picture("cup")), say(Some(first.id), "hot")];
-        let branch = vec![say(Some(first.id), "black tea"), showing(first.id, &picture("can"))];
-        let next = vec![showing(trunk[1].id, &picture("cup")), say(Some(trunk[1].id), "and cold tea")];
-        let (pruned, other) = (say(Some(trunk[2].id), "gone"), say(None, "milk tea"));
-        let (loose, unknown) = (picture("loose"), picture("unknown"));
+        let trunk = vec![first.clone(), showing(first.id, &image("cup")), say(Some(first.id), "hot")];
+        let branch = vec![say(Some(first.id), "black tea"), showing(first.id, &image("can"))];
+        let next = vec![showing(trunk[1].id, &image("cup")), say(Some(trunk[1].id), "and cold tea")];
+        let pruned = say(Some(trunk[2].id), "gone");
+        let other = say(None, "milk tea");
+        let loose = image("loose");
+        let unknown = image("unknown");
         let [tea, milk, new] = ["tea", "milk", "new"].map(record);
         Self { tea, milk, new, trunk, branch, next, pruned, other, loose, unknown }
     }
@@ -112,7 +114,7 @@ impl Sample {
     /// Writes what stands there before.
     pub(crate) async fn write(&self, store: &dyn ConversationStore) -> Result<()> {
         let tea = &self.tea.id;
-        for media in [&picture("cup"), &picture("can"), &self.loose] {
+        for media in [&image("cup"), &image("can"), &self.loose] {
             store.put_blob(&me(), &bytes(media)).await?;
         }
         store.create(&me(), &self.tea).await?;
@@ -128,7 +130,7 @@ impl Sample {
     /// Checks that a deletion that failed midway keeps no bytes for ever.
     pub(crate) async fn leaves_no_blobs(&self, store: &dyn ConversationStore, what: &str) {
         store.collect_blobs(&me(), Duration::ZERO).await.unwrap();
-        for media in [picture("cup"), picture("can")] {
+        for media in [image("cup"), image("can")] {
             assert_eq!(store.get_blob(&me(), media.digest()).await.unwrap(), None, "{what}");
         }
     }
@@ -142,7 +144,8 @@ impl Sample {
 
 impl Call {
     pub(crate) async fn make(self, store: &dyn ConversationStore, sample: &Sample) -> Result<()> {
-        let (owner, tea) = (&me(), &sample.tea.id);
+        let owner = &me();
+        let tea = &sample.tea.id;
         let head = Some(sample.trunk[2].id);
         match self {
             Self::Create => store.create(owner, &sample.new).await,
@@ -165,7 +168,7 @@ impl Call {
             Self::Compact => store.compact(owner, tea).await,
             Self::Delete => store.delete(owner, tea).await,
             Self::PutBlob => store.put_blob(owner, &bytes(&sample.unknown)).await.map(drop),
-            Self::PutBlobAgain => store.put_blob(owner, &bytes(&picture("cup"))).await.map(drop),
+            Self::PutBlobAgain => store.put_blob(owner, &bytes(&image("cup"))).await.map(drop),
             Self::CollectBlobs => store.collect_blobs(owner, Duration::ZERO).await.map(drop),
             Self::Load => store.load(owner, tea).await.map(drop),
             Self::List => store.list(owner, &Query::default()).await.map(drop),
@@ -173,7 +176,7 @@ impl Call {
                 let query = Query::default().filter(Filter::missing("stars")).text("tea")?;
                 store.search(owner, &query).await.map(drop)
             }
-            Self::GetBlob => store.get_blob(owner, picture("cup").digest()).await.map(drop),
+            Self::GetBlob => store.get_blob(owner, image("cup").digest()).await.map(drop),
         }
     }
 

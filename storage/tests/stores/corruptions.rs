@@ -97,7 +97,8 @@ fn place_of(number: usize, page: usize) -> Range<usize> {
 /// Damages a database, page by page or byte by byte.
 fn damage_pages(bytes: &mut Vec<u8>, draws: &mut Draws) -> String {
     let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
-    let (one, other) = (draws.below(bytes.len() / page), draws.below(bytes.len() / page));
+    let one = draws.below(bytes.len() / page);
+    let other = draws.below(bytes.len() / page);
     match draws.below(6) {
         0 => {
             flip_bits(bytes, draws);
@@ -108,8 +109,8 @@ fn damage_pages(bytes: &mut Vec<u8>, draws: &mut Draws) -> String {
             format!("page {one} zeroed")
         }
         2 => {
-            let (first, second) =
-                (bytes[place_of(one, page)].to_vec(), bytes[place_of(other, page)].to_vec());
+            let first = bytes[place_of(one, page)].to_vec();
+            let second = bytes[place_of(other, page)].to_vec();
             bytes[place_of(one, page)].copy_from_slice(&second);
             bytes[place_of(other, page)].copy_from_slice(&first);
             format!("pages {one} and {other} swapped")
@@ -152,7 +153,8 @@ impl Tally {
         self.errors += usize::from(failed > 0);
         self.same += usize::from(failed == 0);
         if failed == 0 {
-            let (list, search) = (listed(store.as_ref()).await, hits(store.as_ref()).await);
+            let list = listed(store.as_ref()).await;
+            let search = hits(store.as_ref()).await;
             self.unlisted += usize::from(list.is_ok_and(|found| found < NAMES.len()));
             self.unfound += usize::from(search.is_ok_and(|found| found < NAMES.len() * TURNS));
         }
@@ -170,9 +172,11 @@ fn a_damaged_database_gives_an_error_or_what_was_written() {
     // Closing puts the write-ahead log into the database.
     drop(store);
     let bytes = fs::read(&path).unwrap();
-    let (mut draws, mut tally) = (Draws::default(), Tally::default());
+    let mut draws = Draws::default();
+    let mut tally = Tally::default();
     for number in 0..damages() {
-        let (folder, mut damaged) = (places.next(), bytes.clone());
+        let folder = places.next();
+        let mut damaged = bytes.clone();
         let what = format!("database {number}, {}", damage_pages(&mut damaged, &mut draws));
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("chats.db"), damaged).unwrap();
@@ -188,7 +192,8 @@ fn a_damaged_database_gives_an_error_or_what_was_written() {
 fn damage_lines(bytes: &[u8], draws: &mut Draws) -> (Vec<u8>, String, bool) {
     let mut lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
     let last = lines.len() - 1;
-    let (one, other) = (draws.below(lines.len()), draws.below(lines.len()));
+    let one = draws.below(lines.len());
+    let other = draws.below(lines.len());
     let mut damaged = bytes.to_vec();
     match draws.below(7) {
         0 => {
@@ -237,7 +242,8 @@ fn a_damaged_log_gives_an_error_or_what_was_written() {
     drop(store);
     let log = root.join("conversations/tea.jsonl");
     let bytes = fs::read(&log).unwrap();
-    let (mut draws, mut tally) = (Draws::default(), Tally::default());
+    let mut draws = Draws::default();
+    let mut tally = Tally::default();
     for number in 0..damages() {
         let (damaged, what, may_be_shorter) = damage_lines(&bytes, &mut draws);
         fs::write(&log, damaged).unwrap();
@@ -282,11 +288,14 @@ fn deep(name: &str, place: usize, levels: usize) -> (ConversationRecord, Node) {
 #[test]
 fn what_nests_deep_reads_back_or_is_refused_before_it_is_written() {
     let places = Places::new();
-    let (root, database, objects) = (places.next(), places.next(), places.next());
+    let root = places.next();
+    let database = places.next();
+    let objects = places.next();
     let files = block_on(FileStore::open_with(&root, Durability::Crash)).unwrap();
     let sqlite = block_on(SqliteStore::open_with(&database, Durability::Crash)).unwrap();
     let bucket = block_on(BucketStore::in_folder(&objects)).unwrap();
-    let (mut kept, mut refused) = (0, 0);
+    let mut kept = 0;
+    let mut refused = 0;
     for store in [&files as &dyn ConversationStore, &sqlite, &bucket] {
         for (place, levels) in (0..5).flat_map(|place| (96..=130).map(move |levels| (place, levels))) {
             let name = format!("{place} {levels}");
@@ -336,7 +345,9 @@ fn links_in_a_folder_change_nothing_outside_of_it() {
     use std::os::unix::fs::symlink;
 
     let places = Places::new();
-    let (root, outside, nowhere) = (places.next(), places.next(), places.next());
+    let root = places.next();
+    let outside = places.next();
+    let nowhere = places.next();
     let store = block_on(FileStore::open(&root)).unwrap();
     block_on(write(&store, "tea"));
     fs::write(&outside, "garbage\n").unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use alloquy_core::Preface;
 use alloquy_core::store::{Archive, ConversationRecord, ConversationStore, ConversationStoreExt};
-use alloquy_storage::{DiskCall, DiskFault, DiskFaults, FileStore, Flaw};
+use alloquy_storage::{Defect, DiskCall, DiskFault, DiskFaults, FileStore};
 use pollster::block_on;
 
 use crate::calls::{CALLS, Call, Sample, delete_rubbish, seen, write_rubbish};
@@ -58,9 +58,10 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(fs::copy(entry.path(), to).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
@@ -126,7 +127,8 @@ impl Bench<'_> {
     }
 
     fn alone(&self, call: Call, number: usize, how: DiskFault, before: &[String], after: &[String]) {
-        let (folder, faults) = (self.fresh(), Faults::none());
+        let folder = self.fresh();
+        let faults = Faults::none();
         let store = self.open(&folder, &faults);
         faults.begin(number..number + 1, how);
         let outcome = block_on(call.make(&store, &self.sample));
@@ -144,7 +146,7 @@ impl Bench<'_> {
         if call == Call::Delete {
             block_on(self.sample.leaves_no_blobs(&store, &what));
         }
-        self.is_sound(&store, &folder, &what);
+        self.is_audio(&store, &folder, &what);
     }
 
     /// The process ends here, or the disk is gone until it is opened again.
@@ -156,7 +158,8 @@ impl Bench<'_> {
         before: &[String],
         after: &[String],
     ) {
-        let (folder, faults) = (self.fresh(), Faults::none());
+        let folder = self.fresh();
+        let faults = Faults::none();
         let store = self.open(&folder, &faults);
         faults.begin(number..usize::MAX, how);
         let outcome = block_on(call.make(&store, &self.sample));
@@ -174,12 +177,12 @@ impl Bench<'_> {
         if call == Call::Delete {
             block_on(self.sample.leaves_no_blobs(&store, &what));
         }
-        self.is_sound(&store, &folder, &what);
+        self.is_audio(&store, &folder, &what);
     }
 
-    fn is_sound(&self, store: &FileStore, folder: &Path, what: &str) {
+    fn is_audio(&self, store: &FileStore, folder: &Path, what: &str) {
         let report = block_on(store.fsck()).unwrap();
-        let only_torn = report.findings.iter().all(|finding| matches!(finding.flaw, Flaw::Torn(_)));
+        let only_torn = report.findings.iter().all(|finding| matches!(finding.defect, Defect::Torn(_)));
         assert!(only_torn, "{what}: {:?}", report.findings);
         let left = fs::read_dir(folder.join("conversations")).unwrap().map(|entry| entry.unwrap().path());
         let left: Vec<_> =
@@ -190,7 +193,8 @@ impl Bench<'_> {
 }
 
 fn bench(places: &Places, is_torn: bool, is_warm: bool) -> Bench<'_> {
-    let (sample, folder) = (Sample::new(), places.next());
+    let sample = Sample::new();
+    let folder = places.next();
     let store = block_on(FileStore::open(&folder)).unwrap();
     block_on(sample.write(&store)).unwrap();
     Bench { places, sample, folder, is_torn, is_warm }
@@ -211,7 +215,8 @@ fn every_operation_may_fail() {
 fn opening_may_fail() {
     let places = Places::new();
     let bench = bench(&places, true, false);
-    let (folder, faults) = (bench.fresh(), Faults::none());
+    let folder = bench.fresh();
+    let faults = Faults::none();
     let before = bench.seen(&folder);
     for folder in [&folder, &places.next()] {
         faults.begin(0..0, DiskFault::Before);
@@ -233,7 +238,8 @@ fn a_deletion_of_many_that_fails_midway_says_what_is_gone() {
     let bench = bench(&places, false, false);
     block_on(async { write_rubbish(&FileStore::open(&bench.folder).await.unwrap()).await });
     let delete = |fails: Range<usize>, how| {
-        let (folder, faults) = (bench.fresh(), Faults::none());
+        let folder = bench.fresh();
+        let faults = Faults::none();
         let store = bench.open(&folder, &faults);
         faults.begin(fails, how);
         let mut made = 0;

@@ -139,7 +139,9 @@ async fn park(url: String, number: usize, parked: futures::channel::oneshot::Sen
 fn killed_processes_keep_every_dropped_reply_that_was_acknowledged() {
     let places = Places::new();
     for url in urls(&places) {
-        let (mut acknowledged, mut kills, mut begun) = (Vec::new(), 0_u64, 0);
+        let mut acknowledged = Vec::new();
+        let mut kills = 0_u64;
+        let mut begun = 0;
         while acknowledged.len() < 100 {
             acknowledged.extend(killed(&url, begun, kills));
             kills += 1;

@@ -77,7 +77,8 @@ struct Message {
 
 impl Message {
     fn read(stream: &mut TcpStream, ends: bool) -> Option<Self> {
-        let (mut bytes, mut piece) = (Vec::new(), [0; 8192]);
+        let mut bytes = Vec::new();
+        let mut piece = [0; 8192];
         loop {
             let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
             if let Some(end) = end {
@@ -210,11 +211,13 @@ impl Gateway {
             }
         }
         if fault == Some(Fault::WrongEtag) {
-            let lines =
-                answer.head.lines().map(|line| match line.to_ascii_lowercase().starts_with("etag:") {
-                    true => "ETag: \"00000000000000000000000000000000\"\r\n".to_owned(),
-                    false => format!("{line}\r\n"),
-                });
+            let lines = answer.head.lines().map(|line| {
+                if line.to_ascii_lowercase().starts_with("etag:") {
+                    "ETag: \"00000000000000000000000000000000\"\r\n".to_owned()
+                } else {
+                    format!("{line}\r\n")
+                }
+            });
             answer.head = lines.collect();
         }
         let bytes = answer.bytes();
@@ -243,7 +246,8 @@ fn behind(gateway: &str, url: &str, server: &str) -> String {
 #[test]
 fn a_faulty_server_of_objects_loses_nothing_acknowledged() {
     let Some(fresh) = buckets() else { return };
-    let (url, server) = (fresh(), std::env::var("ALLOQUY_TEST_S3").unwrap());
+    let url = fresh();
+    let server = std::env::var("ALLOQUY_TEST_S3").unwrap();
     let (gateway, address) = Gateway::start(&server, Plan::OneIn(6));
     let store = block_on(open(&behind(&address, &url, &server))).unwrap();
     gateway.is_calm.store(false, Ordering::Release);
@@ -264,7 +268,8 @@ fn a_server_of_objects_that_always_fails_is_told_in_time() {
     let server = std::env::var("ALLOQUY_TEST_S3").unwrap();
     std::thread::scope(|scope| {
         for fault in [Fault::Error500, Fault::SlowDown503, Fault::Hangup, Fault::CutBody] {
-            let (url, server) = (fresh(), &server);
+            let url = fresh();
+            let server = &server;
             scope.spawn(move || {
                 let (gateway, address) = Gateway::start(server, Plan::Always(fault));
                 let store = block_on(open(&behind(&address, &url, server))).unwrap();

@@ -31,20 +31,20 @@ fn object(value: Value) -> Map<String, Value> {
     fields
 }
 
-/// Nodes of every kind: a question with a picture and a quotation, a reply with facts, one that was broken off, and one that will go with
+/// Nodes of every kind: a question with an image and a quotation, a reply with facts, one that was broken off, and one that will go with
 /// what follows it.
 fn said() -> [Node; 5] {
-    let picture = Media::new("image/png", b"no picture".to_vec());
+    let image = Media::new("image/png", b"no picture".to_vec());
     let quoted = Part::from(Content::Text("Assam is black.".into()));
     let quoted = quoted.from_source(Source::Retrieved { id: "page-7".into() });
     let asked = Part::from(Content::Text("緑茶 or black?".into()));
-    let shown = vec![asked, Part::from(Content::Image(picture)), quoted];
+    let shown = vec![asked, Part::from(Content::Image(image)), quoted];
     let question = Node::new(None, Message::new(Role::User, shown));
     let mut reply = Node::new(Some(question.id), Message::assistant("Black, from Assam."));
     reply.tokens = vec![7, 8];
     let mut facts = ReplyFacts::new("m");
     let mut usage = Usage::new(12, 5);
-    usage.reused = 4;
+    usage.cached = 4;
     facts.usage = Some(usage);
     facts.finish = Some(FinishReason::Stop);
     reply.reply = Some(Box::new(facts));
@@ -109,7 +109,7 @@ async fn whole(store: &dyn ConversationStore, owner: &Owner, id: &str) {
     let path = tree.path(record.head).unwrap();
     let [question, reply] = path[..] else { panic!("{path:?}") };
     assert_eq!((reply.label.as_deref(), reply.model()), (Some("first"), Some("m")));
-    assert_eq!((&reply.tokens[..], reply.usage().unwrap().reused), (&[7, 8][..], 4));
+    assert_eq!((&reply.tokens[..], reply.usage().unwrap().cached), (&[7, 8][..], 4));
     assert!(reply.metadata.is_empty(), "{:?}", reply.metadata);
     let shown = question.message.media().next().unwrap();
     let bytes = store.get_media(owner, shown).await.unwrap().bytes().cloned();
@@ -283,7 +283,9 @@ fn schemas_of_every_format_are_read() {
 
 /// Names of the formats that are written now, each with the place of its fixture.
 fn of_now(places: &Places) -> Vec<PathBuf> {
-    let (folder, database, objects) = (places.next(), places.next(), places.next());
+    let folder = places.next();
+    let database = places.next();
+    let objects = places.next();
     block_on(async {
         write(&FileStore::open(&folder).await.unwrap()).await;
         write(&SqliteStore::open(&database).await.unwrap()).await;
@@ -368,8 +370,9 @@ fn write_the_missing_fixtures() {
 }
 
 fn keep(written: &Path, kept: &Path) {
-    match written.is_dir() {
-        true => copy(written, kept),
-        false => drop(fs::copy(written, kept).unwrap()),
+    if written.is_dir() {
+        copy(written, kept);
+    } else {
+        fs::copy(written, kept).unwrap();
     }
 }

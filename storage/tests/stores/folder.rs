@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::{Content, ErrorKind, Media, Message, Node, Owner, Preface, Query, Role};
-use alloquy_storage::{FileStore, Flaw};
+use alloquy_storage::{Defect, FileStore};
 use pollster::block_on;
 
 use crate::{Places, me, say};
@@ -71,13 +71,13 @@ fn every_flaw_is_found() {
     let root = places.next();
     let other: Owner = "Ann / B".parse().unwrap();
     let store = block_on(FileStore::open(&root)).unwrap();
-    let picture = Media::new("image/png", b"picture".to_vec());
-    let shown = Node::new(None, Message::new(Role::User, vec![Content::Image(picture.clone())]));
+    let image = Media::new("image/png", b"picture".to_vec());
+    let shown = Node::new(None, Message::new(Role::User, vec![Content::Image(image.clone())]));
     block_on(async {
         for owner in [&me(), &other] {
             store.create(owner, &record("tea")).await.unwrap();
             store.append(owner, &"tea".parse().unwrap(), &[say(None, "one"), shown.clone()]).await.unwrap();
-            store.put_blob(owner, picture.bytes().unwrap()).await.unwrap();
+            store.put_blob(owner, image.bytes().unwrap()).await.unwrap();
         }
     });
     let report = block_on(store.fsck()).unwrap();
@@ -86,21 +86,25 @@ fn every_flaw_is_found() {
     let mut bytes = fs::read(&log).unwrap();
     bytes.extend(b"[{\"nodes\"");
     fs::write(&log, bytes).unwrap();
-    let digest = picture.digest().to_string();
+    let digest = image.digest().to_string();
     let blob = format!("blobs/{digest:.2}/{digest}");
     fs::write(root.join(&blob), "pictura").unwrap();
     let owned = root.join("owners/%41nn%20%2f%20%42");
     fs::remove_file(owned.join(&blob)).unwrap();
     let report = block_on(store.fsck()).unwrap();
-    let flaws: Vec<_> = report.findings.iter().map(|finding| &finding.flaw).collect();
-    assert!(matches!(flaws[..], [Flaw::Damaged(_), Flaw::Torn(9), Flaw::MissingBlob(_)]), "{flaws:?}");
+    let defects: Vec<_> = report.findings.iter().map(|finding| &finding.defect).collect();
+    assert!(
+        matches!(defects[..], [Defect::Damaged(_), Defect::Torn(9), Defect::MissingBlob(_)]),
+        "{defects:?}"
+    );
 }
 
 #[test]
 fn a_deleted_conversation_leaves_no_lock() {
     let places = Places::new();
     let root = places.next();
-    let (one, two) = (block_on(FileStore::open(&root)).unwrap(), block_on(FileStore::open(&root)).unwrap());
+    let one = block_on(FileStore::open(&root)).unwrap();
+    let two = block_on(FileStore::open(&root)).unwrap();
     for store in [&one, &two, &one] {
         block_on(store.create(&me(), &record("again"))).unwrap();
         block_on(store.append(&me(), &"again".parse().unwrap(), &[say(None, "hello")])).unwrap();

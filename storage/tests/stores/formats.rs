@@ -23,9 +23,10 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let name = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy(&path, &name),
-            false => drop(fs::copy(&path, &name).unwrap()),
+        if path.is_dir() {
+            copy(&path, &name);
+        } else {
+            fs::copy(&path, &name).unwrap();
         }
     }
 }

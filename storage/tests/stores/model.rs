@@ -255,7 +255,8 @@ impl Stores {
                 self.same(async |store| store.append(&me(), &name(*id), &batch).await.map(Value::from));
             }
             Call::SetHead(id, from, to) => {
-                let (from, to) = (self.place(*id, from), self.place(*id, to));
+                let from = self.place(*id, from);
+                let to = self.place(*id, to);
                 self.same(async |store| store.set_head(&me(), &name(*id), from, to).await.map(Value::from));
             }
             Call::AppendAndMove(id, batch, from, to) => {

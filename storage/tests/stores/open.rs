@@ -9,8 +9,10 @@ use crate::{Places, me};
 #[test]
 fn urls_name_stores() {
     let places = Places::new();
-    let (folder, database) = (places.next(), places.next());
-    let (folder, database) = (folder.to_str().unwrap(), database.to_str().unwrap());
+    let folder = places.next();
+    let database = places.next();
+    let folder = folder.to_str().unwrap();
+    let database = database.to_str().unwrap();
     let urls = [
         ("memory:".to_owned(), "MemoryStore"),
         (format!("file:{folder}"), "FileStore"),

@@ -184,7 +184,8 @@ fn damage_is_found() {
 #[test]
 fn tables_of_others_are_refused() {
     let Some(fresh) = urls() else { return };
-    let (foreign, newer) = (fresh(), fresh());
+    let foreign = fresh();
+    let newer = fresh();
     for (url, sql) in
         [(&foreign, "CREATE TABLE words (word TEXT)"), (&newer, "UPDATE format SET version = 9")]
     {

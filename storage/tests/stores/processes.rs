@@ -206,7 +206,8 @@ impl Said {
 
     /// Reads until a move of the head is acknowledged.
     fn read_to_head(&mut self, output: &mut impl BufRead) {
-        let (known, mut line) = (self.heads.len(), String::new());
+        let known = self.heads.len();
+        let mut line = String::new();
         while self.heads.len() == known && output.read_line(&mut line).unwrap() > 0 {
             self.hear(line.trim_end());
             line.clear();

@@ -29,8 +29,10 @@ impl Proxy {
     pub(crate) fn before(server: SocketAddr, trouble: Trouble) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (cut, is_over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let (counted, ended) = (cut.clone(), is_over.clone());
+        let cut = Arc::new(AtomicUsize::new(0));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let counted = cut.clone();
+        let ended = is_over.clone();
         spawn(move || {
             let mut draws = Draws::default();
             for client in listener.incoming() {

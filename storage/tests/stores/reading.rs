@@ -28,7 +28,8 @@ fn all(folder: &Path) -> Vec<String> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let known = fs::metadata(&path).unwrap();
-            let (rights, written) = (known.permissions().mode(), known.modified().unwrap());
+            let rights = known.permissions().mode();
+            let written = known.modified().unwrap();
             found.push(format!("{} {rights:o} {} {written:?}", path.display(), known.len()));
             if known.is_dir() {
                 folders.push(path);
@@ -66,7 +67,8 @@ fn local(scheme: &str, path: &Path) -> String {
 #[test]
 fn reading_makes_nothing() {
     for scheme in ["file", "sqlite"] {
-        let (places, sample) = (Places::new(), Sample::new());
+        let places = Places::new();
+        let sample = Sample::new();
         let url = local(scheme, &places.next());
         let error = block_on(open_for_reading(&url)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error:#}");
@@ -102,7 +104,8 @@ fn servers_are_read() {
 #[test]
 fn what_is_no_store_is_not_made_one() {
     let places = Places::new();
-    let (empty, folder) = (places.next(), places.next());
+    let empty = places.next();
+    let folder = places.next();
     fs::write(&empty, "").unwrap();
     fs::create_dir(&folder).unwrap();
     let before = all(places.folder.path());
@@ -116,7 +119,9 @@ fn what_is_no_store_is_not_made_one() {
 #[test]
 fn older_formats_are_read_and_stay_as_they_are() {
     let places = Places::new();
-    let (second, first, folder) = (places.next(), places.next(), places.next());
+    let second = places.next();
+    let first = places.next();
+    let folder = places.next();
     fs::copy(fixture("format-2/chats.db"), &second).unwrap();
     let sql = fs::read_to_string(fixture("format-1/chats.sql")).unwrap();
     rusqlite::Connection::open(&first).unwrap().execute_batch(&sql).unwrap();
@@ -149,7 +154,8 @@ fn count(store: &dyn ConversationStore) -> usize {
 #[test]
 fn what_a_killed_writer_left_in_the_log_is_read() {
     let places = Places::new();
-    let (path, copied) = (places.next(), places.next());
+    let path = places.next();
+    let copied = places.next();
     let store = with_a_log(&path, 5);
     fs::create_dir(&copied).unwrap();
     for ending in ["", "-wal"] {
@@ -188,7 +194,8 @@ fn readers_beside_a_writer_that_comes_and_goes_see_whole_states() {
             }
             is_done.store(true, Ordering::Release);
         });
-        let (mut seen, mut looks) = (1, 0);
+        let mut seen = 1;
+        let mut looks = 0;
         let store = block_on(open_for_reading(&local("sqlite", &path))).unwrap();
         while !is_done.load(Ordering::Acquire) {
             let found = count(store.as_ref());
@@ -242,8 +249,8 @@ fn other_process() {
 
 /// Fills both kinds of stores below a folder, and returns their URLs.
 fn filled(folder: &Path) -> Vec<(&'static str, PathBuf)> {
-    let (sample, stores) =
-        (Sample::new(), vec![("file", folder.join("chats")), ("sqlite", folder.join("chats.db"))]);
+    let sample = Sample::new();
+    let stores = vec![("file", folder.join("chats")), ("sqlite", folder.join("chats.db"))];
     for (scheme, path) in &stores {
         block_on(async { sample.write(open(&local(scheme, path)).await.unwrap().as_ref()).await.unwrap() });
     }
@@ -342,7 +349,7 @@ fn objects_in_a_folder_are_private() {
     let node = say(None, "green tea");
     block_on(store.append_and_move(&me(), &record.id, std::slice::from_ref(&node), None, Some(node.id)))
         .unwrap();
-    block_on(store.put_blob(&me(), &b"no picture".as_slice().into())).unwrap();
+    block_on(store.put_blob(&me(), &b"no image".as_slice().into())).unwrap();
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o755, "it was there");
     let found = all(&folder);
     let private = |line: &&String| line.contains(" 100600 ") || line.contains(" 40700 ");
@@ -354,7 +361,8 @@ fn objects_in_a_folder_are_private() {
 #[test]
 fn files_beside_a_database_have_its_rights_and_logs_keep_theirs() {
     let places = Places::new();
-    let (path, folder) = (places.next(), places.next());
+    let path = places.next();
+    let folder = places.next();
     let store = with_a_log(&path, 1);
     for ending in ["", "-wal", "-shm"] {
         let rights = fs::metadata(format!("{}{ending}", path.display())).unwrap().permissions().mode();

@@ -17,7 +17,7 @@ use alloquy_engine::decoder::Snapshot;
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
-use description::{described, described_archive, is_whole, spending};
+use description::{cost, described, described_archive, is_whole};
 use pollster::block_on;
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ async fn holds(release: &str, store: Arc<dyn ConversationStore>) {
         same(&found(&*store, text).await, nodes, text);
     }
     let (_, tree) = store.load(&me(), &id("harbour")).await.unwrap();
-    same(&spending(&tree), &expected["spending"], "spending");
+    same(&cost(&tree), &expected["spending"], "spending");
     exports(release, &*store, &expected).await;
     continues(&store, &expected).await;
 }
@@ -175,7 +175,8 @@ async fn continues(store: &Arc<dyn ConversationStore>, expected: &Value) {
 }
 
 async fn keeps_what_was_there(chat: &Conversation, expected: &Value) {
-    let (record, tree) = (chat.record().await.unwrap(), chat.tree().await.unwrap());
+    let record = chat.record().await.unwrap();
+    let tree = chat.tree().await.unwrap();
     let now = described(&record, &tree);
     let before = &expected["owners"]["local"]["harbour"];
     for node in before["nodes"].as_array().unwrap() {

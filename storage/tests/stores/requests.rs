@@ -145,7 +145,8 @@ struct Case<'a> {
 
 impl Bench {
     fn new(is_warm: bool) -> Self {
-        let (sample, objects) = (Sample::new(), Arc::new(InMemory::new()));
+        let sample = Sample::new();
+        let objects = Arc::new(InMemory::new());
         let store = block_on(over(objects.clone()));
         block_on(sample.write(&store)).unwrap();
         drop(store);

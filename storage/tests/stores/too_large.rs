@@ -21,7 +21,8 @@ const EMPTY: &str = "<?xml version=\"1.0\"?><ListBucketResult><Name>b</Name><Key
 /// Has nothing, and takes nothing: every put is too large.
 fn serve(mut stream: TcpStream, puts: &AtomicUsize, refusal: (&str, &str)) -> std::io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    let (mut bytes, mut piece) = (Vec::new(), [0; 8192]);
+    let mut bytes = Vec::new();
+    let mut piece = [0; 8192];
     let head = loop {
         let count = stream.read(&mut piece)?;
         bytes.extend_from_slice(&piece[..count]);

@@ -230,7 +230,7 @@ fn is_whole(store: &dyn ConversationStore, digest: Digest) -> bool {
     block_on(store.get_blob(&me(), digest)).is_ok_and(|bytes| bytes.is_some())
 }
 
-/// Puts a picture, appends a question that shows it and its answer, and moves the head; says what was acknowledged.
+/// Puts an image, appends a question that shows it and its answer, and moves the head; says what was acknowledged.
 #[test]
 #[ignore = "the other tests start it as a process of its own"]
 fn writer() {
@@ -255,8 +255,8 @@ async fn turn(store: &dyn ConversationStore, id: &ConversationId) {
     let marked = NodeId::new().to_string();
     let bytes: Arc<[u8]> = marked.repeat(100).into_bytes().into();
     say("blob", store.put_blob(&me(), &bytes).await.unwrap());
-    let picture = Content::Image(Media::new("image/png", bytes.to_vec()));
-    let question = Node::new(head, Message::new(Role::User, vec![Content::Text(marked.clone()), picture]));
+    let image = Content::Image(Media::new("image/png", bytes.to_vec()));
+    let question = Node::new(head, Message::new(Role::User, vec![Content::Text(marked.clone()), image]));
     let answer = Node::new(Some(question.id), Message::assistant(format!("answer to {marked}")));
     let nodes = [question, answer];
     store.append(&me(), id, &nodes).await.unwrap();

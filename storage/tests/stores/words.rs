@@ -36,8 +36,8 @@ fn every_node_is_found_at_once() {
     let places = Places::new();
     let path = places.next();
     block_on(async {
-        let (store, other) =
-            (SqliteStore::open(&path).await.unwrap(), SqliteStore::open(&path).await.unwrap());
+        let store = SqliteStore::open(&path).await.unwrap();
+        let other = SqliteStore::open(&path).await.unwrap();
         let id = create(&store, "tea").await;
         for number in 1..=150 {
             append(if number % 2 == 0 { &store } else { &other }, &id, &say(None, format!("tea {number}")))
@@ -59,7 +59,8 @@ fn a_page_goes_on_across_the_end_of_the_index() {
         }
         for sort in [SortKey::Created, SortKey::Relevance] {
             let query = Query::default().text("tea").unwrap().sort(Sort::descending(sort)).limit(7);
-            let (mut page, mut nodes) = (store.search(&me(), &query).await.unwrap(), Vec::new());
+            let mut page = store.search(&me(), &query).await.unwrap();
+            let mut nodes = Vec::new();
             while let Some(next) = page.next {
                 nodes.extend(page.hits.iter().map(|hit| hit.node));
                 page = store.search(&me(), &query.clone().after(next)).await.unwrap();
@@ -78,7 +79,8 @@ fn what_goes_takes_its_words_along() {
     let path = places.next();
     block_on(async {
         let store = SqliteStore::open(&path).await.unwrap();
-        let (kept, gone) = (create(&store, "kept").await, create(&store, "gone").await);
+        let kept = create(&store, "kept").await;
+        let gone = create(&store, "gone").await;
         let many = |text: &str, count: usize| (0..count).map(|_| say(None, text)).collect::<Vec<_>>();
         let nodes = many("tea", 90);
         store.append(&me(), &kept, &nodes).await.unwrap();

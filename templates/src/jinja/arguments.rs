@@ -1,4 +1,4 @@
-//! The arguments of a filter, each by position or by name as in Python.
+//! The arguments of a filter, by position or by name as in Python.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs};
 use minijinja::{Error, ErrorKind};
@@ -13,7 +13,7 @@ impl Arguments {
         Self::of(arguments.into_values())
     }
 
-    /// Takes all arguments of a call; those by name are the last value.
+    /// Reads all arguments of a call. Those by name are the last value.
     pub(super) fn of(mut positional: Vec<Value>) -> Self {
         let named = positional.pop_if(|last| last.is_kwargs());
         Self { positional, named: named.and_then(|named| Kwargs::try_from(named).ok()) }
@@ -28,17 +28,19 @@ impl Arguments {
         }
     }
 
-    /// Returns whether the argument is there and true.
+    /// Returns whether the argument is given and true.
     pub(super) fn is_true(&self, position: usize, name: &str) -> Result<bool, Error> {
         Ok(self.get(position, name)?.is_some_and(|value| value.is_true()))
     }
 
-    /// Refuses arguments beyond the first `known` and by other names than those asked for.
+    /// Refuses arguments after the first `known`, and names that were not read with [`get`](Self::get).
     pub(super) fn finish(self, known: usize) -> Result<(), Error> {
-        match (self.positional.len() > known, self.named) {
-            (true, _) => Err(Error::from(ErrorKind::TooManyArguments)),
-            (false, Some(named)) => named.assert_all_used(),
-            (false, None) => Ok(()),
+        if self.positional.len() > known {
+            return Err(Error::from(ErrorKind::TooManyArguments));
+        }
+        match self.named {
+            Some(named) => named.assert_all_used(),
+            None => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a Jinja template: its source, its variables, and the choices about how it is rendered.
+//! Builds a Jinja template from its source, its variables and its settings.
 
 use std::mem;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
-use super::clock::Clock;
+use super::clock::NowSource;
 use super::dialect::Dialect;
 use super::fault::Fault;
 use super::known_tools::KnownTools;
@@ -20,15 +20,15 @@ use super::{DEFAULT, JinjaTemplate, TOOL_USE, environment, guarded};
 use crate::sources::{self, TemplateSource};
 use crate::special_tokens;
 
-/// Makes a [`JinjaTemplate`].
+/// Builds a [`JinjaTemplate`].
 ///
 /// ```
 /// use alloquy_core::template::{PromptTemplate, TemplateInput};
-/// use alloquy_templates::{Clock, JinjaTemplate};
+/// use alloquy_templates::{NowSource, JinjaTemplate};
 /// use serde_json::json;
 ///
 /// let day = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
-/// let template = JinjaTemplate::builder("{{ strftime_now('%d %b %Y') }}").clock(Clock::Fixed(day)).build()?;
+/// let template = JinjaTemplate::builder("{{ strftime_now('%d %b %Y') }}").clock(NowSource::Fixed(day)).build()?;
 /// let mut input = TemplateInput::default();
 /// input.messages.push(json!({"role": "user", "content": "Which day is it?"}));
 /// assert_eq!(template.render(&input)?, "04 Mar 2026");
@@ -42,14 +42,14 @@ pub struct JinjaTemplateBuilder {
     variables: Map<String, Value>,
     /// The model's special tokens that have no name.
     additional: Vec<Value>,
-    clock: Clock,
+    clock: NowSource,
     limits: Limits,
     dialect: Dialect,
     polyfill: Polyfill,
 }
 
 impl JinjaTemplate {
-    /// Compiles `source`; `variables` hold the special tokens (`bos_token`, …) that are set.
+    /// Compiles `source`. `variables` are the model's special tokens (`bos_token`, …).
     ///
     /// # Errors
     /// [`ErrorKind::Template`] when the source is not a template.
@@ -61,25 +61,25 @@ impl JinjaTemplate {
     /// [`capabilities`](JinjaTemplate::capabilities).
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when it brings none, [`ErrorKind::Model`] when its files cannot be read,
-    /// [`ErrorKind::Template`] when its template is none.
+    /// [`ErrorKind::NotFound`] when the model brings no template, [`ErrorKind::Model`] when its files cannot be read,
+    /// [`ErrorKind::Template`] when the template is invalid.
     pub fn of(model: &ModelInfo) -> Result<Self> {
         Ok(Self::builder_of(model)?.build()?.measured())
     }
 
-    /// Compiles the template that a model calls `name`, as [`JinjaTemplate::of`] its own.
+    /// Compiles the template that a model calls `name`, as [`JinjaTemplate::of`] does with its default one.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as [`JinjaTemplate::of`].
+    /// [`ErrorKind::NotFound`] when the model has no template of that name, and those of [`JinjaTemplate::of`].
     pub fn named(model: &ModelInfo, name: &str) -> Result<Self> {
         Ok(Self::builder_named(model, name)?.build()?.measured())
     }
 
-    /// Starts with the template that a model brings and the model's special tokens, for another dialect, polyfill,
-    /// clock or other limits.
+    /// Starts with the template that a model brings and the model's special tokens, to set another dialect, polyfill, clock
+    /// or limits.
     ///
     /// # Errors
-    /// As [`JinjaTemplate::of`], but for what is found when it is compiled.
+    /// Those of [`JinjaTemplate::of`], except for an invalid template, which [`JinjaTemplateBuilder::build`] reports.
     ///
     /// ```
     /// use alloquy_core::model_info::ModelInfo;
@@ -108,11 +108,10 @@ impl JinjaTemplate {
         }
     }
 
-    /// Starts with the template that a model calls `name`, as [`JinjaTemplate::builder_of`] with its own.
+    /// Starts with the template that a model calls `name`, as [`JinjaTemplate::builder_of`] does with its default one.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as
-    /// [`JinjaTemplate::builder_of`].
+    /// [`ErrorKind::NotFound`] when the model has no template of that name, and those of [`JinjaTemplate::builder_of`].
     pub fn builder_named(model: &ModelInfo, name: &str) -> Result<JinjaTemplateBuilder> {
         Self::builder_from(&sources::named(model, name)?, model)
     }
@@ -123,14 +122,14 @@ impl JinjaTemplate {
         Ok(JinjaTemplateBuilder { tool_use, additional: special_tokens::additional(model)?, ..builder })
     }
 
-    /// Starts a template with more choices than [`JinjaTemplate::from_source`].
+    /// Starts with a source, with more settings than [`JinjaTemplate::from_source`] has.
     pub fn builder(source: impl Into<String>) -> JinjaTemplateBuilder {
         JinjaTemplateBuilder {
             source: source.into(),
             tool_use: None,
             variables: Map::new(),
             additional: Vec::new(),
-            clock: Clock::default(),
+            clock: NowSource::default(),
             limits: Limits::default(),
             dialect: Dialect::default(),
             polyfill: Polyfill::default(),
@@ -139,37 +138,37 @@ impl JinjaTemplate {
 }
 
 impl JinjaTemplateBuilder {
-    /// Sets the source to render instead when there are tools.
+    /// Sets the source for conversations with tools.
     pub fn tool_use(mut self, source: impl Into<String>) -> Self {
         self.tool_use = Some(source.into());
         self
     }
 
-    /// Sets the variables of the template's own: the special tokens (`bos_token`, …) that are set.
+    /// Sets the variables that every render has: the model's special tokens (`bos_token`, …).
     pub fn variables(mut self, variables: Map<String, Value>) -> Self {
         self.variables = variables;
         self
     }
 
-    /// Sets the clock behind `strftime_now`.
-    pub fn clock(mut self, clock: Clock) -> Self {
+    /// Sets the clock that `strftime_now` reads.
+    pub fn clock(mut self, clock: NowSource) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets what a render may use.
+    /// Sets the limits of a render.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets whose prompts the template's are to be equal to.
+    /// Sets the renderer whose prompts are reproduced.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// Sets what happens to what the template has no place for.
+    /// Sets what happens to parts of a conversation that the template does not print.
     pub fn polyfill(mut self, polyfill: Polyfill) -> Self {
         self.polyfill = polyfill;
         self
@@ -214,7 +213,7 @@ impl JinjaTemplateBuilder {
         })
     }
 
-    /// Of the source; of both when there is one for tools, which a NUL parts.
+    /// Returns the digest of the source, or of both sources with a NUL between them.
     fn digest(&self) -> Digest {
         match &self.tool_use {
             Some(tool_use) => Digest::of(format!("{}\0{tool_use}", self.source).as_bytes()),
@@ -224,9 +223,12 @@ impl JinjaTemplateBuilder {
 }
 
 fn checked(source: &str, limits: Limits, dialect: Dialect) -> Result<Rewritten, Fault> {
-    match source.len() > limits.source_bytes {
-        true => Err(Fault::Source { found: source.len(), allowed: limits.source_bytes }),
-        false if dialect.is_litert() => source::rewrite(source),
-        false => source::rewrite(&source::with_line_feeds(source)),
+    if source.len() > limits.source_bytes {
+        return Err(Fault::Source { found: source.len(), allowed: limits.source_bytes });
+    }
+    if dialect.is_litert() {
+        source::rewrite(source)
+    } else {
+        source::rewrite(&source::with_line_feeds(source))
     }
 }

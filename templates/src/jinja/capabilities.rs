@@ -1,35 +1,33 @@
-//! What a template can do, found by rendering small conversations and looking for their words in the prompt.
-//!
-//! Knows no template by name: whatever a template prints, and only that, counts.
+//! Measures what a template can do: renders small conversations and looks for their words in the prompt.
 
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use serde_json::{Map, Value, json};
 
-/// What becomes of a message with the role `system`.
+/// How a template treats a message with the role `system`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SystemRole {
-    /// It is printed, and so is the user's message behind it.
+    /// It prints the message, and the user's message after it.
     #[default]
     Printed,
-    /// The template fails on it.
+    /// It fails.
     Refused,
-    /// It, or the user's message behind it, is missing in the prompt.
+    /// It leaves out the message or the user's message after it.
     Dropped,
 }
 
-/// Which form of a tool call's arguments a template prints right.
+/// Which forms of a tool call's arguments a template prints correctly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ArgumentForms {
-    /// An object does not make it fail.
+    /// An object: the template does not fail.
     pub object: bool,
-    /// The text of an object is printed as that object, not quoted again. Texts of objects are made objects before a
-    /// template sees them, so this matters to nobody but its author.
+    /// The JSON text of an object: the template prints it without quoting it again. This matters only to the template's
+    /// author, because such texts are parsed before the template receives them.
     pub string: bool,
 }
 
-/// What a template can do: nineteen properties, each found by a render.
+/// What a template can do: nineteen properties, each measured by a render.
 ///
 /// ```
 /// use alloquy_templates::{JinjaTemplate, SystemRole};
@@ -50,11 +48,11 @@ pub struct Capabilities {
     pub string_content: bool,
     /// Prints the text of a user's content that is a list of parts.
     pub list_content: bool,
-    /// What becomes of a system message.
+    /// How it treats a system message.
     pub system: SystemRole,
-    /// Ends otherwise when an answer is to follow.
+    /// Prints a generation prompt when an answer is to follow.
     pub generation_prompt: bool,
-    /// What it puts at the end then, where it puts it at the end.
+    /// The generation prompt, if it is at the end of the prompt.
     pub generation_prompt_suffix: Option<String>,
     /// Prints the names of tools.
     pub tools: bool,
@@ -62,7 +60,7 @@ pub struct Capabilities {
     pub tool_calls: bool,
     /// Prints the results of tool calls.
     pub tool_results: bool,
-    /// Which form of arguments it prints right.
+    /// Which forms of arguments it prints correctly.
     pub arguments: ArgumentForms,
     /// Prints the second of two calls in one message.
     pub parallel_tool_calls: bool,
@@ -78,7 +76,7 @@ pub struct Capabilities {
     pub thinking_switch: Vec<String>,
     /// Removes `<think>…</think>` from an answer that is followed by another question.
     pub strip_think_from_history: bool,
-    /// Begins with BOS; unknown where the model names none.
+    /// Begins the prompt with BOS; `None` when the model names no BOS.
     pub writes_bos: Option<bool>,
     /// Prints documents.
     pub documents: bool,
@@ -92,7 +90,7 @@ pub(super) struct Probe {
     pub(super) messages: Vec<Value>,
     pub(super) tools: Option<Vec<Value>>,
     pub(super) documents: Option<Vec<Value>>,
-    pub(super) ending: Ending,
+    pub(super) ending: PromptEnd,
     pub(super) extra: Map<String, Value>,
 }
 
@@ -106,7 +104,7 @@ impl Probe {
     }
 
     fn closed(self) -> Self {
-        Self { ending: Ending::Closed, ..self }
+        Self { ending: PromptEnd::Closed, ..self }
     }
 
     fn switched(name: &str, value: bool) -> Self {
@@ -124,11 +122,11 @@ const VALUE: &str = "VALUENEEDLE";
 const SECOND: &str = "SECONDNEEDLE";
 const RESULT: &str = "RESULTNEEDLE";
 const DOCUMENT: &str = "DOCUMENTNEEDLE";
-/// Nine letters and digits, which some templates insist on.
+/// Nine letters and digits, which some templates require.
 const CALL_ID: &str = "call12345";
 const SECOND_ID: &str = "call22222";
 
-/// Variables by which templates let a model think, or not.
+/// Variables that switch thinking on or off.
 const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 
 fn user(text: &str) -> Value {
@@ -172,9 +170,9 @@ fn thoughtful_answer() -> Value {
     json!({"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT})
 }
 
-/// Renders probes and looks for words in what comes out.
+/// Renders probes and looks for words in the prompts.
 pub(super) struct Prober<'a> {
-    /// `None` where the template fails.
+    /// Renders a probe; `None` when the template fails.
     pub(super) render: &'a dyn Fn(&Probe) -> Option<String>,
     pub(super) bos: Option<&'a str>,
 }
@@ -205,14 +203,14 @@ impl Prober<'_> {
         let object = json!({"key": VALUE});
         let turn = Probe::with_tools(tool_turn(&object));
         let turn = self.render(&turn);
-        let prints = |needle: &str| turn.as_ref().is_some_and(|prompt| prompt.contains(needle));
+        let prompt = turn.as_deref().unwrap_or_default();
         let question = Probe::with_tools(vec![user(USER)]);
-        let told = Probe::with_tools(vec![system(), user(USER)]);
+        let instructed = Probe::with_tools(vec![system(), user(USER)]);
         Capabilities {
-            tools: self.prints(&question, TOOL) || self.prints(&told, TOOL),
-            tool_calls: prints(VALUE),
-            tool_results: prints(RESULT),
-            tool_call_id: prints(CALL_ID),
+            tools: self.prints(&question, TOOL) || self.prints(&instructed, TOOL),
+            tool_calls: prompt.contains(VALUE),
+            tool_results: prompt.contains(RESULT),
+            tool_call_id: prompt.contains(CALL_ID),
             arguments: ArgumentForms { object: turn.is_some(), string: self.string_arguments() },
             parallel_tool_calls: self.parallel_calls(),
             missing_content_ok: self.missing_content(),
@@ -234,13 +232,12 @@ impl Prober<'_> {
         }
     }
 
-    /// Where the list itself is printed, its text is not.
+    /// Returns whether the text of a list is printed. A template that prints the list itself does not print its text.
     fn list_content(&self) -> bool {
         let parts = json!({"role": "user", "content": [{"type": "text", "text": USER}]});
-        let prompt = self.render(&Probe::new(vec![parts]));
-        let is_raw =
-            |prompt: &String| ["{'type'", "\"type\"", "'text'"].iter().any(|raw| prompt.contains(raw));
-        prompt.is_some_and(|prompt| prompt.contains(USER) && !is_raw(&prompt))
+        let Some(prompt) = self.render(&Probe::new(vec![parts])) else { return false };
+        let is_raw = ["{'type'", "\"type\"", "'text'"].iter().any(|raw| prompt.contains(raw));
+        prompt.contains(USER) && !is_raw
     }
 
     fn system(&self) -> SystemRole {
@@ -281,10 +278,13 @@ impl Prober<'_> {
     }
 
     fn thinking_switches(&self) -> Vec<String> {
-        let changes = |name: &&str| {
-            self.render(&Probe::switched(name, true)) != self.render(&Probe::switched(name, false))
-        };
-        SWITCHES.into_iter().filter(changes).map(str::to_owned).collect()
+        let mut switches = Vec::new();
+        for name in SWITCHES {
+            if self.render(&Probe::switched(name, true)) != self.render(&Probe::switched(name, false)) {
+                switches.push(name.to_owned());
+            }
+        }
+        switches
     }
 
     fn documents(&self) -> bool {

@@ -1,29 +1,29 @@
-//! The clock behind `strftime_now`. Knows dates; not templates.
+//! The clock that `strftime_now` reads.
 
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::{BrokenDownTime, Config};
 
-/// Where a template that asks for the date gets it from.
+/// The time that a template prints with `strftime_now`.
 ///
 /// ```
-/// use alloquy_templates::Clock;
+/// use alloquy_templates::NowSource;
 ///
 /// let noon = jiff::civil::date(2024, 2, 29).at(12, 0, 0, 0);
-/// assert_eq!(Clock::Fixed(noon).now(), noon);
+/// assert_eq!(NowSource::Fixed(noon).now(), noon);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Clock {
-    /// The system's local time, read anew at every render, as Hugging Face does.
+pub enum NowSource {
+    /// The system's local time at each render, as in Hugging Face.
     ///
-    /// A template that prints the date renders differently tomorrow; [`Clock::fixed`] keeps today's.
+    /// A template that prints the date renders differently tomorrow; [`NowSource::fixed`] keeps today's date.
     #[default]
     System,
     /// Always this local time.
     Fixed(DateTime),
 }
 
-impl Clock {
-    /// Stops the system's clock at this moment, for prompts that must stay the same.
+impl NowSource {
+    /// Returns a clock that is fixed at the current time, for prompts that must not change.
     pub fn fixed() -> Self {
         Self::Fixed(Self::System.now())
     }
@@ -41,12 +41,12 @@ impl Clock {
 pub(super) fn strftime(datetime: DateTime, format: &str) -> String {
     let lenient = Config::new().lenient(true);
     let mut text = String::new();
-    // Only an output that fails makes a lenient format fail, and a string's does not.
+    // A lenient format fails only when its output fails, and a string never does.
     let _ = BrokenDownTime::from(datetime).format_with_config(&lenient, without_zone(format), &mut text);
     text
 }
 
-/// Removes `%Z` and `%z`: a time without a zone prints nothing there in Python.
+/// Removes `%Z` and `%z`, for which Python prints nothing if a time has no zone.
 fn without_zone(format: &str) -> String {
     let mut kept = String::with_capacity(format.len());
     let mut characters = format.chars();

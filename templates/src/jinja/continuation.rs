@@ -1,7 +1,7 @@
-//! Cuts a prompt inside its last message, so that the model goes on writing it.
+//! Cuts a prompt at the end of its last message, so that the model continues that message.
 //!
-//! Reference: `continue_final_message` of transformers 5.23.0. The message gets a tag at its end; what the
-//! template prints from the tag on (the end of the turn) is cut off.
+//! Reference: `continue_final_message` of transformers 5.23.0. A tag is added to the end of the message, and the prompt is cut
+//! at the tag: what the template prints after it ends the turn.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use super::fault::Fault;
 use super::input::Message;
 use super::python::is_space;
 
-/// Stands at the end of the text to continue. Its own last character is a space, so that a template that
-/// trims its messages shows itself.
+/// The tag at the end of the text to continue. It ends with a space, which is missing in the prompt if the template trims its
+/// messages.
 const TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 /// A message marked for continuation.
@@ -31,7 +31,7 @@ impl Continuation {
         Ok(continuation)
     }
 
-    /// Cuts what `rendered` has from the tag on.
+    /// Cuts `rendered` at the tag.
     pub(super) fn cut(&self, mut rendered: String) -> Result<String, Fault> {
         let text = self.text.trim_matches(is_space);
         let tag = rendered.rfind(TAG.trim_end()).filter(|_| rendered.contains(text));
@@ -47,7 +47,7 @@ impl Continuation {
     }
 }
 
-/// The content itself, or the text of its last part that has one.
+/// Returns the content itself, or the text of its last part that has one.
 fn last_text(content: &mut Value) -> Option<&mut Value> {
     match content {
         Value::Array(parts) => parts.iter_mut().rev().find_map(|part| part.get_mut("text")),

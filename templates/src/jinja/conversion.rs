@@ -1,4 +1,4 @@
-//! JSON as values of the engine: converted once for a render, and weighed on the way.
+//! Converts JSON to values of the engine, and weighs it.
 
 use minijinja::Value;
 use serde_json::{Map, Number, Value as Json};

@@ -1,10 +1,10 @@
-//! Whose prompts a template's are to be equal to.
+//! The renderers whose prompts can be reproduced.
 
-/// The renderer that a template is rendered as by.
+/// The renderer whose prompts a template reproduces.
 ///
-/// The language is Hugging Face's in all of them; they differ in what they hand the template and in the points
-/// below. What a renderer cannot do at all (LiteRT-LM knows neither `break` nor most methods) is not imitated: such a
-/// template renders here as it was meant.
+/// All of them use Hugging Face's language. They differ in the variables that a template receives, and in the points below.
+/// A renderer's missing features are not reproduced: LiteRT-LM has neither `break` nor most methods, but a template with
+/// them renders here.
 ///
 /// ```
 /// use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -21,21 +21,24 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// `apply_chat_template` of transformers 5.23: fields of messages that are null are left out, and reasoning has
-    /// both of the names that templates know.
+    /// `apply_chat_template` of transformers 5.23: fields of messages that are null are left out, and reasoning has both of
+    /// the names that templates use.
     #[default]
     HuggingFace5,
     /// `apply_chat_template` of transformers 4.57: messages reach the template as they are, and a model's special
     /// tokens without a name are the list `additional_special_tokens`.
     HuggingFace4,
-    /// LiteRT-LM 0.15: as 4.57, and further `none` is a value like others to `is none`, which an undefined one is
-    /// not; lists and dicts print as JSON does, texts are no sequences, the source keeps its last line feed and its
-    /// carriage returns, `tools` and `documents` are undefined when there are none, and a conversation may be empty.
+    /// LiteRT-LM 0.15: as transformers 4.57, with these differences.
+    ///
+    /// * `is none` is true for an undefined value and false for none.
+    /// * Lists and dicts print as JSON does, and texts are not sequences.
+    /// * The source keeps its last line feed and its carriage returns.
+    /// * `tools` and `documents` are undefined when there are none, and a conversation may be empty.
     LiteRtLm,
 }
 
 impl Dialect {
-    /// Whether messages are made uniform.
+    /// Returns whether messages are made uniform.
     pub(super) fn is_uniform(self) -> bool {
         self == Self::HuggingFace5
     }

@@ -1,4 +1,4 @@
-//! A map of the conversation, as templates see it. Knows what it weighs, so that nobody weighs it again.
+//! A map of the conversation, as templates see it. It is weighed once, when it is converted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,26 +7,27 @@ use minijinja::value::{Enumerator, Object, ObjectExt, Value};
 
 use super::weight::Weight;
 
-/// Up to so many fields a look at each is faster than an index.
+/// Up to this many fields a search is faster than an index.
 const FEW: usize = 12;
 
 /// Fields that never change, in the order of the conversation.
 #[derive(Debug)]
 pub(super) struct Dict {
     fields: Vec<(Value, Value)>,
-    /// Where the field of a key stands; empty where there are few.
+    /// The position of the field of each key; empty when there are few fields.
     index: BTreeMap<Value, usize>,
     weight: Weight,
 }
 
 impl Dict {
-    /// A map of `fields`, whose keys differ and whose values weigh `weight` together.
+    /// Creates a map of `fields`, whose keys differ and whose values weigh `weight` together.
     pub(super) fn new(fields: Vec<(Value, Value)>, weight: Weight) -> Self {
-        let key = |(place, (key, _)): (usize, &(Value, Value))| (key.clone(), place);
-        let index = match fields.len() > FEW {
-            true => fields.iter().enumerate().map(key).collect(),
-            false => BTreeMap::new(),
-        };
+        let mut index = BTreeMap::new();
+        if fields.len() > FEW {
+            for (position, (key, _)) in fields.iter().enumerate() {
+                index.insert(key.clone(), position);
+            }
+        }
         Self { fields, index, weight }
     }
 
@@ -50,16 +51,14 @@ impl Dict {
 
 impl Object for Dict {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        match self.index.is_empty() {
-            true => self.find(|own| own == key),
-            false => self.look_up(key),
-        }
+        if self.index.is_empty() { self.find(|own| own == key) } else { self.look_up(key) }
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        match self.index.is_empty() {
-            true => self.find(|own| own.as_str() == Some(key)),
-            false => self.look_up(&Value::from(key)),
+        if self.index.is_empty() {
+            self.find(|own| own.as_str() == Some(key))
+        } else {
+            self.look_up(&Value::from(key))
         }
     }
 

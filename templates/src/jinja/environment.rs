@@ -1,17 +1,17 @@
-//! The template engine, set up to behave as Hugging Face's Jinja2 does.
+//! Configures the template engine to behave as Hugging Face's Jinja2 does.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, State, Value};
 
 use super::arguments::Arguments;
-use super::clock::Clock;
+use super::clock::NowSource;
 use super::dialect::Dialect;
 use super::limits::Limits;
 use super::{filters, globals, guards, json, ledger, lists, litert, methods, operators, python, texts};
 
-/// An environment without templates.
-pub(super) fn new(clock: Clock, limits: Limits, dialect: Dialect) -> Result<Environment<'static>, Error> {
+/// Returns an environment without templates.
+pub(super) fn new(clock: NowSource, limits: Limits, dialect: Dialect) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
@@ -22,9 +22,12 @@ pub(super) fn new(clock: Clock, limits: Limits, dialect: Dialect) -> Result<Envi
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(limits.steps));
     environment.set_debug(false);
-    environment.set_formatter(move |output, state, value| match dialect.is_litert() {
-        true => litert::print(output, state, value, limits),
-        false => filters::print(output, state, value, limits),
+    environment.set_formatter(move |output, state, value| {
+        if dialect.is_litert() {
+            litert::print(output, state, value, limits)
+        } else {
+            filters::print(output, state, value, limits)
+        }
     });
     environment.set_unknown_method_callback(
         move |state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]| {
@@ -49,8 +52,9 @@ pub(super) fn new(clock: Clock, limits: Limits, dialect: Dialect) -> Result<Envi
     Ok(environment)
 }
 
-/// Filters and tests that the engine has and Jinja2 has not: a template that asks for one fails there, too.
+/// Filters that the engine has and Jinja2 does not: a template that uses one must fail here, too.
 const NOT_JINJA2: [&str; 5] = ["split", "lines", "bool", "chain", "zip"];
+/// Tests that the engine has and Jinja2 does not.
 const TESTS_NOT_JINJA2: [&str; 2] = ["startingwith", "endingwith"];
 
 fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
@@ -84,11 +88,9 @@ fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
             filters::indent(state, limits, value, Arguments::new(arguments))
         },
     );
-    let upper = |text: &str| text.to_uppercase();
-    let lower = |text: &str| text.to_lowercase();
     let cases: [(_, Value, Option<Recase>); 4] = [
-        ("upper", Value::from_function(minijinja::filters::upper), Some(upper)),
-        ("lower", Value::from_function(minijinja::filters::lower), Some(lower)),
+        ("upper", Value::from_function(minijinja::filters::upper), Some(str::to_uppercase)),
+        ("lower", Value::from_function(minijinja::filters::lower), Some(str::to_lowercase)),
         ("title", Value::from_function(minijinja::filters::title), None),
         ("capitalize", Value::from_function(minijinja::filters::capitalize), None),
     ];
@@ -102,10 +104,10 @@ fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
     }
 }
 
-/// Writes a text in other letters.
+/// Changes the case of a text.
 type Recase = fn(&str) -> String;
 
-/// No character has more than three of another case. `of_plain` is what `filter` does to text that needs no escapes.
+/// Changes the case of a value with `filter`, or with `of_plain` for text that needs no escapes.
 fn cased(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -114,6 +116,7 @@ fn cased(
     more: Rest<ValueOrKwargs>,
 ) -> Result<Value, Error> {
     let text = value.as_str().unwrap_or_default();
+    // A character becomes three at most, with about the same number of bytes in all.
     ledger::room(state, limits, text.len().saturating_mul(2))?;
     if of_plain.is_none() {
         ledger::characters(state, limits, text.len())?;

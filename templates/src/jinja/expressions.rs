@@ -1,8 +1,8 @@
-//! Rewrites expressions so that what the engine's operators do otherwise than Python's, or without bound, goes
-//! through filters of ours; line numbers stay.
+//! Rewrites expressions: operators that differ from Python's in the engine, or that have no bound there, become filters of this
+//! crate. For example, `a + b * 2` becomes `a|__alloquy_add(b|__alloquy_multiply(2))`. Line numbers stay the same.
 //!
-//! Reference: the grammar of `jinja2/parser.py` of Jinja2 3.1, which the engine shares. Whatever this grammar does
-//! not know is left to the engine's parser, and refused if that one should know it after all.
+//! Reference: the grammar of `jinja2/parser.py` of Jinja2 3.1, which the engine shares. An expression outside this grammar is
+//! left to the engine's parser, and refused even if that parser accepts it.
 
 use super::operators as names;
 use super::piece::{Items, Piece, Problem, Result, given, level};
@@ -10,19 +10,19 @@ use super::tokens::{self, Kind, Token};
 
 mod suffixes;
 
-/// How many brackets may stand in each other: each takes the stack of a dozen functions.
+/// How deep brackets may nest. Each level takes the stack of a dozen functions.
 const BRACKETS: usize = 40;
 
 const COMPARISONS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", "in"];
 
-/// Rewrites code that begins with an expression of a tag.
+/// Reads the tokens of a tag or print and rewrites its expressions.
 #[derive(Debug)]
 pub(super) struct Expressions<'a> {
     tokens: Vec<Token<'a>>,
-    /// Line feeds behind the last token.
+    /// Line feeds after the last token.
     lines: usize,
     next: usize,
-    /// How many expressions stand around the one that is read.
+    /// How many expressions contain the one that is read.
     nested: usize,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Expressions<'a> {
         Ok(format!("{}{}", "\n".repeat(token.lines), token.text))
     }
 
-    /// Takes the tokens before the first of `ends`, as they are.
+    /// Takes the tokens before the first of `ends` unchanged.
     pub(super) fn until(&mut self, ends: &[&str]) -> String {
         let mut written = String::new();
         while let Some(token) = self.peek().filter(|_| !self.is_any(ends)) {
@@ -65,12 +65,12 @@ impl<'a> Expressions<'a> {
         written
     }
 
-    /// Takes all tokens that are left, as they are.
+    /// Takes all remaining tokens unchanged.
     pub(super) fn rest(&mut self) -> String {
         self.until(&[])
     }
 
-    /// Ends the code; returns the line feeds behind it.
+    /// Ends the code, and returns the line feeds after it.
     pub(super) fn end(&self) -> Result<String> {
         match self.peek() {
             Some(_) => Err(Problem::Syntax),
@@ -94,12 +94,12 @@ impl<'a> Expressions<'a> {
         texts.iter().any(|text| self.is(text))
     }
 
-    /// One expression, or several that commas part: a tuple.
+    /// Rewrites one expression, or a tuple: several expressions with commas between them.
     pub(super) fn list(&mut self) -> Result<String> {
         self.tuple(Self::expression)
     }
 
-    /// What a loop goes over: its own `if` is no part of it.
+    /// Rewrites the iterable of a loop, which ends before the loop's own `if`.
     pub(super) fn iterable(&mut self) -> Result<String> {
         let iterable = self.tuple_piece(Self::or)?;
         let builds_items = !iterable.settled && iterable.text.trim_start().starts_with(['[', '(', '{']);
@@ -107,17 +107,17 @@ impl<'a> Expressions<'a> {
         Ok(iterable.filtered(names::ITERATED, &[])?.text)
     }
 
-    /// One expression.
+    /// Rewrites one expression.
     pub(super) fn single(&mut self) -> Result<String> {
         Ok(self.expression()?.text)
     }
 
-    /// One expression, or several that commas part, that a variable is given.
+    /// Rewrites one expression or a tuple that is assigned to a variable.
     pub(super) fn value(&mut self) -> Result<String> {
         given(self.tuple_piece(Self::expression)?)
     }
 
-    /// One expression that a variable is given.
+    /// Rewrites one expression that is assigned to a variable.
     pub(super) fn single_value(&mut self) -> Result<String> {
         given(self.expression()?)
     }
@@ -177,7 +177,7 @@ impl<'a> Expressions<'a> {
         self.chain(&["and"], Self::not)
     }
 
-    /// Operators of one rank that the engine may have as they are.
+    /// Rewrites a chain of operators of one rank that the engine evaluates itself.
     fn chain(&mut self, operators: &[&str], operand: fn(&mut Self) -> Result<Piece>) -> Result<Piece> {
         let mut piece = operand(self)?;
         while let Some(operator) = operators.iter().find_map(|operator| self.take(operator)) {
@@ -207,8 +207,8 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Whether two values are alike stays the engine's to say, as do chains; what is not literal is weighed then, for
-    /// it may take long to compare.
+    /// Rewrites a comparison. The engine itself compares for equality, and evaluates chains such as `a < b < c`; values that
+    /// are not literal are weighed first, because such a comparison may take long.
     fn compare(&mut self) -> Result<Piece> {
         let left = self.sum()?;
         let Some(operator) = self.comparison() else {
@@ -245,7 +245,7 @@ impl<'a> Expressions<'a> {
         Ok(chain)
     }
 
-    /// Says whether a comparison follows.
+    /// Returns whether a comparison follows.
     fn is_comparison(&self) -> bool {
         self.is_any(&COMPARISONS)
             || (self.is("not") && self.tokens.get(self.next + 1).is_some_and(|token| token.text == "in"))
@@ -257,10 +257,7 @@ impl<'a> Expressions<'a> {
                 return Some(operator);
             }
         }
-        match self.is_comparison() {
-            true => Some(format!("{} {}", self.take("not")?, self.take("in")?)),
-            false => None,
-        }
+        if self.is_comparison() { Some(format!("{} {}", self.take("not")?, self.take("in")?)) } else { None }
     }
 
     fn sum(&mut self) -> Result<Piece> {
@@ -269,7 +266,7 @@ impl<'a> Expressions<'a> {
             let right = self.concatenation()?;
             piece = match operator.trim_start() {
                 "+" => {
-                    // Text takes nothing but text.
+                    // Only text can be added to text, so one operand decides.
                     let textual = piece.textual || right.textual;
                     piece.filtered(names::ADDED, &[with_lines(&operator, right)])?.textual(textual)
                 }
@@ -285,10 +282,7 @@ impl<'a> Expressions<'a> {
         while let Some(operator) = self.take("~") {
             others.push(with_lines(&operator, self.product()?));
         }
-        match others.is_empty() {
-            true => Ok(piece),
-            false => Ok(piece.filtered(names::JOINED, &others)?.textual(true)),
-        }
+        if others.is_empty() { Ok(piece) } else { Ok(piece.filtered(names::JOINED, &others)?.textual(true)) }
     }
 
     fn product(&mut self) -> Result<Piece> {
@@ -318,12 +312,12 @@ impl<'a> Expressions<'a> {
         self.filters(piece)
     }
 
-    /// A sign belongs to the operand with its postfix operators, but not to the filters behind it.
+    /// Rewrites signs with their operand: `-a.b|f` is `(-(a.b))|f`.
     fn signed(&mut self) -> Result<Piece> {
         let mut signs = Vec::new();
         while let Some(sign) = self.take("-").or_else(|| self.take("+")) {
             signs.push(sign);
-            // Before the operand is looked for: without one the engine's parser would go down all of them.
+            // Checked before the operand, because without one the code goes to the engine's parser, which recurses per sign.
             if signs.len() > BRACKETS {
                 return Err(Problem::Depth);
             }
@@ -365,7 +359,7 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Strings that follow each other are one.
+    /// Takes strings that follow each other as one.
     fn strings(&mut self) -> Piece {
         let mut text = String::new();
         while let Some(token) = self.peek().filter(|token| token.kind == Kind::String) {
@@ -378,7 +372,7 @@ impl<'a> Expressions<'a> {
         Piece { literal: true, ..piece }.textual(true)
     }
 
-    /// What stands between brackets: one expression, a tuple or a list.
+    /// Rewrites the inside of brackets: one expression, a tuple or a list.
     fn brackets(&mut self, close: &str) -> Result<Piece> {
         let mut items = self.targets_to_open().map(Items::new)?;
         let mut alone = None;
@@ -417,20 +411,20 @@ impl<'a> Expressions<'a> {
         items.closed(&closed, None)
     }
 
-    /// What names an item, or numbers it.
+    /// Rewrites the key or the index of an item.
     fn read_as_key(&mut self) -> Result<Piece> {
         let key = self.expression()?;
         if key.literal { Ok(key) } else { key.filtered(names::READ, &[]) }
     }
 }
 
-/// Puts an operator that the engine may have as it is between two operands.
+/// Joins two operands with an operator that the engine evaluates itself.
 fn operation(left: &Piece, operator: &str, right: Piece) -> Result<Piece> {
     let depth = left.depth.max(right.depth) + 1;
     level(Piece::operation(format!("{} {operator} {}", left.text, right.bracketed()), depth).settled(true))
 }
 
-/// Puts the line feeds before an operator that vanishes before its operand.
+/// Moves the line feeds before an operator, which is removed, to its operand.
 fn with_lines(operator: &str, mut piece: Piece) -> Piece {
     let lines = operator.matches('\n').count();
     if lines > 0 {

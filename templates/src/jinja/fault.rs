@@ -1,4 +1,4 @@
-//! What can go wrong with a Jinja template, and what it means to the caller.
+//! The errors of Jinja templates, and their kinds for the caller.
 
 use std::any::Any;
 
@@ -45,18 +45,18 @@ pub(super) enum Fault {
     Engine { place: String, what: String, source: minijinja::Error },
 }
 
-/// A refusal on its way through the engine, which carries it as the source of its own error.
+/// The words of `raise_exception`. The engine carries them as the source of its own error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Refusal(pub(super) String);
 
-/// What makes an error one of a template that would hold or print more than it may.
+/// The source of an error when a template exceeds a limit for memory or output.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a limit of the template")]
 pub(super) struct Excessive;
 
 impl Fault {
-    /// Says whether the template came to a limit, and would again.
+    /// Returns whether the template exceeded a limit, and would again.
     pub(super) fn is_exhaustion(&self) -> bool {
         match self {
             Self::Steps(_) | Self::Output(_) | Self::Panic(_) => true,
@@ -65,7 +65,7 @@ impl Fault {
         }
     }
 
-    /// Reads what the engine says; `steps` is the limit it ran under.
+    /// Converts an error of the engine, which had a limit of `steps`.
     pub(super) fn of_engine(error: minijinja::Error, steps: u64) -> Self {
         if let Some(Refusal(words)) = refusal(&error) {
             return Self::Refused(words.clone());
@@ -84,7 +84,7 @@ impl Fault {
         Self::Engine { place, what, source: error }
     }
 
-    /// Reads what a panic left behind.
+    /// Converts the payload of a panic.
     pub(super) fn of_panic(payload: &(dyn Any + Send)) -> Self {
         let words = payload
             .downcast_ref::<&str>()

@@ -1,4 +1,4 @@
-//! Filters and tests where minijinja's differ from Jinja2's.
+//! Filters and tests that differ between minijinja and Jinja2.
 //!
 //! Reference: `jinja2/filters.py` and `jinja2/tests.py` of Jinja2 3.1.
 
@@ -12,7 +12,7 @@ use super::ledger;
 use super::limits::Limits;
 use super::python;
 
-/// Adds filters that go through all of their value: the way is counted before they go it.
+/// Adds filters that read their whole value. That work is counted before the filter is called.
 pub(super) fn add_measured(
     environment: &mut Environment<'_>,
     limits: Limits,
@@ -31,7 +31,7 @@ pub(super) fn add_measured(
     }
 }
 
-/// Adds filters as [`add_measured`] does; `filters` see to their arguments themselves.
+/// Adds filters as [`add_measured`] does, for functions that read their arguments by position or name.
 pub(super) fn add_of_texts(
     environment: &mut Environment<'_>,
     limits: Limits,
@@ -49,7 +49,7 @@ pub(super) fn add_of_texts(
     }
 }
 
-/// What becomes of a value.
+/// A filter of a value, with its arguments.
 pub(super) type Filter = fn(&Value, Arguments) -> Result<Value, Error>;
 
 /// `string`: as Python's `str`.
@@ -65,17 +65,18 @@ pub(super) fn string(value: &Value, arguments: Arguments) -> Result<Value, Error
 pub(super) fn trim(value: &Value, arguments: Arguments) -> Result<Value, Error> {
     let characters = arguments.get(0, "chars")?.filter(|characters| !characters.is_none());
     arguments.finish(1)?;
-    let trimmed = |text: &str| match &characters {
+    let text = match value.as_str() {
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(python::text(value)?),
+    };
+    let trimmed = match &characters {
         Some(characters) => {
             let characters = python::printed(characters)?;
-            Ok(Value::from(text.trim_matches(|character| characters.contains(character))))
+            text.trim_matches(|character: char| characters.contains(character))
         }
-        None => Ok(Value::from(text.trim_matches(python::is_space))),
+        None => text.trim_matches(python::is_space),
     };
-    match value.as_str() {
-        Some(text) => trimmed(text),
-        None => trimmed(&python::text(value)?),
-    }
+    Ok(Value::from(trimmed))
 }
 
 /// `replace(old, new, count=none)`.
@@ -87,7 +88,8 @@ pub(super) fn replace(
     count: Option<Value>,
 ) -> Result<Value, Error> {
     let text = python::printed(value)?;
-    let (old, new) = (python::printed(old)?, python::printed(new)?);
+    let old = python::printed(old)?;
+    let new = python::printed(new)?;
     let count = match count.filter(|count| !count.is_none()) {
         Some(count) => usize::try_from(i64::try_from(count)?).ok(),
         None => None,
@@ -108,10 +110,7 @@ pub(super) fn default(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<V
     let other = arguments.get(0, "default_value")?.unwrap_or_else(|| Value::from(""));
     let boolean = arguments.is_true(1, "boolean")?;
     arguments.finish(2)?;
-    Ok(match value.is_undefined() || (boolean && !value.is_true()) {
-        true => other,
-        false => value.clone(),
-    })
+    Ok(if value.is_undefined() || (boolean && !value.is_true()) { other } else { value.clone() })
 }
 
 /// `indent(width=4, first=false, blank=false)`: a width may be a text, and a last line feed stays.
@@ -139,7 +138,7 @@ pub(super) fn indent(
     ledger::made(state, limits, Value::from(indented))
 }
 
-/// The widest a template may indent.
+/// The widest indentation that a template may use.
 const MAX_INDENTATION: usize = 1 << 10;
 
 fn margin(width: Option<Value>) -> Result<String, Error> {
@@ -158,18 +157,18 @@ fn margin(width: Option<Value>) -> Result<String, Error> {
     }
 }
 
-/// `iterable`: whatever Python can loop over, which none is not and an undefined value is.
+/// `iterable`: a value that Python can loop over. An undefined value is one, none is not.
 pub(super) fn is_iterable(value: &Value) -> bool {
     match value.kind() {
         ValueKind::None => false,
         ValueKind::Undefined => true,
-        // To look would use a generator up.
+        // Decided by kind, because reading a generator uses it up.
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map | ValueKind::String => true,
         _ => false,
     }
 }
 
-/// `sequence`: whatever has a length and takes an index, texts and dicts among them.
+/// `sequence`: a value with a length and an index, which texts and dicts have, too.
 pub(super) fn is_sequence(value: &Value) -> bool {
     match value.kind() {
         ValueKind::Iterable => value.len().is_some(),
@@ -177,7 +176,7 @@ pub(super) fn is_sequence(value: &Value) -> bool {
     }
 }
 
-/// `number`: Python's truth values are numbers too.
+/// `number`: Python's booleans are numbers, too.
 pub(super) fn is_number(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
 }
@@ -187,7 +186,7 @@ pub(super) fn is_callable(value: &Value) -> bool {
     value.kind() == ValueKind::Plain && value.as_object().is_some()
 }
 
-/// Prints `{{ value }}` as Python would; inside `{% autoescape true %}` what is not safe is escaped.
+/// Prints `{{ value }}` as Python does. Inside `{% autoescape true %}`, text that is not marked as safe is escaped.
 pub(super) fn print(
     output: &mut Output<'_>,
     state: &mut State<'_, '_>,
@@ -205,7 +204,7 @@ pub(super) fn print(
     output.write_str(&text).map_err(Error::from)
 }
 
-/// `attr(name)`: an attribute, which the items of a dict are not.
+/// `attr(name)`: an attribute. The items of a dict are not attributes.
 pub(super) fn attr(value: &Value, name: &str) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Map => Ok(Value::UNDEFINED),
@@ -224,7 +223,7 @@ pub(super) fn float(value: &Value, default: Option<Value>) -> Value {
     read.map(Value::from).or(default).unwrap_or_else(|| Value::from(0.0))
 }
 
-/// A number as Python's `float` reads it.
+/// Reads a number as Python's `float` does.
 fn parsed(text: &str) -> Option<f64> {
     text.trim_matches(python::is_space).replace('_', "").parse().ok()
 }

@@ -1,6 +1,6 @@
-//! Python's generators: what `map`, `select` and their kin return.
+//! Python's generators, which `map`, `select` and similar filters return.
 //!
-//! They are gone through once, are true even when they yield nothing, and have neither length nor JSON.
+//! They can be iterated once, are true even when they are empty, and have neither a length nor a JSON form.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
 
 #[derive(Debug)]
 pub(super) struct Generator {
-    /// Nothing once they are gone through.
+    /// Empty after the first iteration.
     items: Mutex<Arc<Vec<Value>>>,
 }
 
 impl Generator {
-    /// Yields the items of `list`.
+    /// Returns a generator of the items of `list`.
     pub(super) fn over(list: &Value) -> Result<Value, Error> {
         let items = match list.downcast_object() {
             Some(items) => items,
@@ -24,7 +24,7 @@ impl Generator {
         Ok(Value::from_object(Self { items: Mutex::new(items) }))
     }
 
-    /// How many items are left.
+    /// Returns how many items are left.
     pub(super) fn left(&self) -> usize {
         self.items.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -53,7 +53,7 @@ impl Object for Generator {
     }
 }
 
-/// Says nothing of how many items are left.
+/// An iterator without a size hint, as a generator has no length.
 struct Unsized {
     items: Arc<Vec<Value>>,
     next: usize,
@@ -69,7 +69,7 @@ impl Iterator for Unsized {
     }
 }
 
-/// Says whether a value is a generator.
+/// Returns whether a value is a generator.
 pub(super) fn is_generator(value: &Value) -> bool {
     value.downcast_object_ref::<Generator>().is_some()
 }

@@ -1,4 +1,4 @@
-//! The functions that templates find without being given any.
+//! The global functions of templates.
 //!
 //! Reference: `jinja2/defaults.py` and `jinja2/utils.py` of Jinja2 3.1, and the two that Hugging Face adds.
 
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minijinja::value::{Kwargs, Object, ObjectRepr, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, State, functions};
 
-use super::clock::{Clock, strftime};
+use super::clock::{NowSource, strftime};
 use super::fault::Refusal;
 use super::ledger::{self, refusal};
 use super::limits::Limits;
 use super::{python, range, statements};
 
-pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits, clock: Clock) {
+pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits, clock: NowSource) {
     environment.remove_global("debug");
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", move |format: &str| strftime(clock.now(), format));
@@ -35,7 +35,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits, clock: C
     environment.add_function(statements::NO_LOADER, no_loader);
 }
 
-/// The template refuses the conversation in its own words.
+/// `raise_exception(message)`: the template refuses the conversation.
 fn raise_exception(words: &Value) -> Result<Value, Error> {
     let words = python::text(words)?;
     Err(refusal(words.clone()).with_source(Refusal(words)))
@@ -45,7 +45,7 @@ fn no_loader() -> Result<Value, Error> {
     Err(refusal("a chat template has no other templates to load".to_owned()))
 }
 
-/// The steps that it takes to put a pair into a dict.
+/// The steps that are counted for each pair of a dict.
 const STEPS_PER_PAIR: u64 = 16;
 
 /// `dict(mapping_or_pairs, **more)`.
@@ -64,7 +64,7 @@ fn dict(value: Option<Value>, more: Kwargs) -> Result<Value, Error> {
     functions::dict(None, pairs.into_iter().collect())
 }
 
-/// A name that begins with an underscore is refused, as Hugging Face refuses it.
+/// `namespace(**defaults)`. As in Hugging Face, a name must not begin with an underscore.
 fn namespace(defaults: Option<ValueOrKwargs>) -> Result<Value, Error> {
     let names = defaults.as_ref().and_then(|defaults| defaults.try_iter().ok());
     for name in names.into_iter().flatten() {
@@ -78,7 +78,7 @@ fn namespace(defaults: Option<ValueOrKwargs>) -> Result<Value, Error> {
     functions::namespace(defaults)
 }
 
-/// Prints nothing the first time and its separator from then on.
+/// Prints nothing the first time, and its separator after that.
 #[derive(Debug)]
 struct Joiner {
     separator: Value,
@@ -102,13 +102,14 @@ impl Object for Joiner {
 }
 
 fn cycler(items: &[Value]) -> Result<Value, Error> {
-    match items.is_empty() {
-        true => Err(refusal("at least one item has to be provided".to_owned())),
-        false => Ok(Value::from_object(Cycler { items: items.to_vec(), position: AtomicUsize::new(0) })),
+    if items.is_empty() {
+        Err(refusal("at least one item has to be provided".to_owned()))
+    } else {
+        Ok(Value::from_object(Cycler { items: items.to_vec(), position: AtomicUsize::new(0) }))
     }
 }
 
-/// Goes round through its items.
+/// Returns its items in turn, again and again.
 #[derive(Debug)]
 struct Cycler {
     items: Vec<Value>,
@@ -152,7 +153,7 @@ impl Object for Cycler {
 /// The most paragraphs and words of filler text.
 const MAX_LIPSUM: usize = 100;
 
-/// `lipsum(n=5, html=true, min=20, max=100)`: Jinja2's words are random, ours are always the same.
+/// `lipsum(n=5, html=true, min=20, max=100)`: filler text. Jinja2's words are random; these are always the same.
 fn lipsum(arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
     let arguments = super::arguments::Arguments::new(arguments);
     let paragraphs = arguments.get(0, "n")?.map_or(Ok(5), usize::try_from)?;

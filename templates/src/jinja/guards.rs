@@ -1,9 +1,10 @@
-//! The check of what a template's variables hold.
+//! Checks the size of a template's variables.
 //!
-//! Whatever feeds itself must pass through a variable, so [`super::source`] puts the filter [`NAME`] behind every place
-//! that gives one a value. The same filter counts the fixed text of a loop's or a macro's body, as printing a value
-//! counts that value, because text that is captured (`{% set %}…{% endset %}`, a macro's result) reaches no output
-//! whose size could be limited.
+//! A value can only grow without bound by way of a variable, as in `{% set x = x + x %}`. So [`super::source`] adds the filter
+//! [`NAME`] after every assignment.
+//!
+//! The filter also counts the fixed text of the body of a loop or macro. Captured text (`{% set %}…{% endset %}`, the result of
+//! a macro) does not reach the output, whose size is limited.
 
 use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{Error, State};
@@ -11,10 +12,10 @@ use minijinja::{Error, State};
 use super::ledger;
 use super::limits::Limits;
 
-/// What templates call it; a name that no template of good will uses.
+/// The name of the filter, which no ordinary template uses.
 pub(super) const NAME: &str = "__alloquy_holds";
 
-/// Counts `body` bytes of fixed text and weighs `values`; false, so that it can stand in an empty `if`.
+/// Counts `body` bytes of fixed text and weighs `values`. Returns false, so that it can be the condition of an empty `if`.
 pub(super) fn holds(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -28,7 +29,7 @@ pub(super) fn holds(
     Ok(false)
 }
 
-/// Weighs what a variable holds or is to hold.
+/// Weighs the value of a variable.
 pub(super) fn check(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::Undefined | ValueKind::None | ValueKind::Bool | ValueKind::Number => Ok(()),

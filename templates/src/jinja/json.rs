@@ -22,7 +22,7 @@ pub(super) fn tojson(value: &Value, arguments: Arguments) -> Result<Value, Error
     Ok(Value::from(writer.text))
 }
 
-/// Most values take no more.
+/// The bytes that most values need at most.
 const USUAL_BYTES: usize = 256;
 
 struct Style {
@@ -50,9 +50,14 @@ impl Style {
             sort_keys: arguments.is_true(3, "sort_keys")?,
         })
     }
+
+    /// Returns whether a byte begins a character that needs an escape.
+    fn escapes(&self, byte: u8) -> bool {
+        byte < b' ' || matches!(byte, b'"' | b'\\') || (self.ascii && !byte.is_ascii())
+    }
 }
 
-/// A number of spaces, or the text itself; a number below one gives line breaks alone.
+/// Returns the indentation: a number of spaces, or the text itself. With a number below one there are line breaks only.
 fn indentation(value: Option<Value>) -> Result<Option<String>, Error> {
     let Some(value) = value.filter(|value| !value.is_none() && !value.is_undefined()) else {
         return Ok(None);
@@ -76,7 +81,7 @@ fn separators(pair: &Value) -> Result<(String, String), Error> {
     }
 }
 
-/// The widest that JSON may be indented, for each level.
+/// The widest indentation of a level.
 const MAX_INDENTATION: i64 = 256;
 
 struct Writer {
@@ -97,9 +102,10 @@ impl Writer {
             ValueKind::Map => self.map(value)?,
             kind => return Err(unserialisable(kind)),
         }
-        match self.text.len() > TEXT_BYTES {
-            true => Err(excess(format!("a value takes more than {TEXT_BYTES} bytes of JSON"))),
-            false => Ok(()),
+        if self.text.len() > TEXT_BYTES {
+            Err(excess(format!("a value takes more than {TEXT_BYTES} bytes of JSON")))
+        } else {
+            Ok(())
         }
     }
 
@@ -152,7 +158,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Keys are strings; numbers, truth values and none are spelt as values and quoted.
+    /// Writes a key. Numbers, booleans and none are written as values, in quotes.
     fn key(&mut self, key: &Value) -> Result<(), Error> {
         if key.as_str().is_some() {
             return self.value(key);
@@ -169,12 +175,10 @@ impl Writer {
     fn open(&mut self, bracket: char) -> Result<(), Error> {
         self.text.push(bracket);
         self.depth += 1;
-        match self.depth > NESTING {
-            true => Err(Error::new(
-                ErrorKind::InvalidOperation,
-                format!("values nest deeper than {NESTING} levels"),
-            )),
-            false => Ok(()),
+        if self.depth > NESTING {
+            Err(Error::new(ErrorKind::InvalidOperation, format!("values nest deeper than {NESTING} levels")))
+        } else {
+            Ok(())
         }
     }
 
@@ -200,17 +204,16 @@ impl Writer {
         }
     }
 
-    /// Copies what needs no escape in one go.
+    /// Writes a string. Runs without an escape are copied at once.
     fn string(&mut self, string: &str) {
-        let ascii = self.style.ascii;
-        let is_special =
-            |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\') || (ascii && !byte.is_ascii());
         self.text.push('"');
         let mut rest = string;
-        while let Some(plain) = rest.bytes().position(is_special) {
+        while let Some(plain) = rest.bytes().position(|byte| self.style.escapes(byte)) {
             self.text.push_str(rest.get(..plain).unwrap_or_default());
             let mut characters = rest.get(plain..).unwrap_or_default().chars();
-            characters.next().into_iter().for_each(|character| self.character(character));
+            if let Some(character) = characters.next() {
+                self.character(character);
+            }
             rest = characters.as_str();
         }
         self.text.push_str(rest);
@@ -234,7 +237,7 @@ impl Writer {
         }
     }
 
-    /// Characters beyond the first plane take a surrogate pair.
+    /// Writes `\uXXXX`; a surrogate pair for characters beyond the first plane.
     fn escape(&mut self, character: char) {
         for unit in character.encode_utf16(&mut [0; 2]) {
             self.text.push_str(&format!("\\u{unit:04x}"));

@@ -1,8 +1,7 @@
-//! What a render holds and has done, beyond what the engine counts.
+//! Counts the work and the memory of a render that the engine does not count.
 //!
-//! The engine counts its own steps; a single step of it may copy, compare or build as much as it likes. Every filter,
-//! method and operator that does so tells the ledger: work counts as steps, and large values stay on record for as
-//! long as the template holds them.
+//! The engine counts its own steps, but a single step may copy, compare or build any amount of data. Every filter, method and
+//! operator that does so records it here. Work counts as steps. Large values are recorded while the template holds them.
 
 use std::sync::Arc;
 
@@ -18,27 +17,27 @@ use super::weight::{ITEM_BYTES, Weight};
 /// Bytes that are copied or compared in the time of one step.
 const BYTES_PER_STEP: usize = 256;
 
-/// Smaller values are not recorded: the steps it takes to make many of them bound them.
+/// Values of fewer bytes are not recorded: the limit for steps limits their number.
 const RECORDED: usize = 4096;
 
-/// How many times the largest output a template may write in all, what it captures and drops included.
+/// A template may print and capture this many times the largest output in all.
 const PASSES: usize = 4;
 
-/// How many times the largest output the recorded values may hold together.
+/// The recorded values may have this many times the largest output together.
 const HELD: usize = 2;
 
 #[derive(Default)]
 struct Ledger {
-    /// Bytes that were printed so far, captured or not.
+    /// Bytes that were printed or captured so far.
     passed: usize,
     /// Work so far, in steps.
     worked: u64,
     held: Vec<Held>,
-    /// What `held` weighs.
+    /// The bytes of all values in `held`.
     bytes: usize,
 }
 
-/// A value on record; the template has dropped it when nobody else holds it.
+/// A recorded value. The template has dropped it when the ledger is its only owner.
 struct Held {
     value: Owner,
     bytes: usize,
@@ -55,9 +54,10 @@ impl Owner {
         if value.kind() == ValueKind::String {
             return value.to_str().map(Self::Text);
         }
-        let list = || value.downcast_object::<Vec<Value>>().map(Self::List);
-        let tuple = || value.downcast_object::<Tuple>().map(Self::Tuple);
-        list().or_else(tuple)
+        if let Some(list) = value.downcast_object::<Vec<Value>>() {
+            return Some(Self::List(list));
+        }
+        value.downcast_object::<Tuple>().map(Self::Tuple)
     }
 
     fn is_alone(&self) -> bool {
@@ -77,21 +77,28 @@ impl Owner {
     }
 }
 
-/// What items take, with small texts and lists of their own; those that are recorded themselves do not count twice.
+/// Returns the bytes of items, with their small texts and lists. Large ones are recorded themselves and do not count twice.
 fn items_bytes<'a>(items: impl Iterator<Item = &'a Value>) -> usize {
-    let own = |item: &Value| match item.as_str() {
-        Some(text) => text.len(),
-        None if item.kind() == ValueKind::Seq => (2 + item.len().unwrap_or(0)) * ITEM_BYTES,
-        None => 0,
-    };
-    items.map(|item| ITEM_BYTES + Some(own(item)).filter(|bytes| *bytes < RECORDED).unwrap_or(0)).sum()
+    let mut bytes = 0;
+    for item in items {
+        let own = match item.as_str() {
+            Some(text) => text.len(),
+            None if item.kind() == ValueKind::Seq => (2 + item.len().unwrap_or(0)) * ITEM_BYTES,
+            None => 0,
+        };
+        bytes += ITEM_BYTES;
+        if own < RECORDED {
+            bytes += own;
+        }
+    }
+    bytes
 }
 
 fn ledger<'a>(state: &'a mut State<'_, '_>) -> &'a mut Ledger {
     state.get_or_insert_extension_with(Ledger::default)
 }
 
-/// Counts text on its way to the output or to where output is captured.
+/// Counts text that is printed or captured.
 pub(super) fn pass(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
     if bytes == 0 {
         return Ok(());
@@ -99,13 +106,14 @@ pub(super) fn pass(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
     let most = limits.output_bytes.saturating_mul(PASSES);
     let ledger = ledger(state);
     ledger.passed = ledger.passed.saturating_add(bytes);
-    match ledger.passed > most {
-        true => Err(excess(format!("more than {most} bytes of text were captured or printed"))),
-        false => Ok(()),
+    if ledger.passed > most {
+        Err(excess(format!("more than {most} bytes of text were captured or printed")))
+    } else {
+        Ok(())
     }
 }
 
-/// Counts work on so many bytes.
+/// Counts work on `bytes`.
 pub(super) fn work(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
     match bytes / BYTES_PER_STEP {
         0 => Ok(()),
@@ -113,17 +121,17 @@ pub(super) fn work(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
     }
 }
 
-/// Counts a search through so many bytes, which is slower than a copy.
+/// Counts a search through `bytes`, which is slower than a copy.
 pub(super) fn search(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
     work(state, limits, bytes.saturating_mul(8))
 }
 
-/// Counts what takes a text character by character, which is slower still.
+/// Counts work on each character of `bytes`, which is slower than a search.
 pub(super) fn characters(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
     work(state, limits, bytes.saturating_mul(32))
 }
 
-/// Counts a way through all that a value holds.
+/// Counts a search through a whole value.
 pub(super) fn go_through(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<(), Error> {
     let bytes = match value.as_str() {
         Some(text) => text.len(),
@@ -132,18 +140,15 @@ pub(super) fn go_through(state: &mut State<'_, '_>, limits: Limits, value: &Valu
     search(state, limits, bytes)
 }
 
-/// Counts steps; those that the engine has counted take from the same.
+/// Counts steps, which share their limit with those of the engine.
 pub(super) fn spend(state: &mut State<'_, '_>, limits: Limits, steps: u64) -> Result<(), Error> {
     let left = state.fuel_levels().map_or(limits.steps, |(_, left)| left);
     let ledger = ledger(state);
     ledger.worked = ledger.worked.saturating_add(steps);
-    match ledger.worked > left {
-        true => Err(Error::from(ErrorKind::OutOfFuel)),
-        false => Ok(()),
-    }
+    if ledger.worked > left { Err(Error::from(ErrorKind::OutOfFuel)) } else { Ok(()) }
 }
 
-/// Makes room for a value of so many bytes, before it is made.
+/// Checks that there is room for a value of `bytes`, before it is created.
 pub(super) fn room(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
     if bytes < RECORDED {
         return Ok(());
@@ -152,16 +157,18 @@ pub(super) fn room(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
     let most = limits.output_bytes.saturating_mul(HELD);
     let ledger = ledger(state);
     if ledger.bytes.saturating_add(bytes) > most {
+        // Forget the values that the template has dropped since.
         ledger.held.retain(|held| !held.value.is_alone());
         ledger.bytes = ledger.held.iter().map(|held| held.bytes).sum();
     }
-    match ledger.bytes.saturating_add(bytes) > most {
-        true => Err(excess(format!("values take more than {most} bytes"))),
-        false => Ok(()),
+    if ledger.bytes.saturating_add(bytes) > most {
+        Err(excess(format!("values take more than {most} bytes")))
+    } else {
+        Ok(())
     }
 }
 
-/// Puts a new value on record.
+/// Records a new value if it is large.
 pub(super) fn made(state: &mut State<'_, '_>, limits: Limits, value: Value) -> Result<Value, Error> {
     let is_small = match (value.as_str(), value.len()) {
         (Some(text), _) => text.len() < RECORDED,
@@ -181,7 +188,7 @@ pub(super) fn made(state: &mut State<'_, '_>, limits: Limits, value: Value) -> R
     Ok(value)
 }
 
-/// Weighs a value with all that it holds, before somebody goes through it.
+/// Returns the bytes of a value with all that it contains, and counts the steps to find out.
 pub(super) fn weigh(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<usize, Error> {
     let mut scale = Scale { left: limits.output_bytes, visits: 0 };
     let weighed = scale.weigh(value, 0);
@@ -221,13 +228,13 @@ impl Scale {
         }
     }
 
-    /// To look at the items would use them up; they were weighed when they were put in.
+    /// Weighs a generator by its number of items. Reading them would use them up, and they were weighed before.
     fn generator(&mut self, value: &Value) -> Result<(), Excess> {
         let items = value.downcast_object_ref::<Generator>().map_or(0, Generator::left);
         self.take(items.saturating_mul(ITEM_BYTES))
     }
 
-    /// An item that cannot be computed ends the list: whoever comes to use it gets the error.
+    /// Weighs the items of a list. An item that cannot be computed ends it; using that item reports the error.
     fn items(&mut self, list: &Value, depth: usize) -> Result<(), Excess> {
         for item in list.try_iter().into_iter().flat_map(ValueIter::checked).map_while(Result::ok) {
             self.visits += 1;
@@ -265,7 +272,7 @@ impl Scale {
     }
 }
 
-/// The error of a template that would hold or print more than it may.
+/// Returns the error of a template that exceeds a limit for memory or output.
 pub(super) fn excess(words: String) -> Error {
     refusal(words).with_source(Excessive)
 }

@@ -1,12 +1,11 @@
-//! How much a template may do: templates come with models, and models come from anywhere.
+//! Limits for templates, which come with models of any origin.
 
 /// Steps of the template engine that a render may take.
 ///
 /// 567 public templates take fewer than 8000 each for conversations of up to eight messages.
 pub const DEFAULT_STEPS: u64 = 5_000_000;
 
-/// Steps that a template may take for one of the small conversations from which it is learnt what it prints: there are some
-/// sixty of them.
+/// Steps that a template may take for a probe. Measuring its capabilities takes some sixty of them.
 pub(super) const PROBE_STEPS: u64 = 50_000;
 
 /// Bytes of text that a render may write: 16 MiB, some four million tokens.
@@ -15,13 +14,13 @@ pub const DEFAULT_OUTPUT_BYTES: usize = 16 << 20;
 /// Bytes of source that a template may have: 1 MiB; the largest of 567 public ones has 20 KiB.
 pub const DEFAULT_SOURCE_BYTES: usize = 1 << 20;
 
-/// How deep lists and maps may stand within each other; JSON from text nests at most half as deep.
+/// How deep lists and maps may nest. JSON from text nests at most half as deep.
 pub(super) const NESTING: usize = 256;
 
 /// Bytes that one value may print as.
 pub(super) const TEXT_BYTES: usize = 32 << 20;
 
-/// What a render may use; beyond it comes an error, never a truncated prompt.
+/// What a render may use. Exceeding it is an error; a prompt is never truncated.
 ///
 /// ```
 /// use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -38,11 +37,11 @@ pub(super) const TEXT_BYTES: usize = 32 << 20;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps of the engine, [`DEFAULT_STEPS`] unless said otherwise.
+    /// Steps of the engine, [`DEFAULT_STEPS`] by default.
     pub steps: u64,
-    /// Bytes of the rendered text and of what a variable holds, [`DEFAULT_OUTPUT_BYTES`] unless said otherwise.
+    /// Bytes of the rendered text and of a variable, [`DEFAULT_OUTPUT_BYTES`] by default.
     pub output_bytes: usize,
-    /// Bytes of the source, [`DEFAULT_SOURCE_BYTES`] unless said otherwise.
+    /// Bytes of the source, [`DEFAULT_SOURCE_BYTES`] by default.
     pub source_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The engine's filters on lists, bounded, and with Python's idea of what can be gone through.
+//! The engine's filters on lists, within limits, and for the values that Python can iterate.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, filters};
@@ -13,7 +13,7 @@ use super::{operators, python};
 /// Filters whose results Python computes one by one.
 const LAZY: [&str; 8] = ["map", "select", "reject", "selectattr", "rejectattr", "unique", "batch", "slice"];
 
-/// Those of them to which none is an empty list.
+/// Filters that take none as an empty list.
 const FORGIVING: [&str; 5] = ["map", "select", "reject", "selectattr", "rejectattr"];
 
 pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
@@ -82,7 +82,7 @@ fn bounded(
     if LAZY.contains(&name) { Generator::over(&result) } else { Ok(result) }
 }
 
-/// `first`: of nothing, nothing.
+/// `first`: of an undefined value, an undefined one.
 fn first(value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Undefined => Ok(value),
@@ -90,7 +90,7 @@ fn first(value: Value) -> Result<Value, Error> {
     }
 }
 
-/// `last`: of nothing, nothing; of a dict, its last key.
+/// `last`: of an undefined value, an undefined one; of a dict, its last key.
 fn last(value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Undefined => Ok(value),
@@ -99,10 +99,10 @@ fn last(value: Value) -> Result<Value, Error> {
     }
 }
 
-/// Counts the way through a list.
+/// Counts the work of a filter on a list.
 fn enter(state: &mut State<'_, '_>, limits: Limits, name: &str, list: &Value) -> Result<(), Error> {
     match (list.kind(), list.as_str()) {
-        // Jinja2 asks these whether the list is true before it goes through it.
+        // In these Jinja2 checks whether the list is true before it iterates it.
         (ValueKind::None, _) if FORGIVING.contains(&name) => Ok(()),
         (ValueKind::None, _) => Err(refusal(format!("'NoneType' object is not iterable: {name}"))),
         (ValueKind::String, Some(text)) => room(state, limits, text.len().saturating_mul(ITEM_BYTES)),
@@ -114,7 +114,7 @@ fn enter(state: &mut State<'_, '_>, limits: Limits, name: &str, list: &Value) ->
     }
 }
 
-/// The steps that a filter takes for an item, beyond the one of going through it.
+/// Returns the steps that a filter takes for an item, beyond that of iterating it.
 fn steps(name: &str) -> u64 {
     match name {
         "unique" => 16,
@@ -124,7 +124,7 @@ fn steps(name: &str) -> u64 {
     }
 }
 
-/// Both fill groups up, to a size that a template chooses.
+/// Checks that there is room for the groups of `batch` and `slice`, which are filled up to a size that the template chooses.
 fn room_for_groups(state: &mut State<'_, '_>, limits: Limits, arguments: &[Value]) -> Result<(), Error> {
     let size = arguments.get(1).and_then(|size| i64::try_from(size.clone()).ok()).unwrap_or(0);
     let size = usize::try_from(size).unwrap_or(0);
@@ -149,7 +149,7 @@ fn sum(
     Ok(total)
 }
 
-/// The attribute of each item, where one is given.
+/// Returns the attribute of each item, or the list itself if no attribute is given.
 fn mapped(state: &mut State<'_, '_>, list: &Value, attribute: Option<Value>) -> Result<Value, Error> {
     match attribute {
         Some(attribute) => {
@@ -176,7 +176,7 @@ fn join(
     made(state, limits, Value::from(text))
 }
 
-/// Prints the items of a list, and a separator between each two.
+/// Prints the items of a list with a separator between them.
 pub(super) fn joined(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -200,7 +200,7 @@ pub(super) fn joined(
     Ok(text)
 }
 
-/// `dictsort(case_sensitive=false, by="key", reverse=false)`: minijinja takes the arguments by name only.
+/// `dictsort(case_sensitive=false, by="key", reverse=false)`. minijinja accepts the arguments by name only.
 fn dictsort(value: &Value, arguments: Arguments) -> Result<Value, Error> {
     let mut by_name = Vec::new();
     for (position, name) in ["case_sensitive", "by", "reverse"].into_iter().enumerate() {
@@ -210,7 +210,7 @@ fn dictsort(value: &Value, arguments: Arguments) -> Result<Value, Error> {
     filters::dictsort(value, by_name.into_iter().collect())
 }
 
-/// `length`: an undefined value has none, and a generator has no length.
+/// `length`: 0 for an undefined value, and an error for a generator.
 pub(super) fn length(value: &Value) -> Result<usize, Error> {
     match value.kind() {
         ValueKind::Undefined => Ok(0),

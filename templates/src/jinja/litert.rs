@@ -1,4 +1,4 @@
-//! What LiteRT-LM's templates see otherwise than Hugging Face's.
+//! The differences of LiteRT-LM's renderer from Hugging Face's.
 //!
 //! Reference: `components/rust/minijinja_template.rs` of LiteRT-LM 0.15, and minijinja 2, by which it prints.
 

@@ -1,7 +1,7 @@
 //! The methods that Python's strings, lists and dicts have.
 //!
-//! minijinja's own set of methods stands behind ours: here is what it lacks or does otherwise.
-//! Methods that change a value (`append`, `update`, …) stay unknown, as Hugging Face's sandbox refuses them.
+//! These are the methods that minijinja lacks or implements differently; others are minijinja's own. Methods that change a
+//! value (`append`, `update`, …) stay unknown, as Hugging Face's sandbox refuses them.
 //!
 //! Reference: "Text Sequence Type" of the Python 3 library reference.
 
@@ -16,7 +16,7 @@ use super::python::{is_space, lines, lines_and_ends, pad, repr};
 use super::weight::ITEM_BYTES;
 use super::{filters, lists};
 
-/// Calls a method that a template expects of a Python value.
+/// Calls a method of a Python value.
 pub(super) fn call(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -41,7 +41,7 @@ pub(super) fn call(
     made(state, limits, result)
 }
 
-/// Methods whose results may be far larger than the text look for room first.
+/// Calls a method of a text. If the result may be far larger than the text, there must be room for it.
 fn bounded(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -81,31 +81,31 @@ fn bounded(
     }
 }
 
-/// The largest number that may stand in a format.
+/// The largest number in a format.
 const MAX_WIDTH: usize = 1 << 10;
 
-/// Returns the largest number in a format; refuses those that fill up without end, and those whose width is another
-/// value.
+/// Returns the largest number in a format. Refuses larger ones than [`MAX_WIDTH`], and widths that are another value, as in
+/// `{:{}}`.
 fn widest(format: &str) -> Result<usize, Error> {
     let mut widest = 0;
-    let is_digit = |character: char| character.is_ascii_digit();
-    let numbers = format.split(|character| !is_digit(character)).filter(|digits| !digits.is_empty());
-    for digits in numbers {
-        let width = digits.parse().ok().filter(|width: &usize| *width <= MAX_WIDTH);
-        widest =
-            widest.max(width.ok_or_else(|| refusal(format!("width {digits} is more than {MAX_WIDTH}")))?);
+    let numbers = format.split(|character: char| !character.is_ascii_digit());
+    for digits in numbers.filter(|digits| !digits.is_empty()) {
+        match digits.parse() {
+            Ok(width) if width <= MAX_WIDTH => widest = widest.max(width),
+            _ => return Err(refusal(format!("width {digits} is more than {MAX_WIDTH}"))),
+        }
     }
-    let is_nested = |piece: &str| piece.split('}').next().is_some_and(|place| place.contains(':'));
     let mut pieces = format.split('{').peekable();
     while let Some(piece) = pieces.next() {
-        if !piece.contains('}') && is_nested(piece) && pieces.peek().is_some() {
+        // `{:{}}` splits into `:` and `}}`: the first place is still open when the next begins.
+        if !piece.contains('}') && piece.contains(':') && pieces.peek().is_some() {
             return Err(refusal("a format within a format is not supported".to_owned()));
         }
     }
     Ok(widest)
 }
 
-/// At least as many pieces as there are to split a text into.
+/// Returns how many pieces a text is split into at most.
 fn pieces(string: &str, arguments: &[Value]) -> usize {
     match arguments.first().and_then(Value::as_str) {
         Some(separator) => string.matches(separator).count() + 1,
@@ -150,12 +150,22 @@ enum Side {
 
 fn strip<'a>(string: &'a str, side: Side, arguments: &[Value]) -> Result<&'a str, Error> {
     let (characters,): (Option<&str>,) = from_args(arguments)?;
-    let unwanted = |character: char| match characters {
+    let mut stripped = string;
+    if side != Side::Right {
+        stripped = stripped.trim_start_matches(|character| is_stripped(character, characters));
+    }
+    if side != Side::Left {
+        stripped = stripped.trim_end_matches(|character| is_stripped(character, characters));
+    }
+    Ok(stripped)
+}
+
+/// Returns whether a character is one of `characters`, or white space if these are not given.
+fn is_stripped(character: char, characters: Option<&str>) -> bool {
+    match characters {
         Some(characters) => characters.contains(character),
         None => is_space(character),
-    };
-    let string = if side == Side::Right { string } else { string.trim_start_matches(unwanted) };
-    Ok(if side == Side::Left { string } else { string.trim_end_matches(unwanted) })
+    }
 }
 
 fn partition(string: &str, arguments: &[Value]) -> Result<Value, Error> {
@@ -234,59 +244,65 @@ fn words(string: &str, most: usize, from: Side) -> Vec<&str> {
     in_order(words, from)
 }
 
-/// A prefix or suffix, or a tuple of them, of the text between two positions.
+/// `startswith` and `endswith`: checks the text between two positions for a prefix or suffix, or for one of a tuple.
 fn has_end(string: &str, arguments: &[Value], has: fn(&str, &str) -> bool) -> Result<Value, Error> {
     let (ends, start, stop): (&Value, Option<i64>, Option<i64>) = from_args(arguments)?;
     let Some(part) = between(string, start, stop).map(|(_, part)| part) else {
         return Ok(Value::from(false));
     };
-    let has_one = |end: &Value| {
-        let end =
-            end.as_str().ok_or_else(|| refusal(format!("must be str or a tuple of str, not {}", end.kind())));
-        end.map(|end| has(part, end))
-    };
-    if ends.as_str().is_some() {
-        return has_one(ends).map(Value::from);
+    if let Some(end) = ends.as_str() {
+        return Ok(Value::from(has(part, end)));
     }
     for end in ends.try_iter()?.checked() {
-        if has_one(&end?)? {
-            return Ok(Value::from(true));
+        let end = end?;
+        match end.as_str() {
+            Some(end) if has(part, end) => return Ok(Value::from(true)),
+            Some(_) => {}
+            None => return Err(refusal(format!("must be str or a tuple of str, not {}", end.kind()))),
         }
     }
     Ok(Value::from(false))
 }
 
-/// The text between two positions in characters, and how many characters stand before it.
+/// Returns the text between two positions in characters, and how many characters precede it.
 fn between(string: &str, start: Option<i64>, stop: Option<i64>) -> Option<(usize, &str)> {
     if start.is_none() && stop.is_none() {
         return Some((0, string));
     }
     let length = string.chars().count();
-    let place = |position: i64| match usize::try_from(position) {
-        Ok(position) => position,
-        Err(_) => length.saturating_sub(usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX)),
-    };
-    let start = start.map_or(0, place);
-    let stop = stop.map_or(length, place).min(length);
-    let byte = |position: usize| string.char_indices().nth(position).map_or(string.len(), |(byte, _)| byte);
+    let start = start.map_or(0, |position| from_start(position, length));
+    let stop = stop.map_or(length, |position| from_start(position, length)).min(length);
     if start > stop {
         return None;
     }
-    string.get(byte(start)..byte(stop)).map(|part| (start, part))
+    let part = string.get(byte_of(string, start)..byte_of(string, stop))?;
+    Some((start, part))
+}
+
+/// Returns a position from the start. A negative one counts from the end.
+fn from_start(position: i64, length: usize) -> usize {
+    match usize::try_from(position) {
+        Ok(position) => position,
+        Err(_) => length.saturating_sub(usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX)),
+    }
+}
+
+/// Returns the byte where the character at a position begins.
+fn byte_of(string: &str, position: usize) -> usize {
+    string.char_indices().nth(position).map_or(string.len(), |(byte, _)| byte)
 }
 
 fn splitlines(string: &str, arguments: &[Value]) -> Result<Value, Error> {
     let (keep_ends,): (Option<Value>,) = from_args(arguments)?;
-    Ok(match keep_ends.is_some_and(|keep| keep.is_true()) {
-        true => lines_and_ends(string)
-            .into_iter()
-            .map(|(line, end)| Value::from(format!("{line}{end}")))
-            .collect(),
-        false => lines(string).into_iter().map(Value::from).collect(),
+    Ok(if keep_ends.is_some_and(|keep| keep.is_true()) {
+        lines_and_ends(string).into_iter().map(|(line, end)| Value::from(format!("{line}{end}"))).collect()
+    } else {
+        lines(string).into_iter().map(Value::from).collect()
     })
 }
 
-/// Positions are in characters; where there is nothing to be found, `index` is an error and `find` -1.
+/// `find`, `index`, `rfind`, `rindex` and `count`, with positions in characters. If the text is not found, `find` returns -1 and
+/// `index` fails.
 fn search(string: &str, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     let (wanted, start, stop): (&str, Option<i64>, Option<i64>) = from_args(arguments)?;
     let part = between(string, start, stop);
@@ -304,7 +320,7 @@ fn search(string: &str, name: &str, arguments: &[Value]) -> Result<Value, Error>
     }
 }
 
-/// Full case folding, of which lower case lacks the sharp s and the last sigma.
+/// Folds the case: lower case, and in addition `ß` becomes `ss` and the final sigma the common one.
 fn casefold(string: &str) -> String {
     string.chars().flat_map(char::to_lowercase).collect::<String>().replace('ß', "ss").replace('ς', "σ")
 }
@@ -315,7 +331,7 @@ fn capitalize(string: &str) -> String {
     first + &characters.as_str().to_lowercase()
 }
 
-/// Upper case, but for the letters that stand for two.
+/// Returns the title case of a character. It differs from upper case for ligatures and `ß`.
 fn title_case(character: char) -> String {
     match character {
         'Ǆ' | 'ǅ' | 'ǆ' => "ǅ".to_owned(),
@@ -327,7 +343,7 @@ fn title_case(character: char) -> String {
     }
 }
 
-/// The widest a tab may be.
+/// The widest tab.
 const MAX_TAB: usize = 64;
 
 fn expandtabs(string: &str, arguments: &[Value]) -> Result<Value, Error> {
@@ -369,20 +385,22 @@ fn encode(string: &str, arguments: &[Value]) -> Result<Value, Error> {
 }
 
 fn swap_case(character: char) -> String {
-    match character.is_uppercase() {
-        true => character.to_lowercase().collect(),
-        false => character.to_uppercase().collect(),
+    if character.is_uppercase() {
+        character.to_lowercase().collect()
+    } else {
+        character.to_uppercase().collect()
     }
 }
 
-/// Upper case after whatever has no case, even an apostrophe; the `title` filter is gentler.
+/// Capitalizes every letter after a character without case, even after an apostrophe. The `title` filter differs.
 fn title(string: &str) -> String {
     let mut titled = String::with_capacity(string.len());
     let mut inside = false;
     for character in string.chars() {
-        match inside {
-            true => titled.extend(character.to_lowercase()),
-            false => titled.push_str(&title_case(character)),
+        if inside {
+            titled.extend(character.to_lowercase());
+        } else {
+            titled.push_str(&title_case(character));
         }
         inside = character.is_lowercase() || character.is_uppercase();
     }
@@ -407,7 +425,7 @@ fn list_index(list: &Value, arguments: &[Value]) -> Result<Value, Error> {
     Err(refusal(format!("{} is not in list", repr(wanted)?)))
 }
 
-/// A template cannot change a dict, so its copy is itself.
+/// Calls a method of a dict. The copy of a dict is the dict itself, because a template cannot change it.
 fn dict_method(dict: &Value, name: &str, arguments: &[Value]) -> Result<Option<Value>, Error> {
     if name != "copy" {
         return Ok(None);

@@ -25,13 +25,10 @@ pub(super) fn repr(value: &Value) -> String {
 
 /// Returns a float, or `None` for an integer of whatever size.
 fn float(value: &Value) -> Option<f64> {
-    match value.is_integer() {
-        true => None,
-        false => f64::try_from(value.clone()).ok(),
-    }
+    if value.is_integer() { None } else { f64::try_from(value.clone()).ok() }
 }
 
-/// The shortest digits that read back as the same number; an exponent below 1e-4 and from 1e16 on.
+/// Writes the shortest digits that read back as the same number, with an exponent below 1e-4 and from 1e16 on.
 fn finite(number: f64) -> String {
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -44,7 +41,7 @@ fn finite(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// Writes a float with an exponent and so many digits behind the point, as `%e`.
+/// Writes a float with an exponent and `precision` digits after the point, as `%e`.
 pub(super) fn scientific(number: f64, precision: usize) -> String {
     let written = format!("{number:.precision$e}");
     let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
@@ -53,21 +50,22 @@ pub(super) fn scientific(number: f64, precision: usize) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// Writes a float with so many digits in all, without an exponent where that is short, as `%g`.
+/// Writes a float with `precision` digits in all, and without an exponent if that is short, as `%g`.
 pub(super) fn general(number: f64, precision: usize) -> String {
     let precision = precision.max(1);
     let written = scientific(number, precision - 1);
     let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let is_short = exponent >= -4 && usize::try_from(exponent).map_or(true, |exponent| exponent < precision);
-    let trimmed = |digits: &str| match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => digits.to_owned(),
-    };
     if !is_short {
         let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{}e{sign}{:02}", trimmed(digits), exponent.abs());
+        return format!("{}e{sign}{:02}", without_zeros(digits), exponent.abs());
     }
     let decimals = usize::try_from(i32::try_from(precision).unwrap_or(i32::MAX) - 1 - exponent).unwrap_or(0);
-    trimmed(&format!("{number:.decimals$}"))
+    without_zeros(&format!("{number:.decimals$}")).to_owned()
+}
+
+/// Removes the zeros at the end of a fraction.
+fn without_zeros(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }

@@ -1,4 +1,4 @@
-//! The operators that the engine has otherwise than Python, or without bound: each is a filter of ours.
+//! Operators that differ from Python's in the engine, or that have no bound there. Each is a filter.
 //!
 //! Reference: the data model of Python 3 and the `Markup` of markupsafe 3.
 
@@ -24,19 +24,19 @@ pub(super) const MULTIPLIED: &str = "__alloquy_multiply";
 pub(super) const REMAINDER: &str = "__alloquy_remainder";
 /// `+a`.
 pub(super) const POSITIVE: &str = "__alloquy_positive";
-/// `a < b` and its kin.
+/// `a < b`, `a <= b`, `a > b` and `a >= b`.
 pub(super) const ORDERED: &str = "__alloquy_ordered";
 /// `a in b`.
 pub(super) const IN: &str = "__alloquy_in";
 /// `-a`.
 pub(super) const NEGATIVE: &str = "__alloquy_negative";
-/// What a comparison goes through.
+/// A value that is compared.
 pub(super) const WEIGHED: &str = "__alloquy_weigh";
-/// What a variable is given.
+/// A value that is assigned to a variable.
 pub(super) const GIVEN: &str = "__alloquy_give";
-/// What a loop goes over.
+/// The iterable of a loop.
 pub(super) const ITERATED: &str = "__alloquy_iterate";
-/// What a slice is taken of, or what looks something up: a text is gone through character by character.
+/// A value that is sliced, or a key that is looked up: a text is read character by character.
 pub(super) const READ: &str = "__alloquy_read";
 /// `a[b:c]`.
 pub(super) const SLICED: &str = "__alloquy_sliced";
@@ -109,13 +109,10 @@ pub(super) fn add(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Valu
 }
 
 fn list_like(model: &Value, items: Vec<Value>) -> Value {
-    match model.is_tuple() {
-        true => Value::from(Tuple::from(items)),
-        false => Value::from(items),
-    }
+    if model.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) }
 }
 
-/// Text that is marked as safe has the other text escaped, whether the template escapes or not.
+/// Adds two texts. If one is marked as safe, the other is escaped, whether the template escapes or not.
 fn add_texts(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -123,18 +120,18 @@ fn add_texts(
     (b, right): (&Value, &str),
 ) -> Result<Value, Error> {
     if a.is_safe() || b.is_safe() {
-        let part = |value: &Value, text: &str| match value.is_safe() {
-            true => text.to_owned(),
-            false => python::escape(text),
-        };
         room(state, limits, (left.len() + right.len()).saturating_mul(2))?;
-        return Ok(Value::from_safe_string(part(a, left) + &part(b, right)));
+        return Ok(Value::from_safe_string(as_safe(a, left) + &as_safe(b, right)));
     }
     room(state, limits, left.len() + right.len())?;
     let mut text = String::with_capacity(left.len() + right.len());
     text.push_str(left);
     text.push_str(right);
     made(state, limits, Value::from(text))
+}
+
+fn as_safe(value: &Value, text: &str) -> String {
+    if value.is_safe() { text.to_owned() } else { python::escape(text) }
 }
 
 fn concatenate(
@@ -178,7 +175,7 @@ fn multiply(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> 
     made(state, limits, list_like(many, repeated))
 }
 
-/// Of numbers; behind a text, it fills in that text's places.
+/// Returns the remainder of two numbers, or fills in the places of a text, as in `"%d" % 1`.
 fn remainder(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<Value, Error> {
     if let Some(format) = a.as_str() {
         let text = percent::format(format, b, limits.output_bytes)?;
@@ -199,7 +196,7 @@ fn positive(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// Says whether `value` is a multiple of `divisor`, which only a number can be.
+/// Returns whether a number is a multiple of `divisor`.
 pub(super) fn is_multiple(value: &Value, divisor: i64) -> Result<bool, Error> {
     let rest = number(value).and_then(|value| value.remainder(Number::Integer(i128::from(divisor))));
     match rest {
@@ -215,7 +212,7 @@ fn negative(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// Python orders numbers, texts and lists, each among themselves.
+/// Compares two numbers, two texts or two lists, as Python does.
 fn ordered(
     state: &mut State<'_, '_>,
     limits: Limits,
@@ -254,7 +251,7 @@ fn contains(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> 
     tests::is_in(state, a, b)
 }
 
-/// No text equals what is no text, so what a list holds need not be gone through.
+/// Returns whether a list contains a text. The other items need not be searched, because no text equals them.
 fn has_text(state: &mut State<'_, '_>, limits: Limits, text: &Value, list: &Value) -> Result<bool, Error> {
     let text = text.as_str();
     ledger::spend(state, limits, list.len().unwrap_or(0) as u64)?;
@@ -267,7 +264,7 @@ fn has_text(state: &mut State<'_, '_>, limits: Limits, text: &Value, list: &Valu
     Ok(false)
 }
 
-/// Counts what it takes to go through a value, which is returned as it is.
+/// Counts the work of reading a whole value, and returns it unchanged.
 fn weighed(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
     match value.as_str() {
         Some(text) => ledger::work(state, limits, text.len())?,
@@ -279,7 +276,7 @@ fn weighed(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<V
     Ok(value.clone())
 }
 
-/// What has no length becomes a list, so that `loop.length` and `loop.last` know; none cannot be gone through.
+/// Returns the iterable of a loop. One without a length becomes a list, for `loop.length` and `loop.last`. None is an error.
 fn iterated(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
     match (value.kind(), value.as_str()) {
         (ValueKind::String, Some(text)) => {
@@ -337,7 +334,7 @@ impl Number {
         }
     }
 
-    /// `None` beyond 128 bits, where Python goes on.
+    /// Adds two numbers. `None` beyond 128 bits, a limit that Python does not have.
     fn add(self, other: Self) -> Option<Value> {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.checked_add(b).map(Value::from),
@@ -352,7 +349,7 @@ impl Number {
         }
     }
 
-    /// Has the sign of the divisor, as in Python.
+    /// Returns the remainder, which has the sign of the divisor as in Python.
     fn remainder(self, other: Self) -> Option<Value> {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => {
@@ -360,7 +357,8 @@ impl Number {
                 Some(Value::from(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }))
             }
             (a, b) if b.float() != 0.0 => {
-                let (a, b) = (a.float(), b.float());
+                let a = a.float();
+                let b = b.float();
                 let rest = a % b;
                 Some(Value::from(if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }))
             }
@@ -369,12 +367,13 @@ impl Number {
     }
 }
 
-/// A method of a dict that is looked up and not called; anything else has an attribute of that name, or not.
+/// Looks up a method of a dict without calling it. For another value, looks up the attribute of that name.
 fn method(value: &Value, name: &str) -> Result<Value, Error> {
     let is_dict = value.kind() == ValueKind::Map && !python::is_namespace(value);
-    match is_dict {
-        true => Ok(Value::from_object(Method { dict: value.clone(), name: name.to_owned() })),
-        false => value.get_attr(name),
+    if is_dict {
+        Ok(Value::from_object(Method { dict: value.clone(), name: name.to_owned() }))
+    } else {
+        value.get_attr(name)
     }
 }
 

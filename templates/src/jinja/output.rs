@@ -1,8 +1,8 @@
-//! Where a render writes to. Knows how much a template may print; not what.
+//! The output of a render, with a limit.
 
 use std::io;
 
-/// Most prompts take no more.
+/// The bytes that most prompts need at most.
 const USUAL_BYTES: usize = 4096;
 
 /// The rendered text, up to a limit.
@@ -18,7 +18,7 @@ impl Output {
         Self { text: Vec::with_capacity(USUAL_BYTES), limit, full: false }
     }
 
-    /// The engine writes whole texts, so the bytes are one; the fallback is for the type alone.
+    /// Returns the text. The engine writes whole texts, so the bytes are always valid.
     pub(super) fn into_text(self) -> String {
         String::from_utf8(self.text)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

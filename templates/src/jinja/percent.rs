@@ -1,4 +1,4 @@
-//! Python's `%` between a text and what fills its places in.
+//! Python's `%` between a text and the values for its places.
 //!
 //! Reference: "printf-style String Formatting" of the Python 3 library reference.
 
@@ -7,10 +7,10 @@ use minijinja::{Error, ErrorKind};
 
 use super::{number, python};
 
-/// The widest a place may be, and the most digits a number may have.
+/// The largest width of a place, and the most digits of a number.
 const MAX_WIDTH: usize = 1 << 10;
 
-/// Fills the places of `format` in: with the items of a tuple, the fields of a dict, or one value.
+/// Fills in the places of `format` with the items of a tuple, the fields of a dict, or one value.
 pub(super) fn format(format: &str, values: &Value, limit: usize) -> Result<String, Error> {
     let mut values = Values::of(values)?;
     let mut text = String::new();
@@ -25,9 +25,10 @@ pub(super) fn format(format: &str, values: &Value, limit: usize) -> Result<Strin
         rest = after;
     }
     text.push_str(rest);
-    match values.is_used() {
-        true => Ok(text),
-        false => Err(error("not all arguments converted during string formatting")),
+    if values.is_used() {
+        Ok(text)
+    } else {
+        Err(error("not all arguments converted during string formatting"))
     }
 }
 
@@ -35,17 +36,14 @@ struct Values {
     positional: Vec<Value>,
     next: usize,
     dict: Option<Value>,
-    /// Whether Python takes it for something that keys may look into, so that it need not be used up.
+    /// Whether the value may stay unused, because Python accepts it for lookups by key.
     may_rest: bool,
 }
 
 impl Values {
     fn of(values: &Value) -> Result<Self, Error> {
         let dict = Some(values.clone()).filter(|values| values.kind() == ValueKind::Map);
-        let positional = match values.is_tuple() {
-            true => values.try_iter()?.collect(),
-            false => vec![values.clone()],
-        };
+        let positional = if values.is_tuple() { values.try_iter()?.collect() } else { vec![values.clone()] };
         let may_rest = matches!(values.kind(), ValueKind::Map | ValueKind::Seq) && !values.is_tuple();
         Ok(Self { positional, next: 0, dict, may_rest })
     }
@@ -56,7 +54,7 @@ impl Values {
         value.ok_or_else(|| error("not enough arguments for format string"))
     }
 
-    /// A dict may stay unused, and so may a list that stands alone.
+    /// Returns whether all values were used. A dict may stay unused, and so may a list that is the only value.
     fn is_used(&self) -> bool {
         self.next >= self.positional.len() || self.may_rest
     }
@@ -125,7 +123,7 @@ impl Place {
         Ok(())
     }
 
-    /// The sign and what stands behind it.
+    /// Returns the sign and the text after it.
     fn convert(&self, value: &Value) -> Result<(&'static str, String), Error> {
         match self.conversion {
             's' => Ok(("", self.cut(python::text(value)?))),
@@ -158,11 +156,13 @@ impl Place {
     }
 
     fn sign_of(&self, is_negative: bool) -> &'static str {
-        match (is_negative, self.sign) {
-            (true, _) => "-",
-            (false, Some('+')) => "+",
-            (false, Some(_)) => " ",
-            (false, None) => "",
+        if is_negative {
+            return "-";
+        }
+        match self.sign {
+            Some('+') => "+",
+            Some(_) => " ",
+            None => "",
         }
     }
 
@@ -183,15 +183,17 @@ impl Place {
     fn pad(&self, text: &mut String, sign: &str, digits: &str) {
         let missing = self.width.saturating_sub(sign.len() + digits.chars().count());
         let is_number = !matches!(self.conversion, 's' | 'r' | 'a' | 'c');
-        match (self.left, self.zero && is_number) {
-            (true, _) => text.extend([sign, digits, &" ".repeat(missing)]),
-            (false, true) => text.extend([sign, &"0".repeat(missing), digits]),
-            (false, false) => text.extend([&" ".repeat(missing), sign, digits]),
+        if self.left {
+            text.extend([sign, digits, &" ".repeat(missing)]);
+        } else if self.zero && is_number {
+            text.extend([sign, &"0".repeat(missing), digits]);
+        } else {
+            text.extend([&" ".repeat(missing), sign, digits]);
         }
     }
 }
 
-/// A width or a precision: digits, or a star that takes the next value.
+/// Reads a width or a precision: digits, or a star for the next value.
 fn size<'a>(text: &'a str, values: &mut Values) -> Result<(usize, &'a str), Error> {
     let (size, rest) = match text.strip_prefix('*') {
         Some(rest) => (usize::try_from(values.take()?)?, rest),
@@ -201,9 +203,10 @@ fn size<'a>(text: &'a str, values: &mut Values) -> Result<(usize, &'a str), Erro
             (digits.parse().unwrap_or(if digits.is_empty() { 0 } else { usize::MAX }), rest)
         }
     };
-    match size > MAX_WIDTH {
-        true => Err(error(&format!("width {size} is more than {MAX_WIDTH}"))),
-        false => Ok((size, rest)),
+    if size > MAX_WIDTH {
+        Err(error(&format!("width {size} is more than {MAX_WIDTH}")))
+    } else {
+        Ok((size, rest))
     }
 }
 
@@ -219,7 +222,7 @@ fn character(value: &Value) -> Result<String, Error> {
     }
 }
 
-/// An integer; a float loses its fraction.
+/// Returns an integer; a float loses its fraction.
 fn truncated(value: &Value) -> Result<i128, Error> {
     match value.kind() {
         ValueKind::Number if !value.is_integer() => Ok(float(value)? as i128),

@@ -1,4 +1,4 @@
-//! A rewritten piece of an expression: its text, and what may be put behind it. Knows no grammar.
+//! A rewritten piece of an expression: its text, and what may follow it without brackets.
 
 use super::operators;
 
@@ -16,7 +16,7 @@ pub(super) enum Problem {
 
 pub(super) type Result<T> = std::result::Result<T, Problem>;
 
-/// What stands outermost in an expression, which decides what may follow without brackets.
+/// The outermost part of an expression, which decides what may follow without brackets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Outermost {
     /// A name, a literal, brackets: anything may follow.
@@ -33,11 +33,11 @@ pub(super) enum Outermost {
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) outermost: Outermost,
-    /// Whether it is a text or a number as it stands: cheap to compare.
+    /// Whether it is a literal text or number, which is cheap to compare.
     pub(super) literal: bool,
-    /// Whether it is part of what is there already, or spelt out: it cannot be larger than that.
+    /// Whether it is a literal or part of an existing value, so that it is not larger than that.
     pub(super) settled: bool,
-    /// Whether it is a text for sure: texts are recorded where they are made.
+    /// Whether it is certainly a text. Texts are recorded when they are created.
     pub(super) textual: bool,
     pub(super) depth: usize,
 }
@@ -55,7 +55,7 @@ impl Piece {
         Self { text, outermost: Outermost::Filter, depth, ..Self::default() }
     }
 
-    /// Puts a filter behind.
+    /// Appends a filter.
     pub(super) fn filtered(self, name: &str, arguments: &[Piece]) -> Result<Self> {
         let depth = arguments.iter().map(|argument| argument.depth).fold(self.depth, usize::max) + 1;
         let mut text = self.bracketed();
@@ -71,12 +71,12 @@ impl Piece {
         Self { settled, ..self }
     }
 
-    /// A text is settled, too.
+    /// Sets whether it is a text. A text is settled, too.
     pub(super) fn textual(self, textual: bool) -> Self {
         Self { textual, settled: self.settled || textual, ..self }
     }
 
-    /// As an operand or what a filter goes behind.
+    /// Returns its text as an operand, or for a filter to follow.
     pub(super) fn bracketed(self) -> String {
         match self.outermost {
             Outermost::Operator => format!("({})", self.text),
@@ -84,7 +84,7 @@ impl Piece {
         }
     }
 
-    /// As what an attribute, a subscript or a call goes behind.
+    /// Returns its text for an attribute, a subscript or a call to follow.
     pub(super) fn receiver(self) -> String {
         match self.outermost {
             Outermost::Operand => self.text,
@@ -93,10 +93,10 @@ impl Piece {
     }
 }
 
-/// What stands between brackets.
+/// The items between brackets.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// With the opening bracket.
+    /// Their text, with the opening bracket.
     pub(super) text: String,
     /// How deep they nest.
     pub(super) depth: usize,
@@ -115,7 +115,7 @@ impl Items {
         Self { text, depth: 0, literal: true }
     }
 
-    /// Counts an item that is written otherwise.
+    /// Counts an item whose text the caller writes.
     pub(super) fn add(&mut self, item: &Piece) {
         self.depth = self.depth.max(item.depth);
         self.literal &= item.literal;
@@ -126,7 +126,7 @@ impl Items {
         self.text.push_str(&item.text);
     }
 
-    /// The whole; an expression `alone` between round brackets is what it was without them.
+    /// Ends the items. A single expression `alone` between round brackets keeps its properties.
     pub(super) fn closed(self, bracket: &str, alone: Option<Piece>) -> Result<Piece> {
         let alone = alone.unwrap_or_default();
         let whole = Piece::operand(self.text + bracket, self.depth + 1);
@@ -137,13 +137,10 @@ impl Items {
 
 /// Returns `piece` unless it is too deep.
 pub(super) fn level(piece: Piece) -> Result<Piece> {
-    match piece.depth > DEPTH {
-        true => Err(Problem::Depth),
-        false => Ok(piece),
-    }
+    if piece.depth > DEPTH { Err(Problem::Depth) } else { Ok(piece) }
 }
 
-/// What a variable is given is weighed, unless it cannot be larger than what was there before.
+/// Returns the text of a value that is assigned to a variable. It is weighed unless it is settled.
 pub(super) fn given(piece: Piece) -> Result<String> {
     let piece = if piece.settled { piece } else { piece.filtered(operators::GIVEN, &[])? };
     Ok(piece.text)

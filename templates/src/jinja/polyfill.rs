@@ -1,22 +1,23 @@
-//! What happens to the parts of a conversation that a template has no place for.
+//! The parts of a conversation that a template does not print: finds them, and merges system messages into user messages.
 
 use alloquy_core::template::TemplateInput;
 use serde_json::{Value, json};
 
 use super::capabilities::{Capabilities, SystemRole};
 use super::fault::Fault;
+use crate::completion::{has_any, text_of};
 
-/// What to do with what a template would leave out of the prompt.
+/// What happens to parts of a conversation that a template would leave out of the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Polyfill {
-    /// Refuse the conversation: an error of kind [`Unsupported`](alloquy_core::ErrorKind::Unsupported).
+    /// The conversation is refused: an error of kind [`Unsupported`](alloquy_core::ErrorKind::Unsupported).
     #[default]
     Refuse,
-    /// Put the text of system and developer messages before that of the first user message, with an empty line
-    /// between, where the template drops or refuses such messages; refuse everything else.
+    /// System and developer messages that the template drops or refuses are merged into the first user message: their text
+    /// precedes it, with an empty line between. Everything else is refused.
     MergeIntoUser,
-    /// Leave it out, as Hugging Face does.
+    /// They are left out, as in Hugging Face.
     LeaveOut,
 }
 
@@ -24,7 +25,7 @@ pub enum Polyfill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AppliedPolyfill {
-    /// The text of so many system and developer messages stands in the first user message.
+    /// The text of this many system and developer messages was merged into the first user message.
     MergedIntoUser(usize),
 }
 
@@ -35,55 +36,64 @@ pub(super) struct Part {
     pub(super) without: TemplateInput,
 }
 
-/// Says whether a conversation has anything that a template may leave out.
+/// Returns whether a conversation has any part that a template may leave out.
 pub(super) fn has_more_than_text(input: &TemplateInput) -> bool {
-    let is_plain = |message: &Value| {
-        let role = message.get("role").and_then(Value::as_str);
-        matches!(role, Some("user" | "assistant")) && message.get("tool_calls").is_none()
-    };
     input.tools.is_some() || input.documents.is_some() || !input.messages.iter().all(is_plain)
 }
 
-/// The parts of `input` for which the template has no place, as far as small conversations show.
+fn is_plain(message: &Value) -> bool {
+    let role = message.get("role").and_then(Value::as_str);
+    matches!(role, Some("user" | "assistant")) && message.get("tool_calls").is_none()
+}
+
+/// Returns the parts of `input` that the template does not print, according to its capabilities.
 pub(super) fn doubtful(input: &TemplateInput, capabilities: &Capabilities) -> Vec<Part> {
-    let has_any = |list: &Option<Vec<Value>>| list.as_ref().is_some_and(|list| !list.is_empty());
     let mut parts = Vec::new();
-    let mut add = |name, is_missing: bool, without: &dyn Fn(&mut TemplateInput)| {
-        if is_missing {
-            let mut rest = input.clone();
-            without(&mut rest);
-            parts.push(Part { name, without: rest });
-        }
-    };
-    let has_role = |role: &str| input.messages.iter().any(|message| is_of(message, role));
-    let drops_system = capabilities.system == SystemRole::Dropped;
-    add("system messages", drops_system && has_role("system"), &|rest| leave_out(rest, "system"));
-    let drops_developer = !capabilities.developer_role;
-    add("developer messages", drops_developer && has_role("developer"), &|rest| leave_out(rest, "developer"));
-    add("tools", !capabilities.tools && has_any(&input.tools), &|rest| rest.tools = None);
-    add("documents", !capabilities.documents && has_any(&input.documents), &|rest| rest.documents = None);
-    let calls = input.messages.iter().any(|message| message.get("tool_calls").is_some_and(has_items));
-    add("tool calls", !capabilities.tool_calls && calls, &without_calls);
-    add("tool results", !capabilities.tool_results && has_role("tool"), &|rest| leave_out(rest, "tool"));
+    if capabilities.system == SystemRole::Dropped && has_role(input, "system") {
+        parts.push(Part { name: "system messages", without: without_role(input, "system") });
+    }
+    if !capabilities.developer_role && has_role(input, "developer") {
+        parts.push(Part { name: "developer messages", without: without_role(input, "developer") });
+    }
+    if !capabilities.tools && has_any(input.tools.as_deref()) {
+        parts.push(Part { name: "tools", without: TemplateInput { tools: None, ..input.clone() } });
+    }
+    if !capabilities.documents && has_any(input.documents.as_deref()) {
+        parts.push(Part { name: "documents", without: TemplateInput { documents: None, ..input.clone() } });
+    }
+    if !capabilities.tool_calls && input.messages.iter().any(has_calls) {
+        parts.push(Part { name: "tool calls", without: without_calls(input) });
+    }
+    if !capabilities.tool_results && has_role(input, "tool") {
+        parts.push(Part { name: "tool results", without: without_role(input, "tool") });
+    }
     parts
+}
+
+fn has_role(input: &TemplateInput, role: &str) -> bool {
+    input.messages.iter().any(|message| is_of(message, role))
 }
 
 fn is_of(message: &Value, role: &str) -> bool {
     message.get("role").and_then(Value::as_str) == Some(role)
 }
 
-fn has_items(list: &Value) -> bool {
-    list.as_array().is_some_and(|list| !list.is_empty())
+fn has_calls(message: &Value) -> bool {
+    message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty())
 }
 
-fn leave_out(input: &mut TemplateInput, role: &str) {
-    input.messages.retain(|message| !is_of(message, role));
+fn without_role(input: &TemplateInput, role: &str) -> TemplateInput {
+    let mut rest = input.clone();
+    rest.messages.retain(|message| !is_of(message, role));
+    rest
 }
 
-fn without_calls(input: &mut TemplateInput) {
-    for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
+fn without_calls(input: &TemplateInput) -> TemplateInput {
+    let mut rest = input.clone();
+    for message in rest.messages.iter_mut().filter_map(Value::as_object_mut) {
         message.shift_remove("tool_calls");
     }
+    rest
 }
 
 /// Puts system and developer messages that the template does not print into the first user message.
@@ -91,11 +101,10 @@ pub(super) fn merged(
     input: &TemplateInput,
     capabilities: &Capabilities,
 ) -> Result<(TemplateInput, Vec<AppliedPolyfill>), Fault> {
-    let is_lost = |message: &Value| {
+    let (lost, kept): (Vec<_>, Vec<_>) = input.messages.iter().cloned().partition(|message| {
         (is_of(message, "system") && capabilities.system != SystemRole::Printed)
             || (is_of(message, "developer") && !capabilities.developer_role)
-    };
-    let (lost, kept): (Vec<_>, Vec<_>) = input.messages.iter().cloned().partition(is_lost);
+    });
     if lost.is_empty() {
         return Ok((input.clone(), Vec::new()));
     }
@@ -108,7 +117,7 @@ pub(super) fn merged(
 }
 
 fn text(message: &Value) -> Result<String, Fault> {
-    crate::completion::text_of(message).map_err(|error| Fault::Unmerged(error.to_string()))
+    text_of(message).map_err(|error| Fault::Unmerged(error.to_string()))
 }
 
 fn prepend(content: &mut Value, text: &str) {

@@ -1,4 +1,4 @@
-//! Values as Python prints them, and text as Python sees it.
+//! Prints values, and splits and pads texts, as Python does.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use super::ledger::{excess, refusal};
 use super::limits::{NESTING, TEXT_BYTES};
 use super::{generator, number, range};
 
-/// The widest a template may pad a text to.
+/// The width to which a template may pad a text.
 const MAX_PADDING: usize = 1 << 16;
 
 /// Prints a value as `str(value)`.
@@ -25,12 +25,12 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
     }
 }
 
-/// Says whether a value is a `namespace`.
+/// Returns whether a value is a `namespace`.
 pub(super) fn is_namespace(value: &Value) -> bool {
     value.as_object().is_some_and(|object| object.type_name().contains("Namespace"))
 }
 
-/// Prints a value as `str(value)`, without a copy where it is a text.
+/// Prints a value as `str(value)`, without copying a text.
 pub(super) fn printed(value: &Value) -> Result<Cow<'_, str>, Error> {
     match (value.kind(), value.as_str()) {
         (ValueKind::String, Some(text)) => Ok(Cow::Borrowed(text)),
@@ -67,7 +67,7 @@ fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Erro
     }
     match value.kind() {
         ValueKind::Undefined => text.push_str("Undefined"),
-        // Lists of numbers are long: no string for each.
+        // Written in place, because lists of numbers may be long.
         ValueKind::Number if value.is_integer() => {
             write!(text, "{value}").map_err(|error| refusal(error.to_string()))?;
         }
@@ -86,7 +86,7 @@ fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Erro
     Ok(())
 }
 
-/// Double quotes only around a text that has single ones and no double ones.
+/// Writes a text in single quotes, or in double quotes if it contains single ones and no double ones.
 fn write_string(text: &mut String, string: &str) {
     let quote = if string.contains('\'') && !string.contains('"') { '"' } else { '\'' };
     text.push(quote);
@@ -130,9 +130,9 @@ fn write_bytes(text: &mut String, bytes: &[u8]) {
     text.push(quote);
 }
 
-/// Says whether `str.isprintable` holds: no control, format, private or separating character but the space.
+/// Returns `str.isprintable` of a character: false for control, format, private and separating characters except the space.
 ///
-/// Characters that Unicode has not assigned count as printable here.
+/// Characters that Unicode has not assigned count as printable.
 fn is_printable(character: char) -> bool {
     !matches!(
         character,
@@ -197,7 +197,7 @@ fn write_map(text: &mut String, map: &Value, depth: usize) -> Result<(), Error> 
     Ok(())
 }
 
-/// Says whether Python's `str.isspace` holds: Unicode's white space and four separators of old.
+/// Returns Python's `str.isspace` of a character: true for Unicode's white space and four ASCII separators.
 pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
@@ -207,17 +207,14 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
     lines_and_ends(text).into_iter().map(|(line, _)| line).collect()
 }
 
-/// Splits a text into lines with their ends: Python ends a line at more places than a line feed, and takes a carriage return with one as a single end.
+/// Splits a text into lines with their ends. Python has more line ends than the line feed, and `\r\n` is one of them.
 pub(super) fn lines_and_ends(text: &str) -> Vec<(&str, &str)> {
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let length = rest.find(ends_line).unwrap_or(rest.len());
         let (line, tail) = rest.split_at(length);
-        let end = match tail.starts_with("\r\n") {
-            true => 2,
-            false => tail.chars().next().map_or(0, char::len_utf8),
-        };
+        let end = if tail.starts_with("\r\n") { 2 } else { tail.chars().next().map_or(0, char::len_utf8) };
         let (end, after) = tail.split_at(end);
         lines.push((line, end));
         rest = after;
@@ -246,10 +243,13 @@ pub(super) fn pad(string: &str, name: &str, arguments: &[Value]) -> Result<Value
         "center" => missing / 2 + (missing & width & 1),
         _ => missing,
     };
-    let run = |length: usize| std::iter::repeat_n(fill, length).collect::<String>();
     let (sign, digits) = match string.strip_prefix(['-', '+']).filter(|_| name == "zfill") {
         Some(digits) => string.split_at(string.len() - digits.len()),
         None => ("", string),
     };
-    Ok(Value::from(format!("{sign}{}{digits}{}", run(left), run(missing - left))))
+    let mut padded = sign.to_owned();
+    padded.extend(std::iter::repeat_n(fill, left));
+    padded.push_str(digits);
+    padded.extend(std::iter::repeat_n(fill, missing - left));
+    Ok(Value::from(padded))
 }

@@ -1,4 +1,4 @@
-//! Python's ranges, which print as they were made.
+//! Python's ranges, which print as `range(0, 3)`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) fn new(first: i64, stop: Option<i64>, step: Option<i64>) -> Result<Va
     }
 }
 
-/// Says whether a value is a range.
+/// Returns whether a value is a range.
 pub(super) fn is_range(value: &Value) -> bool {
     value.downcast_object_ref::<Range>().is_some()
 }

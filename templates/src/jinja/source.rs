@@ -1,31 +1,30 @@
-//! Rewrites a template's source where minijinja reads it otherwise than Jinja2; line numbers stay.
+//! Rewrites a template's source where minijinja differs from Jinja2. Line numbers stay the same.
 //!
-//! Knows tags, comments and raw blocks; expressions are [`super::expressions`]'s.
+//! This module handles tags, comments and raw blocks; [`super::expressions`] rewrites expressions.
 //!
-//! * line ends become line feeds, in strings too, as in Jinja2's lexer;
-//! * `{% generation %}`, Hugging Face's mark around what the assistant said, becomes a scope of its own, with a
-//!   variable at either end that a render may give a value;
-//! * `{% raw %}` keeps the line feed after it;
-//! * `break` and `continue` out of a block that minijinja cannot leave (it panics, or loses all output that
-//!   follows) are refused;
-//! * every tag that gives variables a value is followed by a check of what they hold.
+//! * Line ends become line feeds, also in strings, as in Jinja2's lexer.
+//! * `{% generation %}`, Hugging Face's mark for the assistant's text, becomes a scope of its own. A variable is printed at
+//!   either end, to which a render may assign a mark.
+//! * `{% raw %}` keeps the line feed after it.
+//! * `break` and `continue` are refused inside a block that minijinja cannot leave, where it panics or loses all further output.
+//! * Every tag that assigns variables is followed by a check of their size.
 
 use super::fault::Fault;
 use super::piece::Problem;
 use super::tags;
 use super::{guards, operators, spans, statements};
 
-/// How many `elif` an `if` may have: each is a level deeper for the engine. 567 public templates need 7.
+/// How many `elif` an `if` may have, since each is a level deeper for the engine. 567 public templates need 7.
 const BRANCHES: usize = 100;
 
-/// A source as the engine is to read it.
+/// A rewritten source.
 pub(super) struct Rewritten {
     pub(super) source: String,
-    /// The line of code that was left as it is, because it is not Jinja2's: the engine will refuse it.
+    /// The first line of code that is not Jinja2's and was left unchanged. The engine refuses it, or else the caller does.
     pub(super) doubtful: Option<usize>,
 }
 
-/// Makes every line end a line feed.
+/// Replaces every line end with a line feed.
 pub(super) fn with_line_feeds(source: &str) -> String {
     source.replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -56,10 +55,10 @@ struct Rewriter<'a> {
 struct Block<'a> {
     name: &'a str,
     code: &'a str,
-    /// Which of the counts the text in it goes to: that of the innermost body that is counted.
+    /// The index of the count for its text: that of the innermost body that is counted.
     count: Option<usize>,
     branches: usize,
-    /// Its text, or that of a block around it, may become a value.
+    /// Whether its text, or that of a block around it, may become a value.
     is_captured: bool,
 }
 
@@ -72,21 +71,20 @@ impl<'a> Block<'a> {
         self.name == "for" && self.code.contains("recursive")
     }
 
-    /// Says whether its text may become a value. Any other text goes to the output, which has a limit of its own.
+    /// Returns whether its text may become a value. Any other text goes to the output, which has a limit of its own.
     fn captures(&self) -> bool {
         matches!(self.name, "block" | "call" | "filter" | "macro" | "set") || self.is_recursive_loop()
     }
 }
 
-/// Fixed text that is not worth a check: in the steps that a template has, a body of so little text can be written
-/// often enough for some 50 MiB.
+/// The bytes of fixed text below which a body is not checked: within the limit for steps, such a body produces 50 MiB at most.
 const LITTLE: usize = 32;
 
-/// A check that is to be written at a place that comes before the text it counts.
+/// A check of the fixed text of a body. Its place precedes that text, so it is written at the end.
 struct Count {
     place: usize,
-    /// The place behind what a loop goes over, where the text of all its rounds can be counted at once: of a loop that
-    /// nothing leaves early.
+    /// The place after a loop's iterable, where the text of all iterations is counted at once. `None` for a loop that may be
+    /// left early.
     all_rounds: Option<usize>,
     /// How many bytes of fixed text the body has.
     bytes: usize,
@@ -95,7 +93,7 @@ struct Count {
 }
 
 impl Count {
-    /// Where it is written, and what.
+    /// Returns the place of the check and its code.
     fn check(&self) -> (usize, String) {
         match self.all_rounds {
             _ if self.values.is_empty() && self.bytes <= LITTLE => (self.place, String::new()),
@@ -110,9 +108,9 @@ impl Count {
 }
 
 impl<'a> Rewriter<'a> {
-    /// Copies the text up to the next piece of code, and that piece.
+    /// Copies the text up to the next tag, print or comment, and rewrites that.
     ///
-    /// What never ends is copied as it is, and the engine says what is wrong with it.
+    /// One that never ends is copied unchanged, and the engine reports the error.
     fn step(&mut self) -> Result<bool, Fault> {
         let Some(start) = next_code(self.rest) else {
             self.copy(self.rest.len());
@@ -150,7 +148,7 @@ impl<'a> Rewriter<'a> {
             "break" => self.jump(code, "break")?,
             "continue" => self.jump(code, "continue")?,
             "include" | "import" | "from" | "extends" => self.load(code),
-            // Jinja2 knows it by an extension that Hugging Face does not load.
+            // A Jinja2 extension that Hugging Face does not load.
             "do" => return Err(Fault::Tag { line: self.line(), tag: "do" }),
             _ => {
                 let written = self.rewritten(code, statements::tag)?;
@@ -181,13 +179,10 @@ impl<'a> Rewriter<'a> {
             return Ok(());
         };
         block.branches += 1;
-        match block.branches > BRANCHES {
-            true => Err(Fault::Depth { line: self.line() }),
-            false => Ok(()),
-        }
+        if block.branches > BRANCHES { Err(Fault::Depth { line: self.line() }) } else { Ok(()) }
     }
 
-    /// Rewrites the expressions in `code`, which keeps its delimiters.
+    /// Rewrites the expressions of a tag or print.
     fn rewritten(
         &mut self,
         code: &str,
@@ -206,12 +201,12 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The line of what is written next.
+    /// Returns the number of the current line.
     fn line(&self) -> usize {
         self.written.matches('\n').count() + 1
     }
 
-    /// There are no other templates to load, which is an error only where the tag is reached.
+    /// Rewrites a tag that loads another template. There are none, which is an error only when the tag is reached.
     fn load(&mut self, code: &str) {
         let (open, inner, close) = tags::parts(code);
         let lines = "\n".repeat(inner.matches('\n').count());
@@ -220,7 +215,7 @@ impl<'a> Rewriter<'a> {
         self.written.extend([&open, " ", statements::NO_LOADER, "() ", &lines, &close]);
     }
 
-    /// The inner block keeps the outer tag from having white space of its own.
+    /// Opens a scope for the assistant's text. The inner `if` keeps the outer tag from trimming white space.
     fn open_generation(&mut self, code: &'a str) {
         let (open, _, close) = tags::parts(code);
         self.written.extend([open, " with %}{{ ", spans::START, " }}{% if true ", close]);
@@ -235,7 +230,7 @@ impl<'a> Rewriter<'a> {
 
     /// Copies a raw block whole; the plus keeps the line feed after its tag.
     fn raw(&mut self, code: &str) {
-        // Jinja2 does not miss the end of a block that has nothing in it.
+        // Jinja2 accepts a block without an end at the end of the source.
         if self.rest.is_empty() {
             return;
         }
@@ -250,9 +245,10 @@ impl<'a> Rewriter<'a> {
         let block = Block::new(name, code);
         let is_counted = block.captures() || (name == "for" && self.is_captured());
         let start = self.written.len();
-        match is_counted {
-            true => self.check(written, &[]),
-            false => self.written.push_str(written),
+        if is_counted {
+            self.check(written, &[]);
+        } else {
+            self.written.push_str(written);
         }
         if let Some(count) = self.counts.last_mut().filter(|_| is_counted && name == "for") {
             count.all_rounds = end_of_iterable(written).map(|end| start + end);
@@ -279,8 +275,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Writes a tag and keeps a place for a check of `values`, directly behind it so that no white space comes to stand
-    /// between.
+    /// Writes a tag, and keeps a place for a check of `values` directly after it, without white space between.
     fn check(&mut self, tag: &str, values: &[&str]) {
         let Some(head) = tag.strip_suffix("%}") else {
             self.written.push_str(tag);
@@ -314,7 +309,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Not every round of the innermost loop need be a whole one, so its rounds are counted one by one.
+    /// Counts the iterations of the innermost loop one by one, because not all of them may be complete.
     fn leave_loop(&mut self) {
         let inner = self.open.iter().rev().find(|block| block.name == "for");
         if let Some(count) = inner.and_then(|inner| self.counts.get_mut(inner.count?)) {
@@ -322,7 +317,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Copies fixed text and counts it for the body it stands in.
+    /// Copies fixed text and counts it for its body.
     fn copy(&mut self, length: usize) {
         let text = self.take(length);
         self.written.push_str(text);
@@ -353,7 +348,7 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Where the iterable of a loop's rewritten tag ends, if nothing but the end of the tag follows it.
+/// Returns where the iterable of a loop's rewritten tag ends, if it is the last part of the tag.
 fn end_of_iterable(tag: &str) -> Option<usize> {
     let end = tag.rfind(operators::ITERATED)? + operators::ITERATED.len();
     let rest = tag.get(end..)?.trim_start().trim_start_matches(['-', '+']);
@@ -367,7 +362,7 @@ fn next_code(text: &str) -> Option<usize> {
         .find(|&start| matches!(text.as_bytes().get(start + 1), Some(b'{' | b'%' | b'#')))
 }
 
-/// Returns the length of what a raw block holds, with its closing tag.
+/// Returns the length of the content of a raw block, with its closing tag.
 fn end_of_raw(text: &str) -> usize {
     text.match_indices("{%")
         .find_map(|(start, _)| {

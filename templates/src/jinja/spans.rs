@@ -1,4 +1,4 @@
-//! Where a rendered prompt holds what the assistant said: the insides of `{% generation %}`.
+//! Finds the assistant's text in a rendered prompt: the insides of `{% generation %}`.
 //!
 //! Reference: the `AssistantTracker` of transformers 5.23.0, whose spans are in code points.
 
@@ -9,12 +9,12 @@ use super::polyfill::AppliedPolyfill;
 #[allow(unused_imports, reason = "for the documentation")]
 use super::polyfill::Polyfill;
 
-/// The variable that is printed where a span starts; without a value it prints nothing.
+/// The variable that is printed at the start of a span; without a value it prints nothing.
 pub(super) const START: &str = "__alloquy_generation_start";
-/// The variable that is printed where a span ends.
+/// The variable that is printed at the end of a span.
 pub(super) const END: &str = "__alloquy_generation_end";
 
-/// A prompt, and which of it the assistant said.
+/// A prompt, with the spans that the assistant wrote.
 ///
 /// ```
 /// use alloquy_core::template::TemplateInput;
@@ -34,12 +34,11 @@ pub(super) const END: &str = "__alloquy_generation_end";
 pub struct Rendered {
     /// The prompt, the same that [`render`](alloquy_core::template::PromptTemplate::render) returns.
     pub text: String,
-    /// What stands in `{% generation %}`, in code points of the text, in its order; empty where the template marks
-    /// nothing.
+    /// The insides of `{% generation %}`, in code points of the text, in order. Empty if the template has no such marks.
     pub generated: Vec<Range<usize>>,
-    /// What was changed about the conversation, where [`Polyfill`] allows it.
+    /// What was changed in the conversation, if [`Polyfill`] allows it.
     pub polyfills: Vec<AppliedPolyfill>,
-    /// Which template rendered: `default`, or `tool_use` for conversations with tools where there is one for them.
+    /// The name of the template: `default`, or `tool_use` for conversations with tools if the model brings one for them.
     pub template: &'static str,
 }
 
@@ -51,7 +50,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Chooses characters for private use that the conversation has not.
+    /// Chooses two characters for private use that the conversation does not contain.
     pub(super) fn new(variables: &Variables<'_>) -> Option<Self> {
         let mut unused = ('\u{10f000}'..='\u{10fffd}').filter(|mark| !variables.have(*mark));
         Some(Self { start: unused.next()?, end: unused.next()? })
@@ -61,7 +60,7 @@ impl Marks {
         variables.marks = vec![(START, self.start.to_string()), (END, self.end.to_string())];
     }
 
-    /// Takes the marks out of `text`; a span within another is a span of its own.
+    /// Removes the marks from `text`. A span within another is a span of its own.
     pub(super) fn read(self, text: &str) -> Rendered {
         let mut rendered = Rendered::default();
         let mut open = Vec::new();
@@ -72,7 +71,9 @@ impl Marks {
                 rendered.generated.push(position..position);
             } else if character == self.end {
                 let span = open.pop().and_then(|index: usize| rendered.generated.get_mut(index));
-                span.into_iter().for_each(|span| span.end = position);
+                if let Some(span) = span {
+                    span.end = position;
+                }
             } else {
                 rendered.text.push(character);
                 position += 1;

@@ -1,23 +1,23 @@
-//! Rewrites the code of a tag: its expressions, in the places where the tag has them. Knows each tag's form.
+//! Rewrites the expressions in the code of a tag.
 //!
 //! Reference: the statements of `jinja2/parser.py` of Jinja2 3.1.
 
 use super::expressions::Expressions;
 use super::piece::Problem;
 
-/// What asks for another template, which a chat template never has.
+/// The function that reports that there is no other template to load.
 pub(super) const NO_LOADER: &str = "__alloquy_no_loader";
 
 type Result<T> = std::result::Result<T, Problem>;
 
-/// Rewrites what stands between the delimiters of a print.
+/// Rewrites the code between the delimiters of a print.
 pub(super) fn print(code: &str) -> Result<String> {
     let mut code = Expressions::new(code)?;
     let printed = code.list()?;
     Ok(printed + &code.end()?)
 }
 
-/// Rewrites what stands between the delimiters of a tag.
+/// Rewrites the code between the delimiters of a tag.
 pub(super) fn tag(code: &str) -> Result<String> {
     let mut code = Expressions::new(code)?;
     let name = code.name()?;
@@ -47,7 +47,7 @@ fn for_loop(code: &mut Expressions<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// An assignment, or the head of a block that filters may follow.
+/// Rewrites an assignment, or the head of a block with filters.
 fn set(code: &mut Expressions<'_>) -> Result<String> {
     let mut text = code.until(&["=", "|"]);
     if let Some(equals) = code.take("=") {
@@ -74,10 +74,7 @@ fn with(code: &mut Expressions<'_>) -> Result<String> {
 fn signature(code: &mut Expressions<'_>) -> Result<String> {
     let name = code.name()?;
     let parameters = code.parameters()?;
-    match parameters.ends_with(", )") {
-        true => Err(Problem::Syntax),
-        false => Ok(name + &parameters),
-    }
+    if parameters.ends_with(", )") { Err(Problem::Syntax) } else { Ok(name + &parameters) }
 }
 
 fn call(code: &mut Expressions<'_>) -> Result<String> {

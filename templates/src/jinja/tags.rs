@@ -1,8 +1,6 @@
-//! The code between `{%` and `%}`: where it ends, what it is called and which variables it gives a value.
-//!
-//! Knows strings and brackets; nothing of expressions.
+//! The code between `{%` and `%}`: finds its end, its name and the variables that it assigns.
 
-/// Returns the length of the code that `text` begins with, through its `end`: not in a string, not in brackets.
+/// Returns the length of the code at the start of `text`, including its `end`, which counts only outside strings and brackets.
 pub(super) fn code_end(text: &str, end: &str) -> usize {
     let mut scanner = Scanner::default();
     for (position, character) in text.char_indices().skip(2) {
@@ -14,9 +12,8 @@ pub(super) fn code_end(text: &str, end: &str) -> usize {
     text.len()
 }
 
-/// Splits code into what opens it, what stands in it and what closes it; the last is empty where nothing does.
+/// Splits code into its opening delimiter, its inside and its closing delimiter, which is empty if it has none.
 pub(super) fn parts(code: &str) -> (&str, &str, &str) {
-    let is_mark = |text: Option<&str>| text.is_some_and(|mark| matches!(mark, "-" | "+"));
     let start = if is_mark(code.get(2..3)) { 3 } else { 2 };
     let Some(head) = code.strip_suffix("%}").or_else(|| code.strip_suffix("}}")) else {
         return (code, "", "");
@@ -28,6 +25,11 @@ pub(super) fn parts(code: &str) -> (&str, &str, &str) {
     }
 }
 
+/// Returns whether a text is a mark for white space, as in `{%-`.
+fn is_mark(text: Option<&str>) -> bool {
+    matches!(text, Some("-" | "+"))
+}
+
 /// Follows strings and brackets through code.
 #[derive(Default)]
 pub(super) struct Scanner {
@@ -37,7 +39,7 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    /// Says whether this place is in no string and in no brackets.
+    /// Returns whether this place is outside strings and brackets.
     fn is_plain(&self) -> bool {
         self.quote.is_none() && self.depth == 0
     }
@@ -69,12 +71,12 @@ fn split_name(code: &str) -> (&str, &str) {
     inner.split_at(inner.find(|character| !is_word(character)).unwrap_or(inner.len()))
 }
 
-/// Says whether a name has this character.
+/// Returns whether a name may contain this character.
 pub(super) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Says whether a closing tag belongs to this one.
+/// Returns whether a closing tag belongs to this one.
 pub(super) fn opens_block(name: &str, code: &str) -> bool {
     match name {
         "for" | "if" | "with" | "filter" | "call" | "macro" | "block" | "autoescape" => true,
@@ -83,37 +85,38 @@ pub(super) fn opens_block(name: &str, code: &str) -> bool {
     }
 }
 
-/// Tells `{% set name = value %}` from the block `{% set name %}…{% endset %}`.
+/// Returns whether a tag is `{% set name = value %}` and not the block `{% set name %}…{% endset %}`.
 fn assigns(code: &str) -> bool {
     split_plain(code.get(2..).unwrap_or_default(), '=').len() > 1
 }
 
-/// Returns the fields of namespaces that an assignment gives a value: `ns.b` of `{% set a, ns.b = … %}`. What the source
-/// spells out is no value to speak of.
+/// Returns the fields of namespaces that an assignment sets: `ns.b` of `{% set a, ns.b = … %}`. None if the value is a small
+/// literal.
 pub(super) fn given_fields(code: &str) -> Vec<&str> {
     let (_, inner, _) = parts(code);
     let (_, rest) = split_name(inner);
     let pieces = split_plain(rest, '=');
     let value = pieces.get(1).map_or("", |value| value.trim());
-    match is_spelt_out(value) && pieces.len() == 2 {
-        true => Vec::new(),
-        false => bound(code).into_iter().filter(|target| target.contains('.')).collect(),
+    if is_literal(value) && pieces.len() == 2 {
+        Vec::new()
+    } else {
+        bound(code).into_iter().filter(|target| target.contains('.')).collect()
     }
 }
 
-fn is_spelt_out(value: &str) -> bool {
+fn is_literal(value: &str) -> bool {
     let is_number = !value.is_empty() && value.chars().all(|digit| digit.is_ascii_digit());
     is_number || matches!(value, "true" | "false" | "none" | "True" | "False" | "None" | "''" | "\"\"")
 }
 
-/// Returns the variables that `{% set … %}` gives a value, by `=` or as a block.
+/// Returns the variables that `{% set … %}` assigns, by `=` or as a block.
 pub(super) fn bound(code: &str) -> Vec<&str> {
     let (_, rest) = split_name(code);
     let list = split_plain(rest, '=').into_iter().next().unwrap_or_default();
     targets(list).into_iter().filter(|target| is_target(target)).collect()
 }
 
-/// The names in `a, (b, c)`, and in `a | filter` of a block.
+/// Returns the names in `a, (b, c)`, and in `a | filter` of a block.
 fn targets(list: &str) -> Vec<&str> {
     let list = list.split('|').next().unwrap_or_default();
     list.split([',', '(', ')', '[', ']']).map(str::trim).collect()
@@ -126,7 +129,7 @@ fn is_target(target: &str) -> bool {
         .all(|name| name.chars().all(is_word) && name.starts_with(|first: char| !first.is_ascii_digit()))
 }
 
-/// Splits where `separator` stands in no string and in no brackets.
+/// Splits at each `separator` outside strings and brackets.
 fn split_plain(code: &str, separator: char) -> Vec<&str> {
     let mut scanner = Scanner::default();
     let mut pieces = Vec::new();

@@ -1,4 +1,4 @@
-//! Filters on texts that the engine lacks or has otherwise.
+//! Filters on texts that the engine lacks or implements differently.
 //!
 //! Reference: `jinja2/filters.py` and `jinja2/utils.py` of Jinja2 3.1.
 
@@ -14,18 +14,18 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
     environment.add_filter(
         "format",
         move |state: &mut State<'_, '_>, format: &Value, positional: Rest<Value>, named: Kwargs| {
-            let values = match positional.is_empty() {
-                true => named.into(),
-                false => Value::from(minijinja::value::Tuple::from(positional.to_vec())),
+            let values = if positional.is_empty() {
+                named.into()
+            } else {
+                Value::from(minijinja::value::Tuple::from(positional.to_vec()))
             };
             let text = percent::format(&python::printed(format)?, &values, limits.output_bytes)?;
             made(state, limits, Value::from(text))
         },
     );
     for name in ["e", "escape"] {
-        environment.add_filter(name, move |state: &mut State<'_, '_>, value: &Value| match value.is_safe() {
-            true => Ok(value.clone()),
-            false => escape(state, limits, value),
+        environment.add_filter(name, move |state: &mut State<'_, '_>, value: &Value| {
+            if value.is_safe() { Ok(value.clone()) } else { escape(state, limits, value) }
         });
     }
     environment.add_filter("forceescape", move |state: &mut State<'_, '_>, value: &Value| {
@@ -57,7 +57,7 @@ fn escape(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Va
     made(state, limits, Value::from_safe_string(python::escape(&text)))
 }
 
-/// Of a text, or of the pairs of a dict or a list.
+/// Quotes a text, or the pairs of a dict or a list, for a URL.
 fn urlencode(value: &Value) -> Result<String, Error> {
     let pairs: Vec<(Value, Value)> = match value.kind() {
         ValueKind::Map => {
@@ -81,9 +81,10 @@ fn quoted(text: &str, safe: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for byte in text.bytes() {
         let character = char::from(byte);
-        match character.is_ascii_alphanumeric() || "_.-~".contains(character) || safe.contains(character) {
-            true => written.push(character),
-            false => written.push_str(&format!("%{byte:02X}")),
+        if character.is_ascii_alphanumeric() || "_.-~".contains(character) || safe.contains(character) {
+            written.push(character);
+        } else {
+            written.push_str(&format!("%{byte:02X}"));
         }
     }
     written
@@ -98,8 +99,10 @@ fn truncate(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Erro
     let leeway = size(arguments.get(3, "leeway")?.filter(|leeway| !leeway.is_none()), 5)?;
     arguments.finish(4)?;
     let text = python::text(value)?;
-    let missing = || refusal(format!("expected length >= {}, got {length}", end.chars().count()));
-    let kept = length.checked_sub(end.chars().count()).ok_or_else(missing)?;
+    let end_length = end.chars().count();
+    let Some(kept) = length.checked_sub(end_length) else {
+        return Err(refusal(format!("expected length >= {end_length}, got {length}")));
+    };
     if text.chars().count() <= length.saturating_add(leeway) {
         return Ok(Value::from(text));
     }
@@ -115,13 +118,13 @@ fn size(value: Option<Value>, default: usize) -> Result<usize, Error> {
     value.map_or(Ok(default), usize::try_from)
 }
 
-/// Words are runs of letters, digits and underscores.
+/// Counts words: runs of letters, digits and underscores.
 fn wordcount(value: &Value) -> Result<usize, Error> {
     let text = python::text(value)?;
     Ok(text.split(|character: char| !super::tags::is_word(character)).filter(|word| !word.is_empty()).count())
 }
 
-/// `wordwrap(width=79, break_long_words=true, wrapstring="\n", break_on_hyphens=true)`; lines break at spaces alone.
+/// `wordwrap(width=79, break_long_words=true, wrapstring="\n", break_on_hyphens=true)`. Lines break at spaces only.
 fn wordwrap(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
     let arguments = Arguments::new(arguments);
     let width = size(arguments.get(0, "width")?, 79)?.max(1);
@@ -177,9 +180,10 @@ fn filesizeformat(value: &Value, binary: Option<bool>) -> Result<String, Error> 
         Some(text) => text.trim().parse().map_err(|_| refusal(format!("{text:?} is not a number")))?,
         None => f64::try_from(value.clone())?,
     };
-    let (base, units) = match binary.unwrap_or(false) {
-        true => (1024.0, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"]),
-        false => (1000.0, ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"]),
+    let (base, units) = if binary.unwrap_or(false) {
+        (1024.0, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"])
+    } else {
+        (1000.0, ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"])
     };
     if bytes < base {
         return Ok(if bytes == 1.0 { "1 Byte".to_owned() } else { format!("{} Bytes", bytes.trunc()) });

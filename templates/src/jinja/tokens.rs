@@ -1,6 +1,6 @@
-//! The tokens of an expression, as Jinja2's lexer cuts them. Knows no grammar.
+//! Splits an expression into tokens, as Jinja2's lexer does.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Name,
@@ -14,14 +14,14 @@ pub(super) enum Kind {
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
-    /// Line feeds between the token before and this one.
+    /// Line feeds between the previous token and this one.
     pub(super) lines: usize,
 }
 
 /// Operators of more than one character; longer ones first.
 const LONG: [&str; 6] = ["**", "//", "==", "!=", "<=", ">="];
 
-/// Cuts `code` into tokens; also returns the line feeds behind the last one.
+/// Splits `code` into tokens, and also returns the line feeds after the last one.
 ///
 /// `None` when a character begins no token or a string does not end.
 pub(super) fn tokens(code: &str) -> Option<(Vec<Token<'_>>, usize)> {
@@ -63,7 +63,7 @@ fn word(text: &str) -> usize {
     text.find(|character| !super::tags::is_word(character)).unwrap_or(text.len())
 }
 
-/// Digits with a fraction and an exponent, or an integer of another base.
+/// Returns the length of a number: digits with a fraction and an exponent, or an integer of another base.
 fn number(text: &str) -> usize {
     if text.get(1..2).is_some_and(|base| matches!(base, "x" | "X" | "o" | "O" | "b" | "B")) {
         return word(text);
@@ -86,11 +86,10 @@ fn number(text: &str) -> usize {
 }
 
 fn digits(text: &str) -> usize {
-    let is_digit = |character: char| character.is_ascii_digit() || character == '_';
-    match text.starts_with(|first: char| first.is_ascii_digit()) {
-        true => text.find(|character| !is_digit(character)).unwrap_or(text.len()),
-        false => 0,
+    if !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return 0;
     }
+    text.find(|character: char| !character.is_ascii_digit() && character != '_').unwrap_or(text.len())
 }
 
 fn operator(text: &str) -> Option<usize> {
@@ -103,8 +102,7 @@ fn operator(text: &str) -> Option<usize> {
     .then_some(1)
 }
 
-/// Respells the inside of a string as the engine reads it: Python's escapes are undone, a line break after a
-/// backslash vanishes.
+/// Rewrites the inside of a string for the engine: Python's escapes are decoded, and a line break after a backslash vanishes.
 ///
 /// Reference: Python's `unicode-escape` codec, by which Jinja2 reads strings.
 pub(super) fn respell(string: &str) -> String {
@@ -118,15 +116,19 @@ pub(super) fn respell(string: &str) -> String {
     while let Some(position) = rest.find('\\') {
         let (plain, escape) = rest.split_at(position);
         let (character, length) = escaped(escape);
-        plain.chars().chain(character).for_each(|character| spell(&mut written, character));
+        for character in plain.chars().chain(character) {
+            spell(&mut written, character);
+        }
         rest = escape.get(length..).unwrap_or_default();
     }
-    rest.chars().for_each(|character| spell(&mut written, character));
+    for character in rest.chars() {
+        spell(&mut written, character);
+    }
     written.push('"');
     written
 }
 
-/// What an escape at the beginning of `text` stands for, and its length; an unknown one stays as it is.
+/// Decodes the escape at the start of `text`, and returns its length, too. An unknown one stays unchanged.
 fn escaped(text: &str) -> (Option<char>, usize) {
     let Some(kind) = text.chars().nth(1) else {
         return (Some('\\'), 1);
@@ -153,15 +155,19 @@ fn escaped(text: &str) -> (Option<char>, usize) {
     }
 }
 
-/// Four hexadecimal digits; two such escapes may make a surrogate pair.
+/// Decodes `\uXXXX`. Two such escapes may be a surrogate pair.
 fn unit(text: &str) -> (Option<char>, usize) {
-    let half =
-        |text: &str| text.strip_prefix("\\u")?.get(..4).and_then(|code| u16::from_str_radix(code, 16).ok());
-    let units: Vec<u16> = [Some(text), text.get(6..)].into_iter().flatten().map_while(half).collect();
+    let units: Vec<u16> = [Some(text), text.get(6..)].into_iter().flatten().map_while(code_unit).collect();
     match char::decode_utf16(units).next() {
         Some(Ok(character)) => (Some(character), 6 * character.len_utf16()),
         _ => (Some('\\'), 1),
     }
+}
+
+/// Reads the four hexadecimal digits of `\uXXXX`.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 fn octal(text: &str) -> (Option<char>, usize) {

@@ -1,14 +1,14 @@
-//! What values weigh in memory, as the ledger counts it.
+//! The weight of values in memory, as the ledger counts it.
 
-/// What a list or a map takes for each of its items, roughly.
+/// The bytes that a list or a map needs for each of its items, roughly.
 pub(super) const ITEM_BYTES: usize = 32;
 
-/// What a value that never changes weighs.
+/// The weight of a value that never changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weight {
     pub(super) bytes: usize,
     pub(super) visits: u64,
-    /// How many levels of lists and maps it has.
+    /// How deep its lists and maps nest.
     pub(super) levels: usize,
 }
 

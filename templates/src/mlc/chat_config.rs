@@ -1,7 +1,7 @@
-//! `mlc-chat-config.json`, of any age, read whole: a template, sampling, a policy of context shift, and the rest.
+//! Reads `mlc-chat-config.json` of any version: template, sampling options, context shift, and all other fields.
 //!
-//! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for the
-//! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
+//! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for older files,
+//! `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
 
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::sampling::PenaltyScope;
@@ -19,7 +19,7 @@ use super::warning::Warning;
 /// The file's name.
 pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 
-/// What a `mlc-chat-config.json` says, with nothing left out.
+/// The content of a `mlc-chat-config.json`, with all of its fields.
 ///
 /// ```
 /// use alloquy_templates::mlc::ChatConfig;
@@ -43,34 +43,34 @@ pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ChatConfig {
-    /// How prompts are written: `conv_template`, `conv_config`, or the one changed by the other.
+    /// The conversation template: `conv_template`, `conv_config`, or the first changed by the second.
     pub template: Option<ConversationTemplate>,
     /// `temperature`, `top_p`, the penalties, `max_gen_len`, and the template's texts and tokens that end a reply.
     pub sampling: SamplingOptions,
-    /// What to do when a conversation outgrows its window. `None` for files of today, whose engine refuses such a
-    /// prompt, and for sliding windows.
+    /// How a conversation is shortened that outgrows its window. `None` for today's files, whose engine refuses such a prompt,
+    /// and for sliding windows.
     pub context_shift: Option<ContextShift>,
     /// `context_window_size`, or `max_window_size` of older files: tokens of prompt and reply together.
     pub context_window: Option<usize>,
-    /// `sliding_window_size`, or `sliding_window` of older files: tokens that attention sees.
+    /// `sliding_window_size`, or `sliding_window` of older files: tokens that attention covers.
     pub sliding_window: Option<usize>,
-    /// `attention_sink_size`: tokens at the beginning that a sliding window keeps.
+    /// `attention_sink_size`: tokens at the start that a sliding window keeps.
     pub attention_sink: Option<usize>,
-    /// `prefill_chunk_size`: tokens of a prompt that are taken at once.
+    /// `prefill_chunk_size`: tokens of a prompt that are computed at once.
     pub prefill_chunk: Option<usize>,
-    /// `mean_gen_len`: tokens a reply is expected to have.
+    /// `mean_gen_len`: the expected tokens of a reply.
     pub mean_gen_len: Option<usize>,
-    /// `shift_fill_factor`: the share of the window that a context shift fills again.
+    /// `shift_fill_factor`: the share of the window that a context shift fills.
     pub shift_fill_factor: Option<f64>,
     /// `vocab_size`: logits of a step.
     pub vocabulary: Option<usize>,
-    /// `tokenizer_files`: names, in the file's folder.
+    /// `tokenizer_files`: names of files in the same folder.
     pub tokenizer_files: Vec<String>,
     /// `bos_token_id`, `eos_token_id`, `pad_token_id`.
     pub specials: SpecialIds,
-    /// Every other field as it was, those that are unknown among them.
+    /// Every other field unchanged, including unknown ones.
     pub rest: Map<String, Value>,
-    /// What was read and has no effect, or not the expected one; those of the template too.
+    /// Settings of the file and of the template that have no effect, or not the expected one.
     pub warnings: Vec<Warning>,
 }
 
@@ -85,7 +85,7 @@ pub struct SpecialIds {
     pub pad: Option<TokenId>,
 }
 
-/// Fields that say how a model is compiled and loaded: known, and of no use here.
+/// Fields about compiling and loading a model, which are known but not needed here.
 const OF_THE_COMPILER: [&str; 20] = [
     "active_vocab_size",
     "embedding_metadata",
@@ -109,25 +109,27 @@ const OF_THE_COMPILER: [&str; 20] = [
     "kv_state_kind",
 ];
 
-/// Says whether the text of such a file names or holds a template.
+/// Returns whether the text of such a file names or contains a template.
 pub(crate) fn has_template(json: &str) -> bool {
-    let has = |fields: &Map<String, Value>, field| fields.get(field).is_some_and(|value| !value.is_null());
-    relaxed::object(json)
-        .is_ok_and(|(fields, _)| has(&fields, "conv_template") || has(&fields, "conv_config"))
+    let Ok((fields, _)) = relaxed::object(json) else { return false };
+    ["conv_template", "conv_config"]
+        .iter()
+        .any(|field| fields.get(*field).is_some_and(|value| !value.is_null()))
 }
 
 impl ChatConfig {
     /// Reads a file.
     ///
-    /// `conv_template` may be a name or an object. A name means the legacy template, or, where there is none, today's:
-    /// names were written to files while templates were legacy. With a `conv_config`, a name's template is changed by
-    /// it; a `conv_config` alone is a whole template. Every field may be absent. Comments and commas behind a last item
-    /// are passed over, with a warning.
+    /// `conv_template` may be a name or an object. A name means the legacy template, or today's if there is no legacy one,
+    /// because names were written to files while templates were legacy. A `conv_config` changes the template of a name;
+    /// without a name it is a whole template. Every field may be absent. Comments and trailing commas are ignored, with a
+    /// warning.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] when it is not a JSON object, or a field is not of its type; [`ErrorKind::NotFound`] for
-    /// an unknown name; [`ErrorKind::Template`] for an invalid template; [`ErrorKind::Invalid`] for a value out of
-    /// range.
+    /// * [`ErrorKind::Model`] when the text is not a JSON object, or a field is not of its type;
+    /// * [`ErrorKind::NotFound`] for an unknown name;
+    /// * [`ErrorKind::Template`] for an invalid template;
+    /// * [`ErrorKind::Invalid`] for a value out of range.
     pub fn from_json(json: &str) -> Result<Self> {
         let (fields, warnings) = relaxed::object(json).map_err(|error| {
             Error::new(ErrorKind::Model, format!("{MLC_CHAT_CONFIG} cannot be read: {error}"))
@@ -135,10 +137,10 @@ impl ChatConfig {
         Reader { fields, warnings }.read()
     }
 
-    /// Reads a model's own file, or returns `None` when it has none. The template knows the model's tokens.
+    /// Reads a model's own file, or returns `None` when it has none. The template gets the texts of the model's tokens.
     ///
     /// # Errors
-    /// As [`ChatConfig::from_json`], and [`ErrorKind::Template`] when the model lacks a token that the template
+    /// Those of [`ChatConfig::from_json`], and [`ErrorKind::Template`] when the model does not have a token that the template
     /// prints.
     pub fn of(model: &ModelInfo) -> Result<Option<Self>> {
         let Some(json) = model.files.get(MLC_CHAT_CONFIG) else { return Ok(None) };
@@ -149,10 +151,10 @@ impl ChatConfig {
 }
 
 impl ChatConfig {
-    /// Returns the numbers for a model of so many units of context whose conversations are to be shortened when they
-    /// outgrow it; `None` where the file names neither `mean_gen_len` nor `shift_fill_factor`, or the window slides.
+    /// Returns the context shift for a model with a context of `context` positions.
     ///
-    /// The window is the smaller of the file's and the model's; a file need not name one.
+    /// `None` when the file names neither `mean_gen_len` nor `shift_fill_factor`, or the window slides. The window is the
+    /// smaller of the file's, if it names one, and the model's.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a value is out of its range for that window.
@@ -200,14 +202,16 @@ impl Reader {
             ..windows
         };
         config.context_shift = self.context_shift(&config)?;
-        let of_compiler = |field: &str| OF_THE_COMPILER.contains(&field);
-        let unknown = self.fields.keys().filter(|field| !of_compiler(field)).cloned();
-        let unknown = unknown.map(|field| Warning::UnknownField { object: MLC_CHAT_CONFIG, field });
-        self.warnings.extend(unknown);
+        for field in self.fields.keys() {
+            if !OF_THE_COMPILER.contains(&field.as_str()) {
+                let field = field.clone();
+                self.warnings.push(Warning::UnknownField { object: MLC_CHAT_CONFIG, field });
+            }
+        }
         Ok(ChatConfig { rest: self.fields, warnings: self.warnings, ..config })
     }
 
-    /// Takes a field out; null is as good as absent.
+    /// Removes and reads a field. Null counts as absent.
     fn take<T: DeserializeOwned>(&mut self, field: &str) -> Result<Option<T>> {
         let value = self.fields.shift_remove(field).filter(|value| !value.is_null());
         let read = value.map(|value| {
@@ -219,7 +223,7 @@ impl Reader {
         read.transpose()
     }
 
-    /// Takes a field out that says "none" by -1.
+    /// Removes and reads a field in which -1 means "none".
     fn size(&mut self, field: &str) -> Result<Option<usize>> {
         if self.fields.get(field).and_then(Value::as_i64) == Some(-1) {
             self.fields.shift_remove(field);
@@ -227,12 +231,13 @@ impl Reader {
         self.take(field)
     }
 
-    /// A field of today, or else the one that older files have instead.
+    /// Reads a field of today's files, or else the one of older files.
     fn size_or(&mut self, field: &str, older: &str) -> Result<Option<usize>> {
         let old_value = self.fields.get(older).cloned();
-        let (today, old) = (self.size(field)?, self.size(older)?);
+        let today = self.size(field)?;
+        let old = self.size(older)?;
         if let (Some(_), Some(value)) = (today, old_value) {
-            self.has_no_effect(older, value, "the field that came in its place is there too");
+            self.has_no_effect(older, value, "the field that replaced it is set, too");
         }
         Ok(today.or(old))
     }
@@ -264,12 +269,13 @@ impl Reader {
     }
 
     fn named(&mut self, name: &str, changes: Option<Map<String, Value>>) -> Result<ConversationTemplate> {
-        let is_known = |generation: Generation| generation.find(name).is_some();
-        let template = match is_known(Generation::Legacy) {
-            true => ConversationTemplate::named_in(Generation::Legacy, name)?,
-            false => ConversationTemplate::named(name)?,
+        let is_legacy = Generation::Legacy.find(name).is_some();
+        let template = if is_legacy {
+            ConversationTemplate::named_in(Generation::Legacy, name)?
+        } else {
+            ConversationTemplate::named(name)?
         };
-        if is_known(Generation::Current) && is_known(Generation::Legacy) {
+        if is_legacy && Generation::Current.find(name).is_some() {
             let taken = template.generation();
             self.warnings.push(Warning::NameInBoth { name: name.to_owned(), taken });
         }
@@ -284,7 +290,7 @@ impl Reader {
         let sampling = SamplingOptions {
             temperature: self.take("temperature")?,
             top_p: self.take("top_p")?,
-            // There the prompt's tokens do not count.
+            // In MLC the prompt's tokens do not count.
             penalty_scope: repetition_penalty.map(|_| PenaltyScope::Reply),
             repetition_penalty,
             presence_penalty: self.take("presence_penalty")?,
@@ -320,9 +326,10 @@ impl Reader {
         Ok(SpecialIds { bos: self.take("bos_token_id")?, eos, pad: self.take("pad_token_id")? })
     }
 
-    /// The policy, where the file is of the time when there was one.
+    /// Returns the context shift, if the file has fields for one.
     fn context_shift(&mut self, config: &ChatConfig) -> Result<Option<ContextShift>> {
-        let (reply, share) = (config.mean_gen_len, config.shift_fill_factor);
+        let reply = config.mean_gen_len;
+        let share = config.shift_fill_factor;
         let reason = match (config.sliding_window, config.context_window) {
             _ if reply.is_none() && share.is_none() => return Ok(None),
             (Some(_), _) => "a sliding window never shifts",
@@ -346,7 +353,7 @@ impl Reader {
     }
 }
 
-/// The tokens that end a reply, as sequences of one.
+/// Returns the tokens that end a reply, as sequences of one token.
 fn single_tokens(template: &ConversationTemplate) -> impl Iterator<Item = Vec<TokenId>> {
     template.stop_tokens().iter().map(|token| vec![*token])
 }

@@ -1,4 +1,4 @@
-//! Context shift: which messages a prompt goes without when it no longer fits. Counts tokens; knows no tokenizer.
+//! Context shift: chooses the messages that a prompt omits when it no longer fits, by their numbers of tokens.
 //!
 //! Reference: `GetInputTokens` of `cpp/llm_chat.cc` in MLC LLM of March 2024.
 
@@ -8,11 +8,11 @@ use alloquy_core::{Error, ErrorKind, Result};
 
 use super::part::{Part, PartKind};
 
-/// When a conversation outgrows its window, and what it goes on with.
+/// MLC's policy for a conversation that outgrows its window.
 ///
-/// A prompt that leaves no room for a reply is made anew from its front, its system text and its last messages, as
-/// many as fill a share of the window. This is MLC's arithmetic on the parts of one prompt; what applies these numbers to
-/// conversations, with any template, is `HistoryShift` of alloquy-context.
+/// A prompt that leaves no room for a reply is shortened. The new one has its front, its system text, and as many of its last
+/// messages as fill a share of the window. This is MLC's arithmetic for the parts of one prompt. `HistoryShift` of
+/// alloquy-context applies the same numbers to conversations with any template.
 ///
 /// ```
 /// use alloquy_templates::mlc::{ContextShift, PartKind, PartLength};
@@ -31,50 +31,50 @@ use super::part::{Part, PartKind};
 pub struct ContextShift {
     /// How many tokens fit, prompt and reply together.
     pub window: usize,
-    /// How many tokens a reply is expected to have.
+    /// The expected tokens of a reply.
     pub mean_gen_len: usize,
-    /// The share of the window to fill again; above 0 and at most 1.
+    /// The share of the window that the new prompt fills; above 0 and at most 1.
     pub shift_fill_factor: f64,
-    /// What the conversation may go on with.
+    /// With which message the new prompt may continue.
     pub restart: Restart,
 }
 
-/// What a shifted conversation may go on with, behind its system text.
+/// With which message a shortened prompt may continue after its system text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restart {
-    /// Any message, an assistant's too.
+    /// Any message, also one of the assistant.
     #[default]
     AnyMessage,
-    /// A message of the user: from the one chosen on, the next such.
+    /// A message of the user: the next one from the chosen message on.
     UserMessage,
-    /// What MLC did up to May 2024, defects included: a system text is printed twice when nothing can be dropped,
-    /// and what does not fit even so is cut at the very beginning, so that BOS and system text are lost.
+    /// As MLC up to May 2024, with its defects. The system text is printed twice when nothing can be dropped. Tokens that do
+    /// not fit are cut at the start, so that BOS and the system text are lost.
     AsMlc,
 }
 
-/// How many tokens a part of a prompt has.
+/// The length of a part of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartLength {
-    /// What it is.
+    /// The kind of the part.
     pub kind: PartKind,
     /// How many tokens it has.
     pub tokens: usize,
 }
 
-/// A prompt without what no longer fits.
+/// A shortened prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shift {
-    /// How many parts are kept at the beginning: the front and the system text.
+    /// How many parts are kept at the start: the front and the system text.
     pub kept: usize,
-    /// The part that the prompt goes on with.
+    /// The index of the part with which the prompt continues.
     pub restart: usize,
-    /// The tokens of the new prompt that do not fit even so and must be cut; empty when all do.
+    /// The tokens of the new prompt that still do not fit and must be cut; empty when all fit.
     pub cut: Range<usize>,
-    /// How many tokens the new prompt has, the cut ones not counted.
+    /// How many tokens the new prompt has, without those that are cut.
     pub tokens: usize,
-    /// How many tokens are left for the reply; fewer than expected when the messages that must be kept are long.
+    /// How many tokens are left for the reply. These are fewer than expected when the messages that must be kept are long.
     pub room: usize,
 }
 
@@ -85,7 +85,7 @@ pub(super) const MEAN_GEN_LEN: usize = 128;
 pub(super) const SHIFT_FILL_FACTOR: f64 = 0.3;
 
 impl ContextShift {
-    /// Returns MLC's policy for a window: replies of 128 tokens, and 0.3 of the window to fill again.
+    /// Returns MLC's policy for a window: replies of 128 tokens, and a fill factor of 0.3.
     pub fn new(window: usize) -> Self {
         Self {
             window,
@@ -95,21 +95,21 @@ impl ContextShift {
         }
     }
 
-    /// Sets how many tokens a reply is expected to have.
+    /// Sets the expected tokens of a reply.
     #[must_use]
     pub fn with_mean_gen_len(mut self, tokens: usize) -> Self {
         self.mean_gen_len = tokens;
         self
     }
 
-    /// Sets the share of the window to fill again.
+    /// Sets the share of the window that the new prompt fills.
     #[must_use]
     pub fn with_fill_factor(mut self, share: f64) -> Self {
         self.shift_fill_factor = share;
         self
     }
 
-    /// Sets what the conversation may go on with.
+    /// Sets with which message the new prompt may continue.
     #[must_use]
     pub fn with_restart(mut self, restart: Restart) -> Self {
         self.restart = restart;
@@ -119,45 +119,45 @@ impl ContextShift {
     /// Checks every value.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] naming the value and the valid range.
+    /// [`ErrorKind::Invalid`] with the value and the valid range.
     pub fn validate(&self) -> Result<()> {
-        let invalid = |message| Err(Error::new(ErrorKind::Invalid, message));
-        let (window, reply, share) = (self.window, self.mean_gen_len, self.shift_fill_factor);
+        let share = self.shift_fill_factor;
         if !(share > 0.0 && share <= 1.0) {
-            return invalid(format!("shift_fill_factor {share} is not above 0 and at most 1"));
+            let message = format!("shift_fill_factor {share} is not above 0 and at most 1");
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
+        let reply = self.mean_gen_len;
+        let window = self.window;
         if reply >= window {
-            return invalid(format!("mean_gen_len {reply} is not below the window of {window} tokens"));
+            let message = format!("mean_gen_len {reply} is not below the window of {window} tokens");
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
         Ok(())
     }
 
-    /// Says whether a session that holds so many tokens must shift before it takes `new` ones.
+    /// Returns whether a conversation of `held` tokens must be shortened before `new` tokens are added.
     pub fn is_due(&self, held: usize, new: usize) -> bool {
         held.saturating_add(new).saturating_add(self.mean_gen_len) >= self.window
     }
 
-    /// Decides what a prompt of these parts goes on with.
+    /// Decides which parts of a prompt are kept.
     ///
     /// The last two parts, a question and the header of its reply, are always kept.
     ///
     /// # Errors
     /// [`ErrorKind::ContextOverflow`] when front and system text alone leave no room for a reply.
     pub fn plan(&self, parts: &[PartLength]) -> Result<Shift> {
-        let is_lead = |part: &&PartLength| matches!(part.kind, PartKind::Front | PartKind::System);
-        let kept = parts.iter().take_while(is_lead).count();
+        let lead = parts.iter().take_while(|part| matches!(part.kind, PartKind::Front | PartKind::System));
+        let kept = lead.count();
         let lead = tokens(parts.iter().take(kept));
         let restart = self.restart_of(parts, kept);
         let whole = lead.saturating_add(tokens(parts.iter().skip(restart)));
-        let cut = match whole < self.window {
-            true => 0..0,
-            false => self.cut(lead, whole)?,
-        };
+        let cut = if whole < self.window { 0..0 } else { self.cut(lead, whole)? };
         let left = whole - cut.len();
         Ok(Shift { kept, restart, cut, tokens: left, room: self.window.saturating_sub(left) })
     }
 
-    /// The part to go on with.
+    /// Returns the index of the part with which the prompt continues.
     fn restart_of(&self, parts: &[PartLength], kept: usize) -> usize {
         match (self.fitting(parts), self.restart) {
             (Some(found), Restart::UserMessage) => {
@@ -165,27 +165,28 @@ impl ContextShift {
                 next.map_or(found, |further| found + further)
             }
             (Some(found), Restart::AnyMessage | Restart::AsMlc) => found,
-            // All of the messages, and for MLC the system text once more.
+            // No suffix fills the share: all messages are kept, and in MLC the system text is repeated.
             (None, Restart::AsMlc) => after_front(parts),
             (None, Restart::AnyMessage | Restart::UserMessage) => kept,
         }
     }
 
-    /// The first message from the end that fills the share, counting the text that comes first.
+    /// Returns the first message, counted from the end, with which the messages after it fill the share. The part after the
+    /// front counts, too.
     fn fitting(&self, parts: &[PartLength]) -> Option<usize> {
         let first = after_front(parts);
         let mut filled = parts.get(first)?.tokens;
         let share = self.shift_fill_factor * self.window as f64;
-        let messages = parts.iter().enumerate().skip(first + 1).rev();
-        messages
-            .map(|(position, part)| {
-                filled = filled.saturating_add(part.tokens);
-                (position, filled)
-            })
-            .find(|(position, filled)| *filled as f64 >= share && position + 2 < parts.len())
-            .map(|(position, _)| position)
+        for (position, part) in parts.iter().enumerate().skip(first + 1).rev() {
+            filled = filled.saturating_add(part.tokens);
+            if filled as f64 >= share && position + 2 < parts.len() {
+                return Some(position);
+            }
+        }
+        None
     }
 
+    /// Returns the tokens to cut from a prompt of `whole` tokens, the first `lead` of which are front and system text.
     fn cut(&self, lead: usize, whole: usize) -> Result<Range<usize>> {
         let fitting = self.window.saturating_sub(self.mean_gen_len);
         let excess = whole - fitting;
@@ -206,19 +207,19 @@ impl ContextShift {
 }
 
 impl Shift {
-    /// Returns the parts that the new prompt goes without; none when MLC repeats one.
+    /// Returns the parts that the new prompt omits; none when MLC repeats one.
     pub fn dropped(&self) -> Range<usize> {
         self.kept..self.restart.max(self.kept)
     }
 
-    /// Returns the text of the new prompt, from which the tokens of [`Shift::cut`] are still to be cut.
+    /// Returns the text of the new prompt, which still contains the tokens of [`Shift::cut`].
     pub fn text(&self, parts: &[Part]) -> String {
         let lead = parts.iter().take(self.kept);
         lead.chain(parts.iter().skip(self.restart)).map(|part| part.text.as_str()).collect()
     }
 }
 
-/// Where what MLC calls the prompts begins.
+/// Returns the index of the first part after the front.
 fn after_front(parts: &[PartLength]) -> usize {
     parts.iter().take_while(|part| part.kind == PartKind::Front).count()
 }

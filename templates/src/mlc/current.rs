@@ -1,4 +1,4 @@
-//! The fields of today's `conv_template` object.
+//! The fields of today's `conv_template` object, and their checks.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::fields::remove_unknown;
 use super::front::Front;
 use super::warning::Warning;
 
-/// What the object is called, for messages.
+/// The name of the object, for messages.
 const OBJECT: &str = "conv_template";
 
-/// Every field.
+/// All fields.
 pub(super) const FIELDS: [&str; 16] = [
     "name",
     "system_template",
@@ -35,10 +35,10 @@ pub(super) const FIELDS: [&str; 16] = [
     "use_function_calling",
 ];
 
-/// Where the system text stands in its template.
+/// The placeholder of the system text in its template.
 pub(super) const SYSTEM_PLACE: &str = "{system_message}";
 
-/// The roles that have a template of their own, and where their text stands in it.
+/// The roles that have a template of their own, with the placeholders of their texts.
 const ROLE_PLACES: [(&str, &str); 3] =
     [("user", "{user_message}"), ("assistant", "{assistant_message}"), ("tool", "{tool_message}")];
 
@@ -53,18 +53,18 @@ pub(super) struct ConvTemplate {
     pub(super) system_message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) system_prefix_token_ids: Option<Vec<TokenId>>,
-    /// Whether the first message has its role's header even behind a system text.
+    /// Whether the first message after a system text has its role's header.
     #[serde(default = "yes")]
     pub(super) add_role_after_system_message: bool,
-    /// What is printed for each role.
+    /// The header of each role.
     pub(super) roles: BTreeMap<String, String>,
-    /// What is printed around each role's text.
+    /// The text around each role's text.
     #[serde(default)]
     pub(super) role_templates: BTreeMap<String, String>,
-    /// Messages that stand before every conversation.
+    /// Messages at the start of every conversation.
     #[serde(default)]
     pub(super) messages: Vec<(String, Content)>,
-    /// After any message; with two, the second after the assistant's.
+    /// The separator after each message; with two, the second follows the assistant's messages.
     pub(super) seps: Vec<String>,
     #[serde(default)]
     pub(super) role_content_sep: String,
@@ -76,19 +76,19 @@ pub(super) struct ConvTemplate {
     pub(super) stop_token_ids: Vec<TokenId>,
     #[serde(default)]
     pub(super) strip_reasoning_in_history: bool,
-    /// What stands for tools in a conversation without any.
+    /// The text in the place of tools, for conversations without tools.
     #[serde(default)]
     pub(super) function_string: String,
-    /// MLC's engine sets this when a conversation has tools; nothing is rendered by it.
+    /// MLC's engine sets this when a conversation has tools. It does not change the prompt.
     #[serde(default)]
     pub(super) use_function_calling: bool,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a text, null or a list of parts of type \"text\" was expected")]
 pub(super) enum Content {
-    /// Nothing yet: only the header is printed.
+    /// None yet: only the header is printed.
     Absent(()),
     Text(String),
     /// Several texts, each wrapped on its own.
@@ -131,46 +131,42 @@ impl ConvTemplate {
     }
 
     fn validate(&self) -> Result<()> {
-        let invalid = |message| Err(Error::new(ErrorKind::Template, message));
         if !matches!(self.seps.len(), 1 | 2) {
-            return invalid(format!("seps {:?} holds neither one nor two separators", self.seps));
+            let message = format!("seps {:?} holds neither one nor two separators", self.seps);
+            return Err(Error::new(ErrorKind::Template, message));
         }
         let roles =
             ["user", "assistant"].into_iter().chain(self.messages.iter().map(|(role, _)| role.as_str()));
         for role in roles {
             if !self.can_say(role) {
-                return invalid(format!("roles has no {role:?}, only: {}", self.role_names()));
+                let message = format!("roles has no {role:?}, only: {}", self.role_names());
+                return Err(Error::new(ErrorKind::Template, message));
             }
         }
         Ok(())
     }
 
-    /// What is valid and yet seldom meant.
+    /// Returns warnings about values that are valid but seldom intended.
     fn traps(&self) -> Vec<Warning> {
-        let header = self.roles.get("assistant").map(|role| format!("{role}{}", self.role_empty_sep));
-        let trailing = header.filter(|header| header.ends_with(' '));
-        let mut warnings: Vec<_> =
-            trailing.into_iter().map(|header| Warning::TrailingSpace { header }).collect();
-        let role_templates = ROLE_PLACES.into_iter().filter(|(role, _)| self.roles.contains_key(*role));
-        let role_templates = role_templates
-            .map(|(role, place)| (format!("role_templates.{role}"), place, self.role_template(role)));
-        let system = ("system_template".to_owned(), SYSTEM_PLACE, self.system_template.as_str());
-        let message = ("system_message".to_owned(), "", self.system_message.as_str());
-        for (field, place, text) in std::iter::once(system).chain(role_templates).chain([message]) {
-            if !text.contains(place) {
-                let (field, placeholder) = (field.clone(), place.to_owned());
-                warnings.push(Warning::MissingPlaceholder { field, placeholder });
+        let mut warnings = Vec::new();
+        if let Some(role) = self.roles.get("assistant") {
+            let header = format!("{role}{}", self.role_empty_sep);
+            if header.ends_with(' ') {
+                warnings.push(Warning::TrailingSpace { header });
             }
-            let unknown = placeholders(text).filter(|found| ![place, FUNCTION_PLACE].contains(found));
-            warnings.extend(unknown.map(|found| Warning::UnknownPlaceholder {
-                field: field.clone(),
-                placeholder: found.to_owned(),
-            }));
         }
+        warn_of_placeholders(&mut warnings, "system_template", SYSTEM_PLACE, &self.system_template);
+        for (role, place) in ROLE_PLACES {
+            if self.roles.contains_key(role) {
+                let field = format!("role_templates.{role}");
+                warn_of_placeholders(&mut warnings, &field, place, self.role_template(role));
+            }
+        }
+        warn_of_placeholders(&mut warnings, "system_message", "", &self.system_message);
         warnings
     }
 
-    /// The object that reads as this one.
+    /// Returns the object that reads as this one.
     pub(super) fn to_json(&self) -> Map<String, Value> {
         // Texts, numbers and lists of them always have a JSON form.
         match serde_json::to_value(self) {
@@ -189,12 +185,12 @@ impl ConvTemplate {
         Front { tokens: self.system_prefix_token_ids.clone().unwrap_or_default(), ..Front::default() }
     }
 
-    /// Empty ones would end every reply at once.
+    /// Returns the stop strings without empty ones, which would end every reply at once.
     pub(super) fn stop_strings(&self) -> Vec<String> {
         self.stop_str.iter().filter(|text| !text.is_empty()).cloned().collect()
     }
 
-    /// The roles there are messages of, for messages.
+    /// Returns the roles that messages may have, for messages to the user.
     pub(super) fn role_names(&self) -> String {
         self.roles
             .keys()
@@ -204,7 +200,7 @@ impl ConvTemplate {
             .join(", ")
     }
 
-    /// What is printed for `role`.
+    /// Returns the header of `role`.
     pub(super) fn role_text(&self, role: &str) -> &str {
         self.roles.get(role).map_or("", String::as_str)
     }
@@ -213,30 +209,44 @@ impl ConvTemplate {
         self.role_templates.get(role).map_or("", String::as_str)
     }
 
-    /// Whether there are messages of `role`.
+    /// Returns whether messages may have the role `role`.
     pub(super) fn can_say(&self, role: &str) -> bool {
         self.roles.contains_key(role) && place_of(role).is_some()
     }
 
-    /// The two halves around a role's text, and so on for each place where it stands.
+    /// Returns the template of a role, split at the placeholders of its text.
     pub(super) fn around(&self, role: &str) -> impl Iterator<Item = &str> {
         let template = place_of(role).map(|place| self.role_template(role).split(place));
         template.into_iter().flatten()
     }
 
-    /// The separator after a message of `role`.
+    /// Returns the separator after a message of `role`.
     pub(super) fn separator(&self, role: &str) -> &str {
         let after_assistant = self.seps.get(1).filter(|_| role == "assistant");
         after_assistant.or(self.seps.first()).map_or("", String::as_str)
     }
 }
 
-/// Where the text of a role stands in its template.
+/// Adds warnings about the placeholders of a field that should contain `place` and no unknown ones.
+fn warn_of_placeholders(warnings: &mut Vec<Warning>, field: &str, place: &str, text: &str) {
+    if !text.contains(place) {
+        let placeholder = place.to_owned();
+        warnings.push(Warning::MissingPlaceholder { field: field.to_owned(), placeholder });
+    }
+    for found in placeholders(text) {
+        if ![place, FUNCTION_PLACE].contains(&found) {
+            let placeholder = found.to_owned();
+            warnings.push(Warning::UnknownPlaceholder { field: field.to_owned(), placeholder });
+        }
+    }
+}
+
+/// Returns the placeholder of a role's text in its template.
 fn place_of(role: &str) -> Option<&'static str> {
     ROLE_PLACES.iter().find(|(known, _)| *known == role).map(|(_, place)| *place)
 }
 
-/// Whatever looks like a placeholder: small letters and underscores in braces.
+/// Returns everything that looks like a placeholder: small letters and underscores in braces.
 fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('{').filter_map(|(start, _)| {
         let rest = text.get(start..)?;

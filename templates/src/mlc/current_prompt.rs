@@ -1,8 +1,8 @@
-//! A conversation under today's `conv_template`, and the parts of the prompt it becomes.
+//! Writes a conversation with today's `conv_template` as the parts of a prompt.
 //!
 //! Reference: `Conversation.as_prompt` of `python/mlc_llm/protocol/conversation_protocol.py`.
 
-use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::template::{PromptEnd, TemplateInput};
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::function_string::function_string;
 use super::part::{Part, PartKind};
 
-/// The parts of the prompt of a conversation, without what stands in front of it, and whether tools have a place.
+/// Returns the parts of a conversation's prompt without the front, and whether the template has a place for tools.
 pub(super) fn parts(template: &ConvTemplate, input: &TemplateInput) -> Result<(Vec<Part>, bool)> {
     let functions = function_string(input)?;
     let mut prompt = Prompt { template, draft: Draft::default(), has_system: false };
@@ -27,14 +27,14 @@ struct Prompt<'a> {
     has_system: bool,
 }
 
-/// A message: who wrote it, the role and what it says.
+/// A message of the template or of the conversation.
 struct Message {
     author: Author,
     role: String,
     content: Content,
 }
 
-/// Who a text is from: only the template's own has placeholders.
+/// The author of a text: only the template's own texts have placeholders.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
     Template,
@@ -42,7 +42,7 @@ enum Author {
 }
 
 impl Prompt<'_> {
-    /// Prints the system text, and returns all messages but that.
+    /// Prints the system text, and returns all other messages.
     fn begin(&mut self, messages: &[Value]) -> Result<Vec<Message>> {
         let template = self.template;
         let own = template.messages.iter().map(|(role, content)| {
@@ -66,7 +66,7 @@ impl Prompt<'_> {
         }
     }
 
-    fn add_messages(&mut self, messages: &[Message], ending: Ending) {
+    fn add_messages(&mut self, messages: &[Message], ending: PromptEnd) {
         let last_user = messages.iter().rposition(|message| message.role == "user").unwrap_or(0);
         for (position, message) in messages.iter().enumerate() {
             self.draft.begin(kind_of(&message.role));
@@ -84,26 +84,31 @@ impl Prompt<'_> {
                 self.draft.written(self.template.role_text(&message.role));
                 self.draft.written(&self.template.role_content_sep);
             }
-            match ending == Ending::Continue && position + 1 == messages.len() {
-                true => self.add_open(message, &texts),
-                false => self.add_closed(message, &texts),
+            if ending == PromptEnd::Continuation && position + 1 == messages.len() {
+                self.add_open(message, &texts);
+            } else {
+                self.add_closed(message, &texts);
             }
         }
-        if ending == Ending::Answer {
+        if ending == PromptEnd::Generation {
             self.draft.begin(PartKind::Header);
             self.add_header("assistant");
         }
     }
 
     fn add_closed(&mut self, message: &Message, texts: &[&str]) {
-        texts.iter().for_each(|text| self.wrap(self.template.around(&message.role), message.author, text));
+        for text in texts {
+            self.wrap(self.template.around(&message.role), message.author, text);
+        }
         self.draft.written(self.template.separator(&message.role));
     }
 
-    /// What is continued has neither its template's end nor a separator yet.
+    /// Prints a message that is continued: without the end of its template and without a separator.
     fn add_open(&mut self, message: &Message, texts: &[&str]) {
         let Some((last, whole)) = texts.split_last() else { return };
-        whole.iter().for_each(|text| self.wrap(self.template.around(&message.role), message.author, text));
+        for text in whole {
+            self.wrap(self.template.around(&message.role), message.author, text);
+        }
         let mut around = self.template.around(&message.role);
         self.draft.written(around.next().unwrap_or_default());
         if around.next().is_some() {
@@ -116,7 +121,7 @@ impl Prompt<'_> {
         self.draft.written(&self.template.role_empty_sep);
     }
 
-    /// Prints what a template has around a text, and the text in between.
+    /// Prints the pieces of a template with the text between them.
     fn wrap<'a>(&mut self, around: impl Iterator<Item = &'a str>, author: Author, text: &str) {
         for (position, written) in around.enumerate() {
             if position > 0 {

@@ -1,10 +1,10 @@
-//! A prompt on its way: what a template wrote, what the conversation said, and where descriptions of tools may go.
+//! A prompt in progress: the texts of the template and of the conversation, and the places for descriptions of tools.
 //!
-//! The two kinds of text never mix: only what the template wrote is looked through for placeholders.
+//! Placeholders are looked for in the texts of the template only, never in those of the conversation.
 
 use super::part::{Part, PartKind};
 
-/// Where a template wants the tools.
+/// The placeholder of the tools.
 pub(super) const FUNCTION_PLACE: &str = "{function_string}";
 
 enum Piece {
@@ -12,7 +12,7 @@ enum Piece {
     FunctionPlace,
 }
 
-/// The parts of a prompt, their places for tools not yet filled.
+/// The parts of a prompt whose places for tools are not yet filled in.
 #[derive(Default)]
 pub(super) struct Draft {
     parts: Vec<(PartKind, Vec<Piece>)>,
@@ -24,7 +24,7 @@ impl Draft {
         self.parts.push((kind, Vec::new()));
     }
 
-    /// Adds what the template wrote, its places for tools being places.
+    /// Adds a text of the template, with its places for tools.
     pub(super) fn written(&mut self, text: &str) {
         for (position, text) in text.split(FUNCTION_PLACE).enumerate() {
             if position > 0 {
@@ -34,7 +34,7 @@ impl Draft {
         }
     }
 
-    /// Adds what somebody said, whatever it says.
+    /// Adds a text of the conversation, unchanged.
     pub(super) fn said(&mut self, text: &str) {
         if !text.is_empty() {
             self.push(Piece::Text(text.to_owned()));
@@ -47,17 +47,17 @@ impl Draft {
         }
     }
 
-    /// Says whether the part that was begun last has nothing in it.
+    /// Returns whether the last part is empty.
     pub(super) fn is_blank(&self) -> bool {
         self.parts.last().is_none_or(|(_, pieces)| pieces.is_empty())
     }
 
-    /// Takes the part that was begun last back.
+    /// Removes the last part.
     pub(super) fn take_back(&mut self) {
         self.parts.pop();
     }
 
-    /// Says whether there is a place for tools.
+    /// Returns whether there is a place for tools.
     pub(super) fn has_function_place(&self) -> bool {
         self.places() > 0
     }
@@ -67,20 +67,25 @@ impl Draft {
         pieces.filter(|piece| matches!(piece, Piece::FunctionPlace)).count()
     }
 
-    /// Prints the tools at the last place for them, and nothing at the others.
+    /// Prints the tools at the last place for them, and nothing at the other places.
     pub(super) fn finish(self, function_string: &str) -> Vec<Part> {
-        let mut places = self.places();
-        let mut text_of = |piece| match piece {
-            Piece::Text(text) => text,
-            Piece::FunctionPlace => {
-                places -= 1;
-                if places == 0 { function_string.to_owned() } else { String::new() }
+        let mut places_left = self.places();
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for (kind, pieces) in self.parts {
+            let mut text = String::new();
+            for piece in pieces {
+                match piece {
+                    Piece::Text(piece) => text.push_str(&piece),
+                    Piece::FunctionPlace => {
+                        places_left -= 1;
+                        if places_left == 0 {
+                            text.push_str(function_string);
+                        }
+                    }
+                }
             }
-        };
-        let mut finish = |(kind, pieces): (PartKind, Vec<Piece>)| Part {
-            kind,
-            text: pieces.into_iter().map(&mut text_of).collect(),
-        };
-        self.parts.into_iter().map(&mut finish).collect()
+            parts.push(Part { kind, text });
+        }
+        parts
     }
 }

@@ -1,10 +1,10 @@
-//! Objects as they are read: fields that are known, and fields that are ignored with a warning.
+//! Ignores unknown fields of an object, with a warning for each.
 
 use serde_json::{Map, Value};
 
 use super::warning::Warning;
 
-/// Removes the fields of `object` that are not `known`, as MLC ignores them, and says which they were.
+/// Removes the fields of `object` that are not `known`, which MLC ignores, and returns a warning for each.
 pub(super) fn remove_unknown(
     object: &'static str,
     fields: &mut Map<String, Value>,

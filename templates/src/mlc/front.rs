@@ -1,12 +1,12 @@
-//! The tokens that stand before a prompt, and their texts. Knows no tokenizer: a text is given, or a model has it.
+//! The prefix tokens and BOS before a prompt, and their texts, which the caller or a model provides.
 
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::TokenId;
 
-/// What stands before a prompt: prefix tokens, then BOS.
+/// The start of a prompt: prefix tokens, then BOS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Front {
-    /// The tokens in front of BOS, or, today, all of them.
+    /// The tokens before BOS; in today's templates, all of them.
     pub(super) tokens: Vec<TokenId>,
     /// Whether BOS follows.
     pub(super) add_bos: bool,
@@ -15,11 +15,11 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// The texts of all tokens; the error says what is missing.
+    /// Returns the text of all tokens. The error says what is missing.
     pub(super) fn text(&self) -> Result<String, &'static str> {
         let prefix = match &self.prefix {
             None if !self.tokens.is_empty() => {
-                return Err("tokens in front whose texts are not known, give the model");
+                return Err("the text of its prefix tokens, which was not given");
             }
             prefix => prefix.as_deref().unwrap_or_default(),
         };
@@ -30,24 +30,24 @@ impl Front {
         }
     }
 
-    /// Takes the texts from a model; the error says what it does not have.
+    /// Reads the texts from a model. The error says what the model does not have.
     pub(super) fn take_texts_of(&mut self, model: &ModelInfo) -> Result<(), String> {
         if self.add_bos {
             let bos = model.bos.as_ref().ok_or("a BOS, which the model does not have")?;
             self.bos = Some(bos.text.clone());
         }
-        let text_of = |id: &TokenId| {
-            let mut tokens = model.specials.iter().chain(&model.bos);
-            let token = tokens.find(|token| token.id == *id);
-            token
-                .map(|token| token.text.as_str())
-                .ok_or_else(|| format!("token {id} in front, which is no special token of the model"))
-        };
-        self.prefix = Some(self.tokens.iter().map(text_of).collect::<Result<_, _>>()?);
+        let mut prefix = String::new();
+        for id in &self.tokens {
+            match model.specials.iter().chain(&model.bos).find(|token| token.id == *id) {
+                Some(token) => prefix.push_str(&token.text),
+                None => return Err(format!("prefix token {id}, which is not a special token of the model")),
+            }
+        }
+        self.prefix = Some(prefix);
         Ok(())
     }
 
-    /// These tokens, with the texts that `known` has of the same ones.
+    /// Returns these tokens with the texts of `known`, if the tokens are the same.
     pub(super) fn with_texts_of(mut self, known: &Self) -> Self {
         self.prefix = known.prefix.clone().filter(|_| self.tokens == known.tokens);
         self.bos = known.bos.clone();

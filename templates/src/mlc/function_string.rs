@@ -1,4 +1,4 @@
-//! What stands for a template's `{function_string}`: the tools as MLC writes them.
+//! The text for a template's `{function_string}`: the tools as MLC writes them.
 //!
 //! Reference: `check_function_call_usage` in `python/mlc_llm/protocol/openai_api_protocol.py`.
 
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 /// The variable that chooses among the tools: absent, `"auto"`, `"none"` or `{"function": {"name": …}}`.
 pub(super) const TOOL_CHOICE: &str = "tool_choice";
 
-/// Returns the tools' text, or `None` where the conversation has none or wants none.
+/// Returns the text of the tools, or `None` if the conversation has none or declines them.
 ///
-/// All tools are one list as Python's `json.dumps` writes it; a chosen one stands alone, in compact JSON.
+/// All tools are one list, as Python's `json.dumps` writes it. A chosen tool is a single object in compact JSON.
 pub(super) fn function_string(input: &TemplateInput) -> Result<Option<String>> {
     let tools = input.tools.as_deref().unwrap_or_default();
     match input.extra.get(TOOL_CHOICE) {
@@ -27,7 +27,7 @@ pub(super) fn function_string(input: &TemplateInput) -> Result<Option<String>> {
     }
 }
 
-/// Says whether the conversation has tools that should be printed.
+/// Returns whether the conversation has tools that should be printed.
 pub(super) fn has_tools(input: &TemplateInput) -> bool {
     let declined = input.extra.get(TOOL_CHOICE).and_then(Value::as_str) == Some("none");
     !declined && input.tools.as_ref().is_some_and(|tools| !tools.is_empty())
@@ -57,13 +57,12 @@ fn chosen(tools: &[Value], choice: &Value) -> Result<String> {
     })
 }
 
-/// A tool's function with the fields that MLC keeps, in its order.
+/// Returns a tool's function with the fields that MLC keeps, in its order.
 fn function_of(tool: &Value) -> Result<Value> {
     let function = tool.get("function").unwrap_or(tool);
-    let field = |name: &str| function.get(name).cloned();
-    match (field("name"), field("parameters")) {
+    match (function.get("name"), function.get("parameters")) {
         (Some(name @ Value::String(_)), Some(parameters @ Value::Object(_))) => {
-            let description = field("description").unwrap_or_default();
+            let description = function.get("description").unwrap_or(&Value::Null);
             Ok(json!({"description": description, "name": name, "parameters": parameters}))
         }
         _ => Err(invalid(format!("tool {tool} has no function with a \"name\" and \"parameters\""))),
@@ -74,7 +73,7 @@ fn invalid(message: String) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Python's `json.dumps`: a space behind each comma and colon, and nothing beyond ASCII.
+/// Python's `json.dumps`: a space after each comma and colon, and escapes for everything beyond ASCII.
 struct Python;
 
 impl Formatter for Python {
@@ -100,7 +99,7 @@ impl Formatter for Python {
         Ok(())
     }
 
-    /// As `repr`: an exponent from 1e16 on and below 1e-4, with a sign and at least two digits.
+    /// Writes a number as `repr`: with an exponent from 1e16 on and below 1e-4, which has a sign and at least two digits.
     fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
         let scientific = format!("{value:e}");
         let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which kind of object a conversation template is.
+/// The kind of object that a conversation template is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation {

@@ -1,4 +1,4 @@
-//! The fields of `conv_config`, as MLC had them up to May 2024.
+//! The fields of `conv_config`, which MLC used up to May 2024, and their checks.
 
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
@@ -9,10 +9,10 @@ use super::fields::remove_unknown;
 use super::front::Front;
 use super::warning::Warning;
 
-/// What the object is called, for messages.
+/// The name of the object, for messages.
 const OBJECT: &str = "conv_config";
 
-/// Every field.
+/// All fields.
 pub(super) const FIELDS: [&str; 13] = [
     "name",
     "system",
@@ -37,9 +37,9 @@ pub(super) struct ConvConfig {
     pub(super) system: String,
     /// The user's name and the assistant's.
     pub(super) roles: [String; 2],
-    /// Messages that stand before every conversation: the name as it is printed, and the text.
+    /// Messages at the start of every conversation: the name that is printed, and the text.
     pub(super) messages: Vec<(String, String)>,
-    /// How many of `messages` a conversation begins with: MLC begins each by a reset that keeps so many.
+    /// How many of `messages` a conversation starts with: MLC starts it with a reset that keeps this many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) offset: Option<usize>,
     pub(super) separator_style: Style,
@@ -84,29 +84,34 @@ impl ConvConfig {
     }
 
     fn validated(self) -> Result<Self> {
-        let invalid = |message| Err(Error::new(ErrorKind::Template, message));
         if !matches!(self.seps.len(), 1 | 2) {
-            return invalid(format!("seps {:?} holds neither one nor two separators", self.seps));
+            let message = format!("seps {:?} holds neither one nor two separators", self.seps);
+            return Err(Error::new(ErrorKind::Template, message));
         }
         if let Some(offset) = self.offset.filter(|offset| *offset > self.messages.len()) {
-            return invalid(format!("offset {offset} is beyond the {} messages", self.messages.len()));
+            let message = format!("offset {offset} is beyond the {} messages", self.messages.len());
+            return Err(Error::new(ErrorKind::Template, message));
         }
         Ok(self)
     }
 
-    /// What is valid and yet seldom meant.
+    /// Returns warnings about values that are valid but seldom intended.
     fn traps(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let [_, assistant] = &self.roles;
         let header = format!("{assistant}{}", self.role_empty_sep);
-        let trailing = (self.separator_style == Style::Roles && header.ends_with(' '))
-            .then_some(Warning::TrailingSpace { header });
-        let speakers = self.messages.iter().enumerate().filter(|(_, (name, _))| !self.roles.contains(name));
-        let unknown =
-            speakers.map(|(position, (name, _))| Warning::UnknownSpeaker { position, name: name.clone() });
-        trailing.into_iter().chain(unknown).collect()
+        if self.separator_style == Style::Roles && header.ends_with(' ') {
+            warnings.push(Warning::TrailingSpace { header });
+        }
+        for (position, (name, _)) in self.messages.iter().enumerate() {
+            if !self.roles.contains(name) {
+                warnings.push(Warning::UnknownSpeaker { position, name: name.clone() });
+            }
+        }
+        warnings
     }
 
-    /// The object that reads as this one.
+    /// Returns the object that reads as this one.
     pub(super) fn to_json(&self) -> Map<String, Value> {
         // Texts, numbers and lists of them always have a JSON form.
         match serde_json::to_value(self) {
@@ -115,9 +120,10 @@ impl ConvConfig {
         }
     }
 
-    /// What a partial object changes in this one: the old offset counts the old messages.
+    /// Returns this object with the fields of `changes`.
     pub(super) fn merged(&self, changes: Map<String, Value>) -> Map<String, Value> {
         let mut fields = self.to_json();
+        // The offset counts the old messages.
         if changes.contains_key("messages") {
             fields.shift_remove("offset");
         }
@@ -130,21 +136,21 @@ impl ConvConfig {
     }
 
     pub(super) fn stop_strings(&self) -> Vec<String> {
-        Some(self.stop_str.clone()).filter(|text| !text.is_empty()).into_iter().collect()
+        if self.stop_str.is_empty() { Vec::new() } else { vec![self.stop_str.clone()] }
     }
 
-    /// The separator after the message at `position`, earlier messages counted.
+    /// Returns the separator after the message at `position`, which counts earlier messages.
     pub(super) fn separator(&self, position: usize) -> &str {
         self.seps.get(position % self.seps.len().max(1)).map_or("", String::as_str)
     }
 }
 
-/// How messages become a prompt, by MLC's number.
+/// How messages are printed, by MLC's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// 0: names and separators.
+    /// 0: with names and separators.
     Roles,
-    /// 1 or 2: the user's last text alone. What 1 means changed in August 2023, but both do the same.
+    /// 1 or 2: the user's last text only. The meaning of 1 changed in August 2023, but both print the same.
     Plain(u8),
 }
 

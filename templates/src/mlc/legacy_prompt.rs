@@ -1,6 +1,6 @@
-//! A conversation in the two voices of `conv_config`, and the parts of the prompt it becomes.
+//! Writes a conversation with the two roles of `conv_config` as the parts of a prompt.
 
-use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::template::{PromptEnd, TemplateInput};
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::legacy::{ConvConfig, Style};
 use super::part::{Part, PartKind};
 use crate::completion::text_of;
 
-/// The parts of the prompt of a conversation, without what stands in front of it.
+/// Returns the parts of a conversation's prompt without the front.
 pub(super) fn parts(config: &ConvConfig, input: &TemplateInput) -> Result<Vec<Part>> {
     let conversation = Conversation::read(config, input)?;
     Ok(match config.separator_style {
@@ -17,7 +17,7 @@ pub(super) fn parts(config: &ConvConfig, input: &TemplateInput) -> Result<Vec<Pa
     })
 }
 
-/// A conversation as this kind of template sees it.
+/// A conversation with the template's own messages.
 struct Conversation {
     system: String,
     messages: Vec<Spoken>,
@@ -52,28 +52,28 @@ impl Conversation {
         Ok(conversation)
     }
 
-    fn with_roles(&self, config: &ConvConfig, ending: Ending) -> Vec<Part> {
+    fn with_roles(&self, config: &ConvConfig, ending: PromptEnd) -> Vec<Part> {
         let mut parts = Vec::new();
         if !self.system.is_empty() {
             parts.push(part(PartKind::System, [&self.system, config.separator(0)]));
         }
         let whole = match ending {
-            Ending::Continue => self.messages.len().saturating_sub(1),
-            Ending::Answer | Ending::Closed => self.messages.len(),
+            PromptEnd::Continuation => self.messages.len().saturating_sub(1),
+            PromptEnd::Generation | PromptEnd::Closed => self.messages.len(),
         };
         for (position, message) in self.messages.iter().enumerate() {
             let separator = if position < whole { config.separator(position) } else { "" };
             let texts = [&message.name, &config.role_msg_sep, &message.text, separator];
             parts.push(part(message.kind(), texts));
         }
-        if ending == Ending::Answer {
+        if ending == PromptEnd::Generation {
             let [_, assistant] = &config.roles;
             parts.push(part(PartKind::Header, [assistant.as_str(), &config.role_empty_sep]));
         }
         parts
     }
 
-    /// The user's last text, and what a reply to it says already.
+    /// Returns the user's last text, and the start of a reply to it.
     fn plain(&self) -> Vec<Part> {
         let last = self.messages.iter().rposition(|message| message.speaker == Speaker::User).unwrap_or(0);
         self.messages.iter().skip(last).map(|message| part(message.kind(), [message.text.as_str()])).collect()
@@ -93,7 +93,7 @@ fn part<const N: usize>(kind: PartKind, texts: [&str; N]) -> Part {
     Part { kind, text: texts.concat() }
 }
 
-/// The messages that stand before every conversation.
+/// Returns the messages at the start of every conversation.
 fn earlier(config: &ConvConfig) -> Vec<Spoken> {
     let [user, _] = &config.roles;
     let kept = config.offset.unwrap_or(config.messages.len());

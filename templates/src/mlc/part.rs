@@ -1,10 +1,10 @@
-//! The parts a prompt is made of. Knows what a part is for; not how it is written.
+//! The parts of a prompt.
 
-/// What a part of a prompt is.
+/// The kind of a part of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
-    /// The texts of the tokens in front, BOS among them.
+    /// The texts of the prefix tokens and BOS.
     Front,
     /// The system text.
     System,
@@ -12,17 +12,17 @@ pub enum PartKind {
     User,
     /// A message of the assistant.
     Assistant,
-    /// A message of another role, a tool's for instance.
+    /// A message of another role, such as a tool.
     Other,
-    /// The header of the reply that is asked for.
+    /// The header of the reply to generate.
     Header,
 }
 
-/// A part of a prompt. All of them, one after the other, are the prompt.
+/// A part of a prompt. The prompt is all of its parts, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// The kind of the part.
     pub kind: PartKind,
-    /// What it says, separators included.
+    /// Its text, with separators.
     pub text: String,
 }

@@ -1,5 +1,4 @@
-//! The templates known by name, of both generations. Their texts are data: a JSON file each, in `current/` and
-//! `legacy/`.
+//! The built-in templates of both generations, by name. Each is a JSON file in `current/` or `legacy/`.
 
 use alloquy_core::{Error, ErrorKind, Result};
 
@@ -8,7 +7,7 @@ use super::named::{CURRENT, LEGACY};
 use super::warning::Warning;
 
 impl Generation {
-    /// Names and objects.
+    /// Returns all names with their objects.
     pub(super) fn named(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Current => CURRENT,
@@ -16,12 +15,12 @@ impl Generation {
         }
     }
 
-    /// The object of a name.
+    /// Returns the object of a name.
     pub(super) fn find(self, name: &str) -> Option<&'static str> {
         self.named().iter().find(|(known, _)| *known == name).map(|(_, json)| *json)
     }
 
-    /// The object of a name, or the error that lists the names there are.
+    /// Returns the object of a name, or an error that lists all names.
     pub(super) fn get(self, name: &str) -> Result<&'static str> {
         self.find(name).ok_or_else(|| {
             let known = self.named().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
@@ -30,7 +29,7 @@ impl Generation {
         })
     }
 
-    /// What is known to be wrong with a built-in template.
+    /// Returns the known defects of a built-in template.
     pub(super) fn defects(self, name: &str) -> impl Iterator<Item = Warning> {
         let of_name =
             DEFECTS.iter().filter(move |(generation, known, _)| (*generation, *known) == (self, name));
@@ -39,11 +38,11 @@ impl Generation {
 }
 
 const DOUBLE_END: &str = "ends the system text by <|im_end|> twice";
-const NO_END: &str = "has no <|end|> and no line feed behind the system text";
+const NO_END: &str = "has no <|end|> and no line feed after the system text";
 const GLUED: &str = "has nothing between the system text and the first role";
-const THINKING: &str = "prints the beginning of a thought before each earlier reply too";
+const THINKING: &str = "prints the beginning of a thinking block before each earlier reply too";
 
-/// Built-in templates that print what their models' makers did not mean. They are kept as MLC has them.
+/// Built-in templates that differ from what their models' authors intended. They are kept as in MLC.
 const DEFECTS: &[(Generation, &str, &str)] = &[
     (Generation::Legacy, "chatml", DOUBLE_END),
     (Generation::Legacy, "qwen", DOUBLE_END),

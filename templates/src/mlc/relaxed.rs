@@ -1,10 +1,10 @@
-//! JSON as MLC's documentation writes it: with `//` comments and commas behind the last item. Knows no field.
+//! Reads JSON with `//` comments and trailing commas, which MLC's documentation shows.
 
 use serde_json::{Map, Value};
 
 use super::warning::Warning;
 
-/// Reads an object; what is no JSON is read without its comments and its commas at the end, with a warning.
+/// Reads an object. Text that is not JSON is read without its comments and trailing commas, with a warning.
 ///
 /// # Errors
 /// That of JSON, with the line and the column of the text.
@@ -14,7 +14,7 @@ pub(super) fn object(json: &str) -> serde_json::Result<(Map<String, Value>, Vec<
         Err(error) => error,
     };
     let mut stripped = json.to_owned();
-    // Spaces take the place of what goes, so that an error that remains is where it was.
+    // Comments are replaced by spaces, so that the position of an error stays the same.
     match json_strip_comments::strip(&mut stripped) {
         Ok(()) if stripped != json => Ok((serde_json::from_str(&stripped)?, vec![Warning::RelaxedJson])),
         _ => Err(error),

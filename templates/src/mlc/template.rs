@@ -1,4 +1,4 @@
-//! A conversation template of either generation. Knows whose rules apply; not how either writes a prompt.
+//! A conversation template of either generation.
 
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
@@ -18,15 +18,15 @@ use super::part::{Part, PartKind};
 use super::relaxed;
 use super::warning::Warning;
 
-/// A conversation template of MLC: a system text, a text for each role, and what stands between them.
+/// A conversation template of MLC: a system text, a header for each role, and separators.
 ///
-/// The prompt is the system text, then each message with its role and separator, and at last the header of the
-/// assistant's reply. A system message at the beginning replaces the system text. What a message says is printed as
-/// it is, even where it looks like one of the template's placeholders.
+/// The prompt is the system text, then each message with its role and separator, and finally the header of the assistant's
+/// reply. A system message at the start replaces the system text. The text of a message is printed unchanged, even if it looks
+/// like one of the template's placeholders.
 ///
-/// There are two [generations](Generation) of such objects. Today's has a place for tools in some templates; the
-/// legacy one, and today's others, refuse a conversation with tools unless told [to ignore
-/// them](ConversationTemplate::ignoring_tools). Images and documents are errors.
+/// There are two [generations](Generation) of such objects. Some of today's templates have a place for tools. All others refuse
+/// a conversation with tools unless [`ignoring_tools`](ConversationTemplate::ignoring_tools) is set. Images and documents are
+/// errors.
 ///
 /// ```
 /// use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -56,7 +56,7 @@ enum Object {
     Legacy(Box<ConvConfig>),
 }
 
-/// What becomes of tools that have no place in the prompt.
+/// What happens to tools that have no place in the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tools {
     Refused,
@@ -64,10 +64,10 @@ enum Tools {
 }
 
 impl ConversationTemplate {
-    /// Returns today's template known as `name`, or, where there is none, the legacy one.
+    /// Returns today's template known as `name`, or the legacy one if there is none.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for another name; the message lists the known ones.
+    /// [`ErrorKind::NotFound`] for an unknown name; the message lists the known ones.
     pub fn named(name: &str) -> Result<Self> {
         match [Generation::Current, Generation::Legacy].into_iter().find(|of| of.find(name).is_some()) {
             Some(generation) => Self::named_in(generation, name),
@@ -83,10 +83,10 @@ impl ConversationTemplate {
         }
     }
 
-    /// Returns the template known as `name` in a generation: the same name can mean another prompt in the other.
+    /// Returns the template known as `name` in a generation. In the other generation the same name may mean another prompt.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for another name; the message lists the known ones.
+    /// [`ErrorKind::NotFound`] for an unknown name; the message lists the known ones.
     ///
     /// ```
     /// use alloquy_templates::ConversationTemplate;
@@ -112,20 +112,24 @@ impl ConversationTemplate {
         generation.named().iter().map(|(name, _)| *name)
     }
 
-    /// Reads an object of either generation: today's when its `roles` are an object or it has a field that only
-    /// today's has.
+    /// Reads an object of either generation. It is of today's if its `roles` are an object or it has a field that only today's
+    /// generation has.
     ///
-    /// The text may have comments and commas behind a last item, with a [warning](Warning::RelaxedJson).
-    ///
-    /// Every field of a `conv_config` may be absent. Then there is no system text and no earlier message, the roles
-    /// are `USER` and `ASSISTANT`, `seps` is one line feed, `role_msg_sep` is `": "`, `role_empty_sep` is `":"`,
-    /// nothing stops a reply, nothing stands before the prompt, and `offset` keeps all of `messages`. Of today's
-    /// fields only `roles` and `seps` must be there, as in MLC. Fields that neither has are
+    /// The text may have comments and trailing commas, with a [warning](Warning::RelaxedJson). Unknown fields are
     /// [ignored](Warning::UnknownField).
     ///
+    /// Today's objects must have `roles` and `seps`, as in MLC. Every field of a `conv_config` may be absent:
+    ///
+    /// * `system`, `messages`, `stop_str`, `stop_tokens` and `prefix_tokens` are empty by default, and `offset` keeps all of
+    ///   `messages`;
+    /// * `roles` are `USER` and `ASSISTANT`;
+    /// * `seps` is one line feed, `role_msg_sep` is `": "`, and `role_empty_sep` is `":"`.
+    ///
     /// # Errors
-    /// [`ErrorKind::Template`] when it is not such an object, has no or more than two separators, an unknown
-    /// separator style, no role `user` or `assistant`, or an earlier message of an unknown role.
+    /// [`ErrorKind::Template`] when the text is not such an object, or it has
+    ///
+    /// * no separator or more than two, or an unknown separator style;
+    /// * no role `user` or `assistant`, or an earlier message of an unknown role.
     pub fn from_json(json: &str) -> Result<Self> {
         let (fields, warnings) = object_of(json)?;
         Ok(Self::read(generation_of(&fields), fields)?.warned(warnings))
@@ -140,7 +144,7 @@ impl ConversationTemplate {
         Ok(Self::read(generation, fields)?.warned(warnings))
     }
 
-    /// Returns this template with the fields of another object in place of its own.
+    /// Returns this template with the fields of another object instead of its own.
     ///
     /// # Errors
     /// As [`ConversationTemplate::from_json`].
@@ -169,8 +173,8 @@ impl ConversationTemplate {
             Object::Legacy(config) => config.merged(changes),
         };
         let mut merged = Self::read(self.generation(), fields)?;
-        let is_defect = |warning: &&Warning| matches!(warning, Warning::KnownDefect { .. });
-        merged.warnings.extend(self.warnings.iter().filter(is_defect).cloned());
+        let defects = self.warnings.iter().filter(|warning| matches!(warning, Warning::KnownDefect { .. }));
+        merged.warnings.extend(defects.cloned());
         Ok(Self { front: merged.front.clone().with_texts_of(&self.front), tools: self.tools, ..merged })
     }
 
@@ -178,12 +182,14 @@ impl ConversationTemplate {
         let (object, front, stop_strings, warnings) = match generation {
             Generation::Current => {
                 let (template, warnings) = ConvTemplate::read(fields)?;
-                let (front, stop_strings) = (template.front(), template.stop_strings());
+                let front = template.front();
+                let stop_strings = template.stop_strings();
                 (Object::Current(Box::new(template)), front, stop_strings, warnings)
             }
             Generation::Legacy => {
                 let (config, warnings) = ConvConfig::read(fields)?;
-                let (front, stop_strings) = (config.front(), config.stop_strings());
+                let front = config.front();
+                let stop_strings = config.stop_strings();
                 (Object::Legacy(Box::new(config)), front, stop_strings, warnings)
             }
         };
@@ -198,7 +204,7 @@ impl ConversationTemplate {
         })
     }
 
-    /// Sets the text of BOS, which a legacy template with `add_bos` prints behind the prefix tokens.
+    /// Sets the text of BOS, which a legacy template with `add_bos` prints after the prefix tokens.
     #[must_use]
     pub fn with_bos(mut self, text: impl Into<String>) -> Self {
         self.front.bos = Some(text.into());
@@ -212,19 +218,18 @@ impl ConversationTemplate {
         self
     }
 
-    /// Takes the texts of BOS and of the prefix tokens from a model.
+    /// Reads the texts of BOS and of the prefix tokens from a model.
     ///
     /// # Errors
-    /// [`ErrorKind::Template`] when the model has no BOS or no special token of such a number.
+    /// [`ErrorKind::Template`] when the model has no BOS, or no special token with the id of a prefix token.
     pub fn with_tokens_of(mut self, model: &ModelInfo) -> Result<Self> {
         match self.front.take_texts_of(model) {
             Ok(()) => Ok(self),
-            Err(missing) => Err(self.wants(&missing)),
+            Err(missing) => Err(self.needs(&missing)),
         }
     }
 
-    /// Renders conversations with tools that have no place in the prompt as if they had none, as MLC does, instead
-    /// of refusing them.
+    /// Leaves out tools that have no place in the prompt, as MLC does, instead of refusing the conversation.
     #[must_use]
     pub fn ignoring_tools(mut self) -> Self {
         self.tools = Tools::Ignored;
@@ -239,7 +244,7 @@ impl ConversationTemplate {
         }
     }
 
-    /// Returns the template's own name, which need not be the one it is known by; empty when it has none.
+    /// Returns the template's own name, which may differ from the name it is known by; empty when it has none.
     pub fn name(&self) -> &str {
         match &self.object {
             Object::Current(template) => template.name.as_deref().unwrap_or_default(),
@@ -268,21 +273,21 @@ impl ConversationTemplate {
         }
     }
 
-    /// Returns the tokens that stand before everything, BOS too.
+    /// Returns the tokens at the very start of the prompt, before BOS.
     pub fn prefix_tokens(&self) -> &[TokenId] {
         &self.front.tokens
     }
 
-    /// Returns what a reader of this template should know.
+    /// Returns warnings about settings that have no effect, or not the expected one.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Returns the parts of a prompt: one after the other, they are what [`PromptTemplate::render`] gives.
+    /// Returns the parts of a prompt. One after the other, they are the text that [`PromptTemplate::render`] returns.
     ///
     /// # Errors
-    /// As `render`: [`ErrorKind::Unsupported`] for what the template cannot print, [`ErrorKind::Template`] when the
-    /// texts of tokens in front are not known.
+    /// As `render`: [`ErrorKind::Unsupported`] for a message that the template cannot print, [`ErrorKind::Template`] when the
+    /// text of BOS or of the prefix tokens is unknown.
     pub fn parts(&self, input: &TemplateInput) -> Result<Vec<Part>> {
         refuse_documents(input)?;
         let (conversation, has_function_place) = match &self.object {
@@ -293,13 +298,17 @@ impl ConversationTemplate {
             let message = format!("conversation template {:?} has no place for tools", self.name());
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        let text = self.front.text().map_err(|missing| self.wants(missing))?;
-        let front = (!text.is_empty()).then_some(Part { kind: PartKind::Front, text });
-        Ok(front.into_iter().chain(conversation).collect())
+        let text = self.front.text().map_err(|missing| self.needs(missing))?;
+        let mut parts = Vec::with_capacity(conversation.len() + 1);
+        if !text.is_empty() {
+            parts.push(Part { kind: PartKind::Front, text });
+        }
+        parts.extend(conversation);
+        Ok(parts)
     }
 
-    fn wants(&self, what: &str) -> Error {
-        Error::new(ErrorKind::Template, format!("conversation template {:?} wants {what}", self.name()))
+    fn needs(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Template, format!("conversation template {:?} needs {what}", self.name()))
     }
 }
 
@@ -309,7 +318,9 @@ impl PromptTemplate for ConversationTemplate {
     }
 
     fn digest(&self) -> Digest {
-        let (object, front, tools) = (self.to_json(), &self.front, self.tools);
+        let object = self.to_json();
+        let front = &self.front;
+        let tools = self.tools;
         Digest::of(format!("{object}\0{front:?}\0{tools:?}").as_bytes())
     }
 
@@ -332,18 +343,19 @@ fn object_of(json: &str) -> Result<(Map<String, Value>, Vec<Warning>)> {
     })
 }
 
-/// The generation an object is of.
+/// Returns the generation of an object.
 pub(super) fn generation_of(fields: &Map<String, Value>) -> Generation {
-    let of_today = |field: &String| {
-        let field = field.as_str();
-        current::FIELDS.contains(&field) && !legacy::FIELDS.contains(&field)
-    };
     match fields.get("roles") {
         Some(Value::Object(_)) => Generation::Current,
         Some(_) => Generation::Legacy,
-        None if fields.keys().any(of_today) => Generation::Current,
+        None if fields.keys().any(|field| is_of_today(field)) => Generation::Current,
         None => Generation::Legacy,
     }
+}
+
+/// Returns whether only today's generation has a field.
+fn is_of_today(field: &str) -> bool {
+    current::FIELDS.contains(&field) && !legacy::FIELDS.contains(&field)
 }
 
 fn refuse_documents(input: &TemplateInput) -> Result<()> {

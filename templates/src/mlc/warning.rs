@@ -1,4 +1,4 @@
-//! What reading a template or a configuration found and did not obey or cannot promise. Knows no I/O and no log.
+//! Warnings about templates and configurations that were accepted.
 
 use std::fmt;
 
@@ -6,68 +6,68 @@ use serde_json::Value;
 
 use super::generation::Generation;
 
-/// Something a reader should know about a template or a configuration that was accepted.
+/// A warning about a template or a configuration that was accepted.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A field that neither MLC nor anything here knows; it is ignored.
+    /// A field is unknown, in MLC and here; it is ignored.
     UnknownField {
-        /// The object it stands in, such as `conv_template`.
+        /// The object that contains it, such as `conv_template`.
         object: &'static str,
         /// Its name.
         field: String,
     },
-    /// A field that is known and cannot be obeyed; its value is kept.
+    /// A field is known but has no effect; its value is kept.
     NotApplied {
         /// Its name.
         field: String,
         /// Its value.
         value: Value,
-        /// Why.
+        /// Why it has no effect.
         reason: &'static str,
     },
-    /// Every prompt ends in a space. Most tokenizers join a space to the word behind it, so the ids differ from
-    /// those of a prompt without it, and replies begin otherwise.
+    /// Every prompt ends with a space. Most tokenizers join a space with the word after it, so the token ids differ from those
+    /// of a prompt without it, and so do the replies.
     TrailingSpace {
         /// The header of the assistant's reply.
         header: String,
     },
-    /// A field lacks the placeholder of a text, which is therefore never printed.
+    /// A field does not contain the placeholder of a text, which is therefore never printed.
     MissingPlaceholder {
         /// The field.
         field: String,
-        /// What it lacks.
+        /// The missing placeholder.
         placeholder: String,
     },
-    /// A field has something in braces that nothing fills in; it is printed as it stands.
+    /// A field contains a name in braces that is not a placeholder; it is printed unchanged.
     UnknownPlaceholder {
         /// The field.
         field: String,
-        /// What it has.
+        /// The name in braces.
         placeholder: String,
     },
-    /// An earlier message speaks under a name that is neither role's; it is printed all the same.
+    /// An earlier message has a name that is not one of the roles; it is printed anyway.
     UnknownSpeaker {
         /// Its position in `messages`.
         position: usize,
         /// The name.
         name: String,
     },
-    /// A built-in template that is known to be flawed and is kept as MLC has it.
+    /// A built-in template has a known defect, which is kept as in MLC.
     KnownDefect {
         /// The template.
         name: &'static str,
-        /// What is wrong.
+        /// The defect, as the rest of a sentence.
         sentence: &'static str,
     },
-    /// The text has comments, or commas behind a last item, and is no JSON; it was read without them. MLC refuses
-    /// such a file, though its documentation shows some.
+    /// The text has comments or trailing commas and is not JSON. They were ignored. MLC refuses such a file, although its
+    /// documentation shows some.
     RelaxedJson,
-    /// Both generations know the name.
+    /// Both generations have a template of the name.
     NameInBoth {
         /// The name.
         name: String,
-        /// The generation whose template was taken.
+        /// The generation whose template is used.
         taken: Generation,
     },
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Warning {
             Self::UnknownPlaceholder { field, placeholder } => {
                 write!(
                     formatter,
-                    "nothing fills in {placeholder:?} of field {field:?}: it is printed as it stands"
+                    "nothing fills in {placeholder:?} of field {field:?}: it is printed unchanged"
                 )
             }
             Self::UnknownSpeaker { position, name } => {
@@ -105,8 +105,9 @@ impl fmt::Display for Warning {
             Self::KnownDefect { name, sentence } => {
                 write!(formatter, "conversation template {name:?} {sentence}")
             }
-            Self::RelaxedJson => formatter
-                .write_str("comments and commas behind a last item were passed over: JSON has neither"),
+            Self::RelaxedJson => {
+                formatter.write_str("comments and trailing commas were ignored: JSON has neither")
+            }
             Self::NameInBoth { name, taken } => {
                 write!(
                     formatter,

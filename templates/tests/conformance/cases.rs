@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use alloquy_core::Result;
-use alloquy_core::template::{Ending, TemplateInput};
-use alloquy_templates::{Clock, JinjaTemplate, JinjaTemplateBuilder, Polyfill};
+use alloquy_core::template::{PromptEnd, TemplateInput};
+use alloquy_templates::{JinjaTemplate, JinjaTemplateBuilder, NowSource, Polyfill};
 use serde_json::{Map, Value};
 
 /// Reads a file of the folder, or says that it is not there.
@@ -30,7 +30,7 @@ pub(crate) fn template(folder: &Path, entry: &Value) -> JinjaTemplateBuilder {
 /// A template at the moment at which the cases were made, silent where Hugging Face is.
 pub(crate) fn builder(source: &str) -> JinjaTemplateBuilder {
     let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
-    JinjaTemplate::builder(source).clock(Clock::Fixed(now)).polyfill(Polyfill::LeaveOut)
+    JinjaTemplate::builder(source).clock(NowSource::Fixed(now)).polyfill(Polyfill::LeaveOut)
 }
 
 /// A conversation of `golden.json`.
@@ -40,9 +40,9 @@ pub(crate) fn input(conversation: &Value) -> TemplateInput {
         tools: conversation["tools"].as_array().cloned(),
         documents: conversation["documents"].as_array().cloned(),
         ending: match (&conversation["continue_final_message"], &conversation["add_generation_prompt"]) {
-            (Value::Bool(true), _) => Ending::Continue,
-            (_, Value::Bool(true)) => Ending::Answer,
-            _ => Ending::Closed,
+            (Value::Bool(true), _) => PromptEnd::Continuation,
+            (_, Value::Bool(true)) => PromptEnd::Generation,
+            _ => PromptEnd::Closed,
         },
         extra: conversation["kwargs"].as_object().cloned().unwrap_or_default(),
     }

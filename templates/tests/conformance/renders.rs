@@ -62,9 +62,6 @@ fn spans(
     let rendered = template.as_ref().unwrap().render_spans(&cases::input(conversation)).unwrap();
     let found: Vec<_> =
         rendered.generated.iter().map(|span| (Some(span.start as u64), Some(span.end as u64))).collect();
-    let same = match found == expected {
-        true => Ok(()),
-        false => Err(format!("{found:?} and not {expected:?}")),
-    };
+    let same = if found == expected { Ok(()) } else { Err(format!("{found:?} and not {expected:?}")) };
     report.count("spans", case, same);
 }

@@ -50,10 +50,7 @@ impl Cases {
 
     /// Counts a case, and prints the difference where there is one.
     pub(crate) fn compare(&mut self, case: &str, expected: &Value, found: &Value) {
-        match matches(expected, found) {
-            true => self.passed += 1,
-            false => self.fail(case, expected, found),
-        }
+        if matches(expected, found) { self.passed += 1 } else { self.fail(case, expected, found) }
     }
 
     /// Counts a case that may differ from what is expected in one way that is meant: `instead` says what it must be

@@ -1,14 +1,14 @@
 //! What every chat model must do.
 
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::Guidance;
-use alloquy_core::report::{Degradation, FinishReason, Score};
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::{ChatModel, Delta, ErrorKind, Reply, Request, SamplingOptions};
 use futures::StreamExt;
 
-use crate::stand_ins::join_deltas;
+use crate::doubles::join_deltas;
 
-/// Runs every law. `request` must be one that the model answers with more than one delta.
+/// Runs every law. The model must answer `request` with more than one delta.
 ///
 /// # Panics
 /// When a law is broken.
@@ -31,7 +31,7 @@ pub async fn deltas_join_to_the_message(model: &dyn ChatModel, request: &Request
     assert_eq!(join_deltas(&deltas), reply.message.parts, "the deltas do not join to the message");
 }
 
-/// After a stream is dropped at any delta, the model answers as before.
+/// A model gives the same reply after a stream is dropped, at whichever delta.
 ///
 /// # Panics
 /// When the law is broken.
@@ -44,11 +44,11 @@ pub async fn dropping_leaves_the_model_usable(model: &dyn ChatModel, request: &R
         }
         drop(stream);
         let (_, again) = whole(model, request).await;
-        assert_eq!(again.message, reply.message, "another answer after a drop at delta {kept}");
+        assert_eq!(again.message, reply.message, "another reply after a drop at delta {kept}");
     }
 }
 
-/// The stop signal ends a reply, and what was said is kept and marked.
+/// The stop signal ends a reply. The reply keeps the text that was generated, and reports that it was cancelled.
 ///
 /// # Panics
 /// When the law is broken.
@@ -66,43 +66,43 @@ pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Reque
     assert_eq!(join_deltas(&deltas), stopped.message.parts, "the deltas do not join to the stopped message");
     assert!(
         stopped.finish == FinishReason::Cancelled || stopped.message == reply.message,
-        "a reply that was cut short says {:?}",
+        "an interrupted reply reports {:?}",
         stopped.finish
     );
 }
 
-/// A reply has log-probabilities for all of its tokens, each with as many likely ones as were asked for, unless the model
-/// refuses or reports the option. Unasked it has none.
+/// A reply with the option has log-probabilities of all of its tokens, each with the requested number of likely tokens. The
+/// model may refuse the option, or report that it ignores it. Without the option a reply has no log-probabilities.
 ///
 /// # Panics
 /// When the law is broken.
 pub async fn logprobs_belong_to_tokens(model: &dyn ChatModel, request: &Request) {
     let (_, silent) = whole(model, request).await;
-    assert!(silent.logprobs.is_empty(), "log-probabilities that nobody asked for");
+    assert!(silent.logprobs.is_empty(), "log-probabilities without a request for them");
     let sampling = SamplingOptions { logprobs: Some(2), ..request.sampling.clone() };
     let Some(reply) = honoured(model, request, "logprobs", sampling).await else { return };
-    assert_eq!(reply.message, silent.message, "asking for log-probabilities changed the reply");
+    assert_eq!(reply.message, silent.message, "log-probabilities changed the reply");
     let sampled: Vec<_> = reply.logprobs.iter().map(|logprobs| logprobs.sampled.token).collect();
     assert_eq!(sampled, reply.tokens, "the log-probabilities are not those of the reply's tokens");
     for logprobs in &reply.logprobs {
-        assert_eq!(logprobs.top.len(), 2, "two likely tokens were asked for");
+        assert_eq!(logprobs.top.len(), 2, "two likely tokens were requested");
         let best = logprobs.top.iter().map(|likely| likely.logprob).fold(f32::NEG_INFINITY, f32::max);
-        let sound = logprobs.sampled.logprob <= best && best <= 0.0;
+        let is_probability = logprobs.sampled.logprob <= best && best <= 0.0;
         assert!(
-            sound,
+            is_probability,
             "{} is not the logarithm of a probability of at most {best}",
             logprobs.sampled.logprob
         );
     }
 }
 
-/// Scoring gives each target a score, the same each time, and leaves the model as it was. A model that cannot score
-/// says so.
+/// Scoring gives each target a score and changes neither later replies nor the cache. A model that cannot score returns
+/// [`ErrorKind::Unsupported`].
 ///
 /// # Panics
 /// When the law is broken.
 pub async fn scoring_changes_nothing(model: &dyn ChatModel, request: &Request) {
-    // The first reply leaves a session that holds it, so that the next ones find the same.
+    // The first reply fills the cache, so that both replies that are compared find the same in it.
     whole(model, request).await;
     let (_, before) = whole(model, request).await;
     let targets = [before.message.text(), "another target".to_owned(), String::new()];
@@ -113,15 +113,17 @@ pub async fn scoring_changes_nothing(model: &dyn ChatModel, request: &Request) {
     let Ok(scores) = scored else { panic!("scoring failed: {scored:?}") };
     let texts: Vec<_> = scores.iter().map(|score| score.text.clone()).collect();
     assert_eq!(texts, targets, "the scores are not those of the targets");
-    let sound = |score: &Score| score.tokens.iter().all(|token| token.logprob <= 0.0);
-    assert!(scores.iter().all(sound), "a score is not the logarithm of a probability: {scores:?}");
+    for score in &scores {
+        let are_probabilities = score.tokens.iter().all(|token| token.logprob <= 0.0);
+        assert!(are_probabilities, "a score is not the logarithm of a probability: {score:?}");
+    }
     let (_, after) = whole(model, request).await;
-    assert_eq!(after.message, before.message, "another answer after scoring");
-    assert_eq!(after.cache, before.cache, "scoring changed what is reused");
+    assert_eq!(after.message, before.message, "another reply after scoring");
+    assert_eq!(after.cache, before.cache, "scoring changed what is cached");
 }
 
-/// Each option whose effect can be seen has it, or is refused as [`ErrorKind::Unsupported`], or is reported with the reply as
-/// [`Degradation::OptionIgnored`].
+/// Each option whose effect is visible has that effect, is refused as [`ErrorKind::Unsupported`], or is reported with the
+/// reply as [`Warning::OptionIgnored`].
 ///
 /// # Panics
 /// When the law is broken.
@@ -131,7 +133,7 @@ pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, req
 
     let short = SamplingOptions { max_tokens: Some(1), ..sampling.clone() };
     if let Some(reply) = honoured(model, request, "max_tokens", short).await {
-        assert_eq!(reply.finish, FinishReason::Length, "a reply of one token at most ends otherwise");
+        assert_eq!(reply.finish, FinishReason::Length, "a reply of at most one token reports another end");
         assert!(reply.usage.generated <= 1, "{} tokens where one was allowed", reply.usage.generated);
     }
     let text = plain.message.text();
@@ -144,11 +146,12 @@ pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, req
     }
     let seeded = SamplingOptions { temperature: Some(1.0), seed: Some(7), ..sampling.clone() };
     if let Some(reply) = honoured(model, request, "seed", seeded).await {
-        assert_eq!(reply.seed, Some(7), "the seed of a reply is not the one that was asked for");
+        assert_eq!(reply.seed, Some(7), "the seed of a reply is not the requested one");
     }
     let explained = SamplingOptions { logprobs: Some(1), ..sampling.clone() };
     if let Some(reply) = honoured(model, request, "logprobs", explained).await {
-        let (explained, generated) = (reply.logprobs.len(), reply.tokens.len());
+        let explained = reply.logprobs.len();
+        let generated = reply.tokens.len();
         assert!(
             explained > 0 && explained == generated,
             "{explained} log-probabilities of {generated} tokens"
@@ -160,20 +163,20 @@ pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, req
             assert!(!reply.tokens.contains(&first), "token {first} is suppressed and generated");
         }
     }
-    let guided = request.clone().guidance(Guidance::default().grammar(Grammar::choice(["x"])));
+    let guided = request.clone().output(OutputConstraints::default().grammar(Grammar::choice(["x"])));
     match model.reply(guided).await {
         Ok(stream) => {
             let reply = finish(stream).await;
-            let reported = reply.degradations.iter();
-            let mut reported = reported.filter(|told| matches!(told, Degradation::GrammarViolated { .. }));
-            let is_kept = reply.message.text() == "x" || reported.next().is_some();
-            assert!(is_kept, "a reply breaks its grammar and does not say so: {:?}", reply.message.text());
+            let is_reported =
+                reply.warnings.iter().any(|warning| matches!(warning, Warning::GrammarViolated { .. }));
+            let text = reply.message.text();
+            assert!(text == "x" || is_reported, "a reply breaks its grammar without a warning: {text:?}");
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported, "a grammar is refused as {error:#}"),
     }
 }
 
-/// The reply with an option; `None` where the option is refused or reported as ignored.
+/// Returns the reply with an option; `None` where the option is refused or reported as ignored.
 async fn honoured(
     model: &dyn ChatModel,
     request: &Request,
@@ -192,18 +195,21 @@ async fn honoured(
         }
     };
     let reply = finish(stream).await;
-    let ignored = Degradation::OptionIgnored { name: name.to_owned() };
-    if reply.degradations.contains(&ignored) { None } else { Some(reply) }
+    let ignored = Warning::OptionIgnored { name: name.to_owned() };
+    if reply.warnings.contains(&ignored) { None } else { Some(reply) }
 }
 
-/// A request without a message and with options out of range fails in `reply`, not in the stream.
+/// A request without a message and with options out of range fails when `reply` is called, not in the stream.
 ///
 /// # Panics
 /// When the law is broken.
 pub async fn a_request_that_cannot_be_answered_fails_early(model: &dyn ChatModel) {
     let options = SamplingOptions { temperature: Some(f32::NAN), ..Default::default() };
     let request = Request::default().sampling(options);
-    assert!(model.reply(request).await.is_err(), "a request without messages and with bad options was taken");
+    assert!(
+        model.reply(request).await.is_err(),
+        "a request without messages and with bad options was accepted"
+    );
 }
 
 async fn start(model: &dyn ChatModel, request: &Request) -> alloquy_core::ReplyStream {
@@ -235,7 +241,7 @@ mod tests {
     use alloquy_core::{ChatModel, Delta, Error, ErrorKind, Message, Preface, ReplyStream, Request, Result};
     use async_trait::async_trait;
 
-    /// Passes pieces on, as a client of a server does.
+    /// A model that returns fixed pieces, as a client of a server does.
     #[derive(Debug)]
     struct Pieces;
 
@@ -246,7 +252,7 @@ mod tests {
         }
 
         async fn reply(&self, request: Request) -> Result<ReplyStream> {
-            if request.path.is_empty() || request.guidance.grammar.is_some() {
+            if request.path.is_empty() || request.output.grammar.is_some() {
                 return Err(Error::new(ErrorKind::Unsupported, "messages alone"));
             }
             let pieces = ["Hello, ", "", "world"].map(|text| Ok(Delta::Text(text.to_owned())));

@@ -1,60 +1,61 @@
-//! What every policy for a full context must do: middleware that leaves out of a prompt what does not fit.
+//! What every policy for a full context must do. Such a policy is middleware that shortens a prompt until it fits.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::prompt::PromptLength;
-use alloquy_core::report::{CacheReport, Degradation};
-use alloquy_core::template::Ending;
+use alloquy_core::prompt::PromptCounter;
+use alloquy_core::report::{CacheReport, Warning};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{ChatModel, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role};
 use async_trait::async_trait;
 
-/// Runs every law on one request, whose messages all differ. `length` counts as the model behind the policy does, which has
-/// room for `window` units.
+/// Runs every law on one request, whose messages all differ. `length` counts units as the model after the policy does;
+/// `window` is the size of that model's context.
 ///
 /// # Panics
 /// When a law is broken.
-pub async fn all(policy: &Arc<dyn Middleware>, length: &dyn PromptLength, window: usize, request: &Request) {
-    let told = match sent(policy, length, window, request).await {
-        Ok(told) => told,
+pub async fn all(policy: &Arc<dyn Middleware>, length: &dyn PromptCounter, window: usize, request: &Request) {
+    let sent = match sent(policy, length, window, request).await {
+        Ok(sent) => sent,
         Err(error) => return a_refusal_has_its_reason(&error, length, window, request),
     };
-    what_is_left_is_a_chat(request, &told.request);
-    the_last_turn_is_whole(request, &told.request);
-    what_is_left_out_is_told(length, request, &told);
-    what_is_computed_ahead_is_what_is_asked(policy, request, &told.request).await;
+    what_is_left_is_a_chat(request, &sent.request);
+    the_last_turn_is_whole(request, &sent.request);
+    what_is_left_out_is_reported(length, request, &sent);
+    what_is_computed_ahead_is_what_is_asked(policy, request, &sent.request).await;
 }
 
-/// A refusal says how many units there are, of a prompt that does not fit.
+/// A policy refuses only a prompt that does not fit, and its error names the size of the context.
 ///
 /// # Panics
 /// When the law is broken.
-pub fn a_refusal_has_its_reason(error: &Error, length: &dyn PromptLength, window: usize, request: &Request) {
+pub fn a_refusal_has_its_reason(error: &Error, length: &dyn PromptCounter, window: usize, request: &Request) {
     assert_eq!(error.kind(), ErrorKind::ContextOverflow, "{error:#}");
     assert!(error.to_string().contains(&window.to_string()), "the refusal has no numbers: {error:#}");
     assert!(units(length, request) >= window, "a prompt that fits was refused: {error:#}");
 }
 
-/// Results have their calls and calls their results, and behind what was left out comes a message of the user's.
+/// Each result has its call and each call its result. The first message after the messages left out is the user's.
 ///
 /// # Panics
 /// When the law is broken.
 pub fn what_is_left_is_a_chat(before: &Request, after: &Request) {
-    let (called, answered) = (calls(after), results(after));
+    let called = calls(after);
+    let answered = results(after);
     assert!(answered.iter().all(|id| called.contains(id)), "a result without its call: {answered:?}");
     let were_answered = results(before);
     let lost = called.iter().find(|id| were_answered.contains(id) && !answered.contains(id));
     assert_eq!(lost, None, "a call without its result");
-    let goes_on = after.path.iter().find(|message| message.role != Role::System);
-    let began = before.path.iter().find(|message| message.role != Role::System);
+    let first = after.path.iter().find(|message| message.role != Role::System);
+    let first_before = before.path.iter().find(|message| message.role != Role::System);
     assert!(
-        goes_on == began || goes_on.is_some_and(|message| message.role == Role::User),
-        "the chat begins with {goes_on:?}"
+        first == first_before || first.is_some_and(|message| message.role == Role::User),
+        "the chat begins with {first:?}"
     );
 }
 
-/// The last message of the user's is there with everything behind it, and nothing comes after.
+/// The request ends with the user's last message and everything that followed it.
 ///
 /// # Panics
 /// When the law is broken.
@@ -64,30 +65,26 @@ pub fn the_last_turn_is_whole(before: &Request, after: &Request) {
     assert!(after.path.ends_with(last), "the last turn is not whole: {:?}", after.path);
 }
 
-/// A reply says what was left out, to the message and to the unit, and says nothing where nothing was.
+/// A reply reports exactly how many messages and units were left out, and reports nothing where none were.
 ///
 /// # Panics
 /// When the law is broken.
-pub fn what_is_left_out_is_told(length: &dyn PromptLength, before: &Request, sent: &Sent) {
+pub fn what_is_left_out_is_reported(length: &dyn PromptCounter, before: &Request, sent: &Sent) {
     let shorter = units(length, before).saturating_sub(units(length, &sent.request));
-    let (dropped, said) = sent.degradations.iter().find_map(left_out).unwrap_or_default();
-    assert_eq!(said, shorter, "the units that were left out");
+    let (dropped, reported) = sent.warnings.iter().find_map(left_out).unwrap_or_default();
+    assert_eq!(reported, shorter, "the units that were left out");
     let kept = before.path.len() - dropped;
-    let are_kept = |lead: usize| {
-        let (front, back) = (before.path.get(..lead), before.path.get(lead + dropped..));
-        front.is_some_and(|front| sent.request.path.starts_with(front))
-            && back.is_some_and(|back| sent.request.path.ends_with(back))
-    };
-    assert!((0..=kept).any(are_kept), "not {dropped} messages in a row were left out");
+    let is_one_gap = (0..=kept).any(|front| is_gap(&before.path, &sent.request.path, front, dropped));
+    assert!(is_one_gap, "not {dropped} messages in a row were left out");
     assert!(sent.request.path.len() >= kept, "more than {dropped} messages were left out");
     assert_eq!(
         dropped == 0,
         before.path == sent.request.path,
-        "what was changed was not told, or not changed"
+        "a change was not reported, or nothing was changed"
     );
 }
 
-/// What is computed ahead of a question is what the model is asked then.
+/// The prompt that is computed ahead of a question is the prompt that the model gets with the question.
 ///
 /// # Panics
 /// When the law is broken.
@@ -96,66 +93,70 @@ pub async fn what_is_computed_ahead_is_what_is_asked(
     before: &Request,
     after: &Request,
 ) {
-    let ahead = policy.prepare(before.clone().ending(Ending::Closed)).await;
-    let ahead = ahead.unwrap_or_else(|error| panic!("what can be asked cannot be computed ahead: {error:#}"));
+    let ahead = policy.prepare(before.clone().ending(PromptEnd::Closed)).await;
+    let ahead = ahead
+        .unwrap_or_else(|error| panic!("a request that can be sent cannot be computed ahead: {error:#}"));
     assert_eq!(ahead.path, after.path, "another path is computed ahead");
-    assert_eq!(ahead.ending, Ending::Closed, "a prompt that is computed ahead ends as it was asked to");
+    assert_eq!(ahead.ending, PromptEnd::Closed, "a prompt that is computed ahead keeps its end");
 }
 
-/// What a policy made of a request.
+/// The request as a policy changed it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Sent {
-    /// What the model was asked.
+    /// What the model received.
     pub request: Request,
-    /// What the reply says of it.
-    pub degradations: Vec<Degradation>,
+    /// The warnings of the reply.
+    pub warnings: Vec<Warning>,
 }
 
-/// Sends a request through a policy to a model that has room for `window` units.
+/// Sends a request through a policy to a model with a context of `window` units.
 ///
 /// # Errors
 /// Those of the policy, and [`ErrorKind::ContextOverflow`] where the model has no room.
 pub async fn sent(
     policy: &Arc<dyn Middleware>,
-    length: &dyn PromptLength,
+    length: &dyn PromptCounter,
     window: usize,
     request: &Request,
 ) -> Result<Sent> {
-    let model = Listening { length, window, asked: Mutex::default() };
+    let model = Recording { length, window, received: Mutex::default() };
     let stack = std::slice::from_ref(policy);
     let reply = Next::new(stack, &model).call(request.clone()).await?.finish().await?;
-    let asked = model.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let nobody = || Error::new(ErrorKind::Invalid, "the policy answered without the model");
-    Ok(Sent { request: asked.ok_or_else(nobody)?, degradations: reply.degradations })
+    let received = model.received.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(request) = received else {
+        return Err(Error::new(ErrorKind::Invalid, "the policy answered without the model"));
+    };
+    Ok(Sent { request, warnings: reply.warnings })
 }
 
-/// A model that remembers what it was asked.
-struct Listening<'a> {
-    length: &'a dyn PromptLength,
+/// A model that keeps the last request.
+struct Recording<'a> {
+    length: &'a dyn PromptCounter,
     window: usize,
-    asked: Mutex<Option<Request>>,
+    received: Mutex<Option<Request>>,
 }
 
-impl fmt::Debug for Listening<'_> {
+impl fmt::Debug for Recording<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Listening").field("window", &self.window).finish_non_exhaustive()
+        formatter.debug_struct("Recording").field("window", &self.window).finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl ChatModel for Listening<'_> {
+impl ChatModel for Recording<'_> {
     fn name(&self) -> &str {
-        "listening"
+        "recording"
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
-        let (units, window) = (self.length.units(&request)?, self.window);
+        let units = self.length.units(&request)?;
+        let window = self.window;
         if units >= window {
             let message = format!("a prompt of {units} units leaves no room in {window}");
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
+        *self.received.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
         Ok(ReplyStream::new(|_| async { Ok(Reply::new(Message::assistant("Yes."))) }))
     }
 
@@ -164,15 +165,22 @@ impl ChatModel for Listening<'_> {
     }
 }
 
-/// How many messages the prompt goes without, and how many units it is shorter.
-fn left_out(told: &Degradation) -> Option<(usize, usize)> {
-    match told {
-        Degradation::HistoryShifted { dropped, tokens } => Some((*dropped, *tokens)),
-        Degradation::HistorySummarised { dropped, tokens, summary, .. } => {
+/// Returns how many messages a warning reports as left out, and by how many units the prompt is shorter.
+fn left_out(warning: &Warning) -> Option<(usize, usize)> {
+    match warning {
+        Warning::HistoryShifted { dropped, tokens } => Some((*dropped, *tokens)),
+        Warning::HistorySummarized { dropped, tokens, summary, .. } => {
             Some((*dropped, tokens.saturating_sub(*summary)))
         }
         _ => None,
     }
+}
+
+/// Says whether `after` is `before` without the `dropped` messages that follow the first `front`.
+fn is_gap(before: &[Message], after: &[Message], front: usize, dropped: usize) -> bool {
+    let Some(first) = before.get(..front) else { return false };
+    let Some(rest) = before.get(front + dropped..) else { return false };
+    after.starts_with(first) && after.ends_with(rest)
 }
 
 fn calls(request: &Request) -> Vec<&str> {
@@ -183,7 +191,7 @@ fn results(request: &Request) -> Vec<&str> {
     request.path.iter().flat_map(Message::tool_results).map(|result| result.id.as_str()).collect()
 }
 
-fn units(length: &dyn PromptLength, request: &Request) -> usize {
+fn units(length: &dyn PromptCounter, request: &Request) -> usize {
     match length.units(request) {
         Ok(units) => units,
         Err(error) => panic!("a prompt cannot be counted: {error:#}"),

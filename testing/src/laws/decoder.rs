@@ -7,7 +7,7 @@
 //! use alloquy_core::prompt::Prompt;
 //! use alloquy_testing::laws;
 //!
-//! /// What the test of a decoder calls.
+//! /// Checks a decoder of your own.
 //! async fn is_a_decoder(decoder: &dyn Decoder) -> Result<()> {
 //!     let prompt = Prompt::lower(&[PromptPart::Text("Tell me: ".into())], decoder.tokenizer())?;
 //!     laws::decoder::all(decoder, &prompt).await;
@@ -16,17 +16,17 @@
 //! ```
 
 use alloquy_core::prompt::Prompt;
-use alloquy_core::sampling::SampledLogprobs;
+use alloquy_core::sampling::TokenLogprobs;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, SamplingOptions};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder};
 use futures::future::join_all;
 use futures::{StreamExt, TryStreamExt};
 
-/// So many tokens are generated at most where a law needs some.
+/// The largest number of tokens that a law generates.
 const TOKENS: usize = 12;
 
-/// Runs every law. `prompt` must be one that the decoder continues with at least three tokens before a stop token.
+/// Runs every law. The decoder must continue `prompt` with at least three tokens before a stop token.
 ///
 /// # Panics
 /// When a law is broken, with a sentence that says which.
@@ -42,7 +42,7 @@ pub async fn all(decoder: &dyn Decoder, prompt: &Prompt) {
     options_that_make_no_sense_are_refused(decoder, prompt).await;
 }
 
-/// `Started`, `Prefilled`, tokens, `Finished`, and nothing after that; no time is before the one before it.
+/// Events come as `Started`, `Prefilled`, tokens, `Finished`, and none follows. Their times never decrease.
 ///
 /// # Panics
 /// When the law is broken.
@@ -54,7 +54,10 @@ pub async fn events_come_in_order(decoder: &dyn Decoder, prompt: &Prompt) {
         let times = stages.iter().filter(|other| **other == stage).count();
         assert_eq!(times, 1, "{name} comes {times} times: {events:?}");
     }
-    assert!(events.is_sorted_by_key(|event| event.at), "an event is before the one before it: {events:?}");
+    assert!(
+        events.is_sorted_by_key(|event| event.at),
+        "the time of an event is before that of the previous one: {events:?}"
+    );
 }
 
 fn stage(kind: &DecodeEventKind) -> u8 {
@@ -62,12 +65,12 @@ fn stage(kind: &DecodeEventKind) -> u8 {
         DecodeEventKind::Started { .. } => 0,
         DecodeEventKind::Prefilled(_) => 1,
         DecodeEventKind::Finished(_) => 3,
-        // Tokens, and what is reported of them.
+        // Tokens and their reports.
         _ => 2,
     }
 }
 
-/// Every id is one of the model's, and none of them is a stop token.
+/// Every id is in the model's vocabulary, and none is a stop token.
 ///
 /// # Panics
 /// When the law is broken.
@@ -80,7 +83,7 @@ pub async fn ids_are_of_the_vocabulary(decoder: &dyn Decoder, prompt: &Prompt) {
     }
 }
 
-/// No more tokens come than are asked for, and the end says so; none are asked for to compute a prompt.
+/// No more tokens come than requested, and the end reports the limit. A request of no tokens computes the prompt.
 ///
 /// # Panics
 /// When the law is broken.
@@ -102,7 +105,7 @@ pub async fn the_limit_is_kept(decoder: &dyn Decoder, prompt: &Prompt) {
     }
 }
 
-/// What was cached and what was computed is all of the prompt.
+/// The cached units and the computed units are all units of the prompt.
 ///
 /// # Panics
 /// When the law is broken.
@@ -112,7 +115,7 @@ pub async fn the_report_counts_the_prompt(decoder: &dyn Decoder, prompt: &Prompt
             if let DecodeEventKind::Prefilled(report) = event.kind {
                 assert_eq!(report.prompt, prompt.units.len(), "the report is of another prompt: {report:?}");
                 assert_eq!(
-                    report.reused + report.forwarded,
+                    report.cached + report.computed,
                     report.prompt,
                     "the report does not add up: {report:?}"
                 );
@@ -121,7 +124,7 @@ pub async fn the_report_counts_the_prompt(decoder: &dyn Decoder, prompt: &Prompt
     }
 }
 
-/// A temperature of 0 leaves nothing to chance.
+/// Two requests with a temperature of 0 give the same ids.
 ///
 /// # Panics
 /// When the law is broken.
@@ -131,7 +134,7 @@ pub async fn equal_greedy_requests_give_equal_ids(decoder: &dyn Decoder, prompt:
     assert_eq!(first.ids, second.ids, "two greedy requests give different ids");
 }
 
-/// Several requests at a time give what each of them gives alone.
+/// Concurrent requests give the same ids as each of them alone.
 ///
 /// # Panics
 /// When the law is broken.
@@ -139,11 +142,11 @@ pub async fn requests_at_once_are_as_alone(decoder: &dyn Decoder, prompt: &Promp
     let alone = answer(decoder, request(prompt, TOKENS)).await;
     let together = (0..4).map(|_| answer(decoder, request(prompt, TOKENS)));
     for answer in join_all(together).await {
-        assert_eq!(answer.ids, alone.ids, "requests at the same time give other ids");
+        assert_eq!(answer.ids, alone.ids, "concurrent requests give other ids");
     }
 }
 
-/// A stream that is dropped, at whatever event, changes no answer after it.
+/// A dropped stream changes no later answer, at whichever event it is dropped.
 ///
 /// # Panics
 /// When the law is broken.
@@ -160,13 +163,13 @@ pub async fn dropping_leaves_the_decoder_usable(decoder: &dyn Decoder, prompt: &
     }
 }
 
-/// Each option whose effect can be seen has it, or is refused as [`ErrorKind::Unsupported`], or is named as ignored.
+/// Each option whose effect is visible has that effect, is refused as [`ErrorKind::Unsupported`], or is named as ignored.
 ///
 /// # Panics
 /// When the law is broken.
 pub async fn options_are_honoured_refused_or_named(decoder: &dyn Decoder, prompt: &Prompt) {
     let plain = answer(decoder, request(prompt, TOKENS)).await;
-    assert!(plain.logprobs.is_empty(), "log-probabilities that nobody asked for");
+    assert!(plain.logprobs.is_empty(), "log-probabilities without a request for them");
     let Some(first) = plain.ids.first().copied() else { return };
     let greedy = greedy();
 
@@ -180,19 +183,19 @@ pub async fn options_are_honoured_refused_or_named(decoder: &dyn Decoder, prompt
     }
     let seeded = SamplingOptions { temperature: Some(1.0), seed: Some(7), ..greedy.clone() };
     if let Some(answer) = honoured(decoder, prompt, "seed", seeded.clone()).await {
-        assert_eq!(answer.seed, Some(7), "the seed of a reply is not the one that was asked for");
+        assert_eq!(answer.seed, Some(7), "the seed of a reply is not the requested one");
         let again = honoured(decoder, prompt, "seed", seeded).await;
         assert_eq!(again.map(|again| again.ids), Some(answer.ids), "one seed gives different ids");
     }
     let explained = SamplingOptions { logprobs: Some(2), ..greedy };
     if let Some(answer) = honoured(decoder, prompt, "logprobs", explained).await {
-        assert_eq!(answer.ids, plain.ids, "asking for log-probabilities changes the ids");
+        assert_eq!(answer.ids, plain.ids, "log-probabilities change the ids");
         let sampled: Vec<TokenId> = answer.logprobs.iter().map(|logprobs| logprobs.sampled.token).collect();
         assert_eq!(sampled, answer.ids, "the log-probabilities are not those of the tokens");
     }
 }
 
-/// Values that no option may have are refused as [`ErrorKind::Invalid`], before anything else comes.
+/// Values out of range are refused as [`ErrorKind::Invalid`], before any other event.
 ///
 /// # Panics
 /// When the law is broken.
@@ -202,15 +205,15 @@ pub async fn options_that_make_no_sense_are_refused(decoder: &dyn Decoder, promp
         let mut stream = decoder.decode(request(prompt, TOKENS).sampling(sampling));
         let first = stream.next().await;
         let kind = first.and_then(Result::err).map(|error: Error| error.kind());
-        assert_eq!(kind, Some(ErrorKind::Invalid), "a temperature of {temperature} is taken");
+        assert_eq!(kind, Some(ErrorKind::Invalid), "a temperature of {temperature} is accepted");
     }
 }
 
-/// What a request came to.
+/// What the events of a request add up to.
 struct Answer {
     seed: Option<u64>,
     ids: Vec<TokenId>,
-    logprobs: Vec<SampledLogprobs>,
+    logprobs: Vec<TokenLogprobs>,
     end: Option<DecodeEnd>,
 }
 
@@ -222,7 +225,7 @@ fn request(prompt: &Prompt, max_tokens: usize) -> DecodeRequest {
     DecodeRequest::new(prompt.clone(), max_tokens).sampling(greedy())
 }
 
-/// The answer with an option; `None` where it is refused or named as ignored.
+/// Returns the answer with an option; `None` where the option is refused or named as ignored.
 async fn honoured(
     decoder: &dyn Decoder,
     prompt: &Prompt,
@@ -266,7 +269,7 @@ async fn try_answer(decoder: &dyn Decoder, request: DecodeRequest) -> Result<Ans
             _ => {}
         }
     }
-    assert!(answer.end.is_some(), "a stream ends without saying why");
+    assert!(answer.end.is_some(), "a stream ends without a reason");
     Ok(answer)
 }
 

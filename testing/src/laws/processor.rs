@@ -5,19 +5,21 @@ mod media;
 mod prompts;
 
 use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
-use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use serde_json::{Value, json};
 
 use self::prompts::{Strip, each_speaker, input, parts, render, text_of};
-use crate::stand_ins::{Draws, ReadReply, join_deltas};
+use crate::doubles::{Draws, ReadReply, join_deltas};
 
 pub use marks::what_a_processor_adds_is_no_way_in;
-pub use media::media_stand_in_their_places;
+pub use media::media_are_at_their_places;
 
-/// Runs every law that holds of families without media too, with the model's control tokens and with replies of every shape that the family has.
+/// Runs every law that also applies to families without media.
+///
+/// `specials` are the model's control tokens. `replies` are replies of every shape that the family has.
 ///
 /// # Panics
 /// When a law is broken.
@@ -34,7 +36,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
         control_tokens_in_texts_stay_text(processor, &special.text);
         control_tokens_in_tools_stay_text(processor, &special.text);
         what_a_processor_adds_is_no_way_in(processor, &special.text);
-        what_becomes_a_control_token_is_told(processor, &special.text);
+        what_becomes_a_control_token_is_reported(processor, &special.text);
         prompts_are_pure(processor, &special.text);
     }
 }
@@ -59,23 +61,24 @@ pub fn deltas_join_to_the_message(processor: &dyn DataProcessor, reply: &str) {
 pub fn any_chunking_reads_alike(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
         let whole = read(processor, source, [reply]);
-        let check = |pieces: Vec<&str>| {
-            let read = read(processor, source, pieces.iter().copied());
-            assert_eq!(read, whole, "the pieces {pieces:?} read differently");
-        };
+        let mut cuts: Vec<Vec<&str>> = Vec::new();
         for border in borders(reply) {
             let (left, right) = reply.split_at(border);
-            check(vec![left, "", right]);
+            cuts.push(vec![left, "", right]);
         }
-        check(reply.split_inclusive(|_| true).collect());
+        cuts.push(reply.split_inclusive(|_| true).collect());
         let mut draws = Draws::default();
         for longest in [2, 3, 5, 9, 17].repeat(8) {
-            check(draws.pieces(reply, longest));
+            cuts.push(draws.pieces(reply, longest));
+        }
+        for pieces in cuts {
+            let read = read(processor, source, pieces.iter().copied());
+            assert_eq!(read, whole, "the pieces {pieces:?} read differently");
         }
     });
 }
 
-/// A word put anywhere into a reply, even into a marker, is found in the message.
+/// A word inserted anywhere into a reply, even into a marker, is in the message.
 ///
 /// # Panics
 /// When the law is broken.
@@ -91,7 +94,7 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
     });
 }
 
-/// Two parsers of one processor read on their own.
+/// Two parsers of one processor are independent.
 ///
 /// # Panics
 /// When the law is broken.
@@ -109,7 +112,7 @@ pub fn parsers_do_not_disturb_each_other(processor: &dyn DataProcessor, reply: &
     });
 }
 
-/// Text without markers comes out unchanged, and does not wait for the end.
+/// Text without markers comes out unchanged, most of it before the reply ends.
 ///
 /// # Panics
 /// When the law is broken.
@@ -128,7 +131,7 @@ pub fn plain_text_streams_unchanged(processor: &dyn DataProcessor) {
     });
 }
 
-/// A prompt whose texts spell no control token is one text, whatever else they contain.
+/// A prompt without the text of a control token is one text part, whatever else it contains.
 ///
 /// # Panics
 /// When the law is broken.
@@ -136,15 +139,19 @@ pub fn plain_prompts_stay_untouched(processor: &dyn DataProcessor) {
     for text in ["Hello", "", "\u{F0000}\u{10FFFD}\u{E000}", "\\U0010fffd \\udbff\\udffd"] {
         each_speaker(text, |source, role| {
             let rendered = render(&input(processor, source), |text| text);
-            assert_eq!(rendered, format!("[{role}]{text}\n"), "a {role}'s {text:?} was changed");
+            assert_eq!(rendered, format!("[{role}]{text}\n"), "the text {text:?} of role {role} was changed");
             let parts = parts(processor, &rendered, source);
-            assert_eq!(parts, [PromptPart::Text(rendered)], "a {role}'s {text:?} is not one text");
+            assert_eq!(
+                parts,
+                [PromptPart::Text(rendered)],
+                "the text {text:?} of role {role} is not one part"
+            );
         });
     }
 }
 
-/// A text that spells a control token comes out as a literal part, wherever it stands and whether or not the
-/// template strips white space; joined, the parts are the prompt without marks.
+/// The text of a control token in a message becomes a literal part, at any place and whether or not the template strips white
+/// space. The parts joined are the prompt without marks.
 ///
 /// # Panics
 /// When the law is broken.
@@ -162,43 +169,41 @@ pub fn control_tokens_in_texts_stay_text(processor: &dyn DataProcessor, special:
     }
 }
 
-/// Names, descriptions and parameters of tools spell no control token.
+/// Control tokens in the names, descriptions and parameters of tools stay text.
 ///
 /// # Panics
 /// When the law is broken.
 pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special: &str) {
     let parameters = json!({"properties": {special: {"description": special, "enum": [special]}}});
     let preface = Preface::default().tool(ToolSpec::new(special, format!("Runs {special}"), parameters));
-    let source = PromptSource::new(&preface, &[], Ending::Closed);
-    let tools = |input: TemplateInput| Value::from(input.tools.unwrap_or_default()).to_string();
-    let parts = parts(processor, &tools(input(processor, source)), source);
+    let source = ProcessorInput::new(&preface, &[], PromptEnd::Closed);
+    let tools = input(processor, source).tools.unwrap_or_default();
+    let parts = parts(processor, &Value::from(tools).to_string(), source);
     assert_literal(&parts, special, "a tool's description");
-    let told = text_of(&parts);
+    let text = text_of(&parts);
     let escaped = json!(special).to_string();
-    let times = told.matches(escaped.trim_matches('"')).count();
-    assert_eq!(times, 5, "a tool's texts are not what they were: {told}");
+    let times = text.matches(escaped.trim_matches('"')).count();
+    assert_eq!(times, 5, "the texts of a tool were changed: {text}");
 }
 
-/// Whatever an injection policy allows: a text whose control token stays one is told of, and one that is told of
-/// stays one. What a policy does not allow stays text.
+/// A processor reports exactly those texts whose control tokens stay control tokens, under every injection policy. A control
+/// token that the policy does not allow becomes text.
 ///
 /// # Panics
 /// When the law is broken.
-pub fn what_becomes_a_control_token_is_told(processor: &dyn DataProcessor, special: &str) {
+pub fn what_becomes_a_control_token_is_reported(processor: &dyn DataProcessor, special: &str) {
     let policies = TextSource::ALL.map(|source| InjectionPolicy::trust([source]));
-    let others = [InjectionPolicy::allow([special]), InjectionPolicy::allow(["nobody's token"])];
+    let others = [InjectionPolicy::allow([special]), InjectionPolicy::allow(["no such token"])];
     for policy in policies.into_iter().chain(others) {
         let arguments = ProcessorArguments::default().injection(policy.clone());
         each_speaker(&format!("a {special} b"), |source, role| {
-            let source = PromptSource { arguments: &arguments, ..source };
+            let source = ProcessorInput { arguments: &arguments, ..source };
             let rendered = render(&input(processor, source), |text| text);
-            let is_text =
-                |part: &PromptPart| matches!(part, PromptPart::Text(text) if text.contains(special));
-            let passed = parts(processor, &rendered, source).iter().any(is_text);
-            let told = processor.degradations(&rendered, source);
-            assert_eq!(passed, !told.is_empty(), "with {policy:?}, of a {role}'s {special:?}: {told:?}");
+            let passed = parts(processor, &rendered, source).iter().any(|part| is_text(part, special));
+            let warnings = processor.warnings(&rendered, source);
+            assert_eq!(passed, !warnings.is_empty(), "{policy:?}, {special:?} of role {role}: {warnings:?}");
             let allowed = policy.lets(role.into(), special);
-            assert!(allowed || !passed, "{policy:?} does not let a {role}'s {special:?} through");
+            assert!(allowed || !passed, "{policy:?} does not allow {special:?} of role {role}");
         });
     }
 }
@@ -212,17 +217,17 @@ pub fn prompts_are_pure(processor: &dyn DataProcessor, special: &str) {
         let first = input(processor, source);
         assert_eq!(first, input(processor, source), "the same conversation gives another input");
         let rendered = render(&first, |text| text);
-        let cut = || parts(processor, &rendered, source);
-        assert_eq!(cut(), cut(), "the same prompt gives other parts");
+        let parts_before = parts(processor, &rendered, source);
+        assert_eq!(parts_before, parts(processor, &rendered, source), "the same prompt gives other parts");
     });
 }
 
-/// Calls `check` with a conversation that offers no tools, and with one that does.
-fn each_setting(check: impl Fn(PromptSource<'_>)) {
+/// Calls `check` with a conversation without tools, and with one that has a tool.
+fn each_setting(check: impl Fn(ProcessorInput<'_>)) {
     let tool = ToolSpec::new("add", "Adds two numbers", json!({"type": "object", "properties": {}}));
     for preface in [Preface::default(), Preface::default().tool(tool)] {
         let path = [Message::user("Hi")];
-        check(PromptSource::new(&preface, &path, Ending::Answer));
+        check(ProcessorInput::new(&preface, &path, PromptEnd::Generation));
     }
 }
 
@@ -242,16 +247,22 @@ fn hostile_texts(special: &str) -> Vec<String> {
 }
 
 fn assert_literal(parts: &[PromptPart], special: &str, place: &str) {
-    let is_text = |part: &&PromptPart| matches!(part, PromptPart::Text(text) if text.contains(special));
-    assert_eq!(parts.iter().find(is_text), None, "{special:?} of {place:?} became a control token");
-    let is_literal = |part: &PromptPart| matches!(part, PromptPart::Literal(text) if text.contains(special));
-    assert!(parts.iter().any(is_literal), "{special:?} of {place:?} is no literal part: {parts:?}");
+    let passed = parts.iter().find(|part| is_text(part, special));
+    assert_eq!(passed, None, "{special:?} of {place:?} became a control token");
+    let is_literal =
+        parts.iter().any(|part| matches!(part, PromptPart::Literal(text) if text.contains(special)));
+    assert!(is_literal, "{special:?} of {place:?} is no literal part: {parts:?}");
 }
 
-/// Reads a reply in pieces.
+/// Says whether a part is text in which `special` is read as a control token.
+fn is_text(part: &PromptPart, special: &str) -> bool {
+    matches!(part, PromptPart::Text(text) if text.contains(special))
+}
+
+/// Parses a reply that comes in these pieces.
 fn read<'a>(
     processor: &dyn DataProcessor,
-    source: PromptSource<'_>,
+    source: ProcessorInput<'_>,
     pieces: impl IntoIterator<Item = &'a str>,
 ) -> ReadReply {
     ReadReply::new(processor.reply_parser("", source), pieces)
@@ -260,7 +271,7 @@ fn read<'a>(
 fn is_empty(part: &Content) -> bool {
     match part {
         Content::Text(text) | Content::Thinking(text) => text.is_empty(),
-        Content::Channel(said) => said.text.is_empty(),
+        Content::Channel(channel) => channel.text.is_empty(),
         _ => false,
     }
 }
@@ -272,7 +283,7 @@ fn borders(text: &str) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::stand_ins::TaggedProcessor;
+    use crate::doubles::TaggedProcessor;
 
     #[test]
     fn the_test_processor_reads_replies_as_it_must() {

@@ -1,9 +1,15 @@
 //! What every conversation store must do.
 //!
-//! [`all`] runs on any store, [`large`] too but takes its seconds, [`persistent`] on those that outlive the process,
-//! [`threads_lose_nothing`] on those whose calls may be waited for from any thread, [`dropped_turns_are_kept`] on those that
-//! end a call by themselves, [`closing_keeps_dropped_turns`] on those that do both. Nothing here knows a runtime, a
-//! file or a database.
+//! | suite | stores |
+//! |---|---|
+//! | [`all`] | all |
+//! | [`large`] | all; takes several seconds |
+//! | [`persistent`] | those that outlive the process |
+//! | [`threads_lose_nothing`] | those whose calls may be awaited on any thread |
+//! | [`dropped_turns_are_kept`] | those that finish a call whose future is dropped |
+//! | [`closing_keeps_dropped_turns`] | those that outlive the process and finish dropped calls |
+//!
+//! The laws need no async runtime, no file and no database of their own.
 //!
 //! ```
 //! use alloquy_core::store::MemoryStore;
@@ -51,7 +57,7 @@ pub use searches::*;
 pub use sizes::*;
 pub use writers::*;
 
-/// Runs every law of a store but the [`large`] ones; `open` makes a fresh empty one each time.
+/// Runs every law of a store but the [`large`] ones. `open` opens a new empty store each time.
 ///
 /// # Panics
 /// When a law is broken, with a sentence that says which.
@@ -70,7 +76,7 @@ pub async fn all<S: ConversationStore>(open: impl AsyncFn() -> S) {
     numbers_are_exact(&open().await).await;
     a_path_is_the_path_of_the_tree(&open().await).await;
     depth_is_no_limit(&open().await).await;
-    siblings_stand_in_the_order_of_making(&open().await).await;
+    siblings_are_in_creation_order(&open().await).await;
     conversations_share_no_nodes(&open().await).await;
     the_head_moves_by_compare_and_set(&open().await).await;
     of_many_writers_one_moves_the_head(&open().await).await;
@@ -101,13 +107,13 @@ async fn questions<S: ConversationStore>(open: &impl AsyncFn() -> S) {
     words_are_found_on_every_branch(&open().await).await;
     every_script_is_searched(&open().await).await;
     a_search_obeys_the_query(&open().await).await;
-    hits_stand_by_relevance_or_newest_first(&open().await).await;
+    hits_are_by_relevance_or_newest_first(&open().await).await;
     hits_have_pages(&open().await).await;
     shared_messages_are_found_by_name(&open().await).await;
     a_search_needs_a_text(&open().await).await;
 }
 
-/// Runs the laws of what goes: deleted, pruned, collected.
+/// Runs the laws of deleting, pruning and collecting.
 async fn removals<S: ConversationStore>(open: &impl AsyncFn() -> S) {
     a_missing_conversation_is_not_found(&open().await).await;
     a_deleted_conversation_is_gone(&open().await).await;
@@ -131,8 +137,9 @@ pub async fn large<S: ConversationStore>(open: impl AsyncFn() -> S) {
     ten_megabytes_are_a_message(&open().await).await;
 }
 
-/// Runs every law of a store that outlives the process: `place` names a fresh empty place, `open` opens a store
-/// there, and may do so several times at once.
+/// Runs every law of a store that outlives the process.
+///
+/// `place` names a new empty place, and `open` opens a store there. Several stores may be open at one place.
 ///
 /// # Panics
 /// When a law is broken, with a sentence that says which.

@@ -4,7 +4,7 @@ use alloquy_core::Tool;
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-/// Runs every law; `arguments` are some that the tool answers.
+/// Runs every law. The tool must answer a call with `arguments`.
 ///
 /// ```
 /// use alloquy_core::{Result, Tool, ToolSpec};
@@ -36,7 +36,7 @@ pub fn all(tool: &dyn Tool, arguments: &Value) {
     a_dropped_call_does_no_harm(tool, arguments);
 }
 
-/// The description is the same each time, so that prompts are.
+/// The description is the same each time, so that prompts stay the same.
 ///
 /// # Panics
 /// When the law is broken.
@@ -51,31 +51,31 @@ pub fn the_description_stays_the_same(tool: &dyn Tool) {
 pub fn models_can_use_the_description(tool: &dyn Tool) {
     let spec = tool.spec();
     let is_word = !spec.name.is_empty() && !spec.name.contains(char::is_whitespace);
-    assert!(is_word, "the name {:?} is no word", spec.name);
+    assert!(is_word, "the name {:?} is not one word", spec.name);
     let kind = spec.parameters.get("type").and_then(Value::as_str);
     assert_eq!(kind, Some("object"), "the parameters of {:?} are not those of an object", spec.name);
 }
 
-/// Whatever a model writes as arguments, the tool answers or fails, and answers the next call.
+/// With any arguments the tool answers or returns an error, and it answers the next call.
 ///
 /// # Panics
 /// When the law is broken.
 pub fn unfit_arguments_do_no_harm(tool: &dyn Tool, arguments: &Value) {
     for unfit in [json!(null), json!("text"), json!(-0.5), json!([{}]), json!({"\u{0}": {"deep": [null]}})] {
-        // What comes of it is the tool's business.
+        // The tool may answer or fail.
         let _ = pollster::block_on(tool.call(&unfit));
     }
     answers(tool, arguments);
 }
 
-/// Several calls may run at once.
+/// Calls may run concurrently.
 ///
 /// # Panics
 /// When the law is broken.
 pub fn calls_run_at_once(tool: &dyn Tool, arguments: &Value) {
     let calls = (0..4).map(|_| tool.call(arguments));
     for answer in pollster::block_on(futures::future::join_all(calls)) {
-        assert!(answer.is_ok(), "of several calls of {:?} one failed: {answer:?}", tool.spec().name);
+        assert!(answer.is_ok(), "of concurrent calls of {:?} one failed: {answer:?}", tool.spec().name);
     }
 }
 
@@ -84,7 +84,7 @@ pub fn calls_run_at_once(tool: &dyn Tool, arguments: &Value) {
 /// # Panics
 /// When the law is broken.
 pub fn a_dropped_call_does_no_harm(tool: &dyn Tool, arguments: &Value) {
-    // It may be done at once, or be in the middle: both are fine.
+    // The call may complete in this one poll or be dropped in the middle.
     let _ = tool.call(arguments).now_or_never();
     answers(tool, arguments);
 }

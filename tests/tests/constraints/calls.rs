@@ -5,14 +5,14 @@ mod draw;
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
-use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Progress};
+use alloquy_constraints::LlguidanceEngine;
+use alloquy_core::grammar::{GrammarCompiler, GrammarEngine, GrammarMatcher, MatcherState};
 use alloquy_core::message::ToolCall;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
-use alloquy_core::processor::{DataProcessor, PromptSource};
-use alloquy_core::template::Ending;
-use alloquy_core::tokenizer::Piece;
+use alloquy_core::processor::{DataProcessor, ProcessorInput};
+use alloquy_core::template::PromptEnd;
+use alloquy_core::tokenizer::TokenizerInput;
 use alloquy_core::{Content, Message, Preface, ToolSpec};
 use alloquy_engine::Engine;
 use alloquy_processors::laws::written_calls;
@@ -54,7 +54,7 @@ struct Case {
     model: ModelInfo,
     engine: NoiseEngine,
     processor: Arc<dyn DataProcessor>,
-    compiler: Arc<dyn ConstraintCompiler>,
+    compiler: Arc<dyn GrammarCompiler>,
 }
 
 impl Case {
@@ -72,7 +72,7 @@ impl Case {
         let mut model = engine.model().clone();
         model.files.insert("chat_template.jinja".to_owned(), template.to_owned());
         let processor = alloquy_processors::named(family, &model).unwrap();
-        let compiler = Llguidance::default().prepare(&engine.vocabulary()).unwrap();
+        let compiler = LlguidanceEngine::default().prepare(&engine.vocabulary()).unwrap();
         Self { model, engine, processor, compiler }
     }
 
@@ -81,9 +81,9 @@ impl Case {
         tools: &[ToolSpec],
         choice: &ToolChoice,
         parallel: ParallelCalls,
-    ) -> Box<dyn Constraint> {
+    ) -> Box<dyn GrammarMatcher> {
         let preface = Preface { tools: tools.to_vec(), ..Preface::default() };
-        let source = PromptSource::new(&preface, &[], Ending::Answer);
+        let source = ProcessorInput::new(&preface, &[], PromptEnd::Generation);
         let grammar = self.processor.tool_grammar(source, choice, parallel).unwrap();
         let grammar = grammar.unwrap_or_else(|| panic!("{self:?} has no grammar"));
         self.compiler.compile(&grammar).unwrap_or_else(|error| panic!("{self:?}: {error:#}\n{grammar:#?}"))
@@ -94,8 +94,9 @@ impl Case {
     }
 
     /// Goes where the mask lets it, to the end of a reply; free text need not end in time.
-    fn walk(&self, mut constraint: Box<dyn Constraint>, draw: &mut Draw) -> Option<String> {
-        let (mut said, stops) = (Vec::new(), &self.model.stop_tokens);
+    fn walk(&self, mut constraint: Box<dyn GrammarMatcher>, draw: &mut Draw) -> Option<String> {
+        let mut said = Vec::new();
+        let stops = &self.model.stop_tokens;
         for _ in 0..STEPS {
             let mut logits = vec![0.0_f32; self.model.vocabulary];
             constraint.mask(&mut logits).unwrap();
@@ -106,7 +107,7 @@ impl Case {
                 said.extend(self.engine.tokenizer().bytes(token).unwrap());
                 constraint.accept(token).unwrap();
             }
-            if stops || constraint.progress().unwrap() == Progress::Complete {
+            if stops || constraint.progress().unwrap() == MatcherState::Complete {
                 return Some(String::from_utf8(said).unwrap_or_else(|error| panic!("{self:?}: {error}")));
             }
         }
@@ -115,7 +116,7 @@ impl Case {
 
     fn read(&self, reply: &str, tools: &[ToolSpec]) -> Message {
         let preface = Preface { tools: tools.to_vec(), ..Preface::default() };
-        let source = PromptSource::new(&preface, &[], Ending::Answer);
+        let source = ProcessorInput::new(&preface, &[], PromptEnd::Generation);
         let mut parser = self.processor.reply_parser("", source);
         let _ = parser.push(reply);
         parser.finish().1
@@ -124,7 +125,8 @@ impl Case {
 
 impl std::fmt::Debug for Case {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (tokens, template) = (self.model.specials.len(), &self.model.files["chat_template.jinja"]);
+        let tokens = self.model.specials.len();
+        let template = &self.model.files["chat_template.jinja"];
         write!(formatter, "{} with {tokens} tokens and {template:?}", self.processor.name())
     }
 }
@@ -168,14 +170,14 @@ fn what_a_family_writes_is_allowed() {
     each(|case, tools, draw| {
         let calls: Vec<_> = tools.iter().map(|tool| call(tool, draw)).collect();
         let written = case.written(&calls);
-        let tokens = case.engine.tokenizer().encode(&[Piece::Text(&written)]).unwrap();
+        let tokens = case.engine.tokenizer().encode(&[TokenizerInput::Text(&written)]).unwrap();
         for choice in [ToolChoice::Required, ToolChoice::Auto] {
             let mut constraint = case.constraint(tools, &choice, ParallelCalls::Allowed);
             for (at, token) in tokens.iter().enumerate() {
                 let taken = constraint.accept(*token);
                 assert!(taken.is_ok(), "{case:?}: token {at} of {written:?}\n{tools:#?}");
             }
-            assert!(constraint.progress().unwrap() != Progress::Open, "{case:?}: {written:?}");
+            assert!(constraint.progress().unwrap() != MatcherState::Open, "{case:?}: {written:?}");
         }
     });
 }
@@ -192,7 +194,8 @@ fn what_is_allowed_is_read_as_calls_that_the_schemas_accept() {
                 continue;
             };
             replies += 1;
-            let (calls, text) = (check(case, &reply, tools), case.read(&reply, tools).text());
+            let calls = check(case, &reply, tools);
+            let text = case.read(&reply, tools).text();
             match choice {
                 ToolChoice::Required | ToolChoice::Named(_) => {
                     assert!(calls > 0 && text.is_empty(), "{case:?}: {reply:?}");

@@ -16,9 +16,9 @@ mod turn;
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::Guidance;
+use alloquy_core::output::OutputConstraints;
 use alloquy_core::report::FinishReason;
 use alloquy_core::{ChatModel, Message, Preface, Reply, Request, SamplingOptions};
 use alloquy_engine::Engine;
@@ -40,7 +40,7 @@ fn round() -> Option<LanguageModel> {
         LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
             .template(template)
             .processor(processor);
-    Some(builder.grammars(Llguidance::default()).build().unwrap())
+    Some(builder.grammars(LlguidanceEngine::default()).build().unwrap())
 }
 
 fn reply(round: &LanguageModel, grammar: Grammar, seed: u64) -> Reply {
@@ -52,7 +52,7 @@ fn reply(round: &LanguageModel, grammar: Grammar, seed: u64) -> Reply {
     };
     let request = Request::new(Preface::default(), vec![Message::user("Once upon a time")])
         .sampling(sampling)
-        .guidance(Guidance::default().grammar(grammar));
+        .output(OutputConstraints::default().grammar(grammar));
     block_on(async { round.reply(request).await?.finish().await }).unwrap()
 }
 
@@ -66,7 +66,7 @@ fn all_are_right(right: impl Fn(&mut Draws) -> (Grammar, Box<dyn Fn(&str) -> boo
         let reply = reply(&round, grammar.clone(), seed);
         let text = reply.message.text();
         longest = longest.max(reply.usage.generated);
-        if reply.finish != FinishReason::Stop || !reply.degradations.is_empty() || !accepts(&text) {
+        if reply.finish != FinishReason::Stop || !reply.warnings.is_empty() || !accepts(&text) {
             wrong.push(format!(
                 "{seed}: {grammar:?}\n  {:?}, {} tokens: {text}",
                 reply.finish, reply.usage.generated

@@ -92,9 +92,10 @@ fn integer(draws: &mut Draws) -> Value {
 fn number(draws: &mut Draws) -> Value {
     let least = draws.below(200) as f64 / 8.0 - 10.0;
     let most = least + 0.5 + draws.below(100) as f64 / 4.0;
-    match draws.chance(50) {
-        true => json!({"type": "number", "minimum": least, "maximum": most}),
-        false => json!({"type": "number", "exclusiveMinimum": least, "maximum": most}),
+    if draws.chance(50) {
+        json!({"type": "number", "minimum": least, "maximum": most})
+    } else {
+        json!({"type": "number", "exclusiveMinimum": least, "maximum": most})
     }
 }
 

@@ -1,9 +1,9 @@
-//! Thoughts before an answer that has a form: the form waits for their end, and a budget brings it.
+//! Thinking before an answer that has a form: the form waits for their end, and a budget brings it.
 
 use alloquy_core::grammar::Grammar;
 use alloquy_core::media::Digest;
-use alloquy_core::output::Guidance;
-use alloquy_core::report::Degradation;
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::report::Warning;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::decode;
 use alloquy_core::{Reply, Request, Result};
@@ -11,29 +11,30 @@ use alloquy_testing::{ByteTokenizer, TaggedTemplate};
 
 use crate::tools::{ask, request, round, round_with};
 
-fn plain(seed: u64, guidance: Guidance, budget: Option<usize>) -> Request {
-    let mut request = request(seed, guidance);
+fn plain(seed: u64, constraints: OutputConstraints, budget: Option<usize>) -> Request {
+    let mut request = request(seed, constraints);
     request.preface.tools.clear();
-    request.guidance.thinking_budget = budget;
+    request.output.thinking_budget = budget;
     request
 }
 
 fn cut(reply: &Reply) -> Option<usize> {
-    reply.degradations.iter().find_map(|degradation| match degradation {
-        Degradation::ThinkingCut { tokens } => Some(*tokens),
+    reply.warnings.iter().find_map(|warning| match warning {
+        Warning::ThinkingCut { tokens } => Some(*tokens),
         _ => None,
     })
 }
 
-/// Whether the marks of thoughts are tokens or spelled, answers have their form, and some replies think before.
+/// Whether the marks of thinking blocks are tokens or spelled, answers have their form, and some replies think before.
 #[test]
 fn the_form_waits_for_the_end_of_a_thought() {
     for tokens in [&["<think>", "</think>"][..], &[]] {
         let round = round("qwen3", tokens);
-        let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
-        let (mut thought, mut answered) = (0, 0);
+        let constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
+        let mut thought = 0;
+        let mut answered = 0;
         for seed in 0..24 {
-            let reply = ask(&round, plain(seed, guidance.clone(), Some(8))).unwrap();
+            let reply = ask(&round, plain(seed, constraints.clone(), Some(8))).unwrap();
             assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);
             match cut(&reply) {
                 Some(spent) => {
@@ -48,20 +49,21 @@ fn the_form_waits_for_the_end_of_a_thought() {
     }
 }
 
-/// In a reply of several messages the form is that of the final one: what comes before, thoughts and heads, is as the
+/// In a reply of several messages the form is that of the final one: what comes before, thinking and heads, is as the
 /// family writes it.
 #[test]
 fn the_form_waits_for_the_final_message() {
     let heads = ["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>"];
     for tokens in [&heads[..], &[]] {
         let round = round("gpt_oss", tokens);
-        let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+        let constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
         let tokenizer = ByteTokenizer::new(["<end>"].into_iter().chain(tokens.iter().copied()));
-        let (mut thought, mut answered) = (0, 0);
+        let mut thought = 0;
+        let mut answered = 0;
         for seed in 0..24 {
-            let reply = ask(&round, plain(seed, guidance.clone(), Some(8))).unwrap();
+            let reply = ask(&round, plain(seed, constraints.clone(), Some(8))).unwrap();
             assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);
-            assert!(reply.degradations.iter().all(|found| matches!(found, Degradation::ThinkingCut { .. })));
+            assert!(reply.warnings.iter().all(|found| matches!(found, Warning::ThinkingCut { .. })));
             let said = decode(&tokenizer, &reply.tokens).unwrap();
             assert!(said.contains("<|channel|>final"), "{said:?}");
             match reply.message.thinking() {
@@ -73,7 +75,7 @@ fn the_form_waits_for_the_final_message() {
     }
 }
 
-/// Opens a thought for the model, as templates of models do that always think.
+/// Opens a thinking block for the model, as templates of models do that always think.
 #[derive(Debug)]
 struct Opening;
 
@@ -87,14 +89,14 @@ impl PromptTemplate for Opening {
     }
 }
 
-/// Noise all but never ends a thought by itself. Without a form, what follows the thought is as free as before.
+/// Noise all but never ends a thinking block by itself. Without a form, what follows the thinking block is as free as before.
 #[test]
 fn a_budget_ends_thoughts_of_free_replies_too() {
     for tokens in [&["<think>", "</think>"][..], &[]] {
         let round = round_with("qwen3", tokens, Opening);
         let tokenizer = ByteTokenizer::new(["<end>"].into_iter().chain(tokens.iter().copied()));
         for budget in [0, 1, 5] {
-            let reply = ask(&round, plain(3, Guidance::default(), Some(budget))).unwrap();
+            let reply = ask(&round, plain(3, OutputConstraints::default(), Some(budget))).unwrap();
             assert_eq!(cut(&reply), Some(budget), "{reply:?}");
             let behind = decode(&tokenizer, reply.tokens.get(budget..).unwrap()).unwrap();
             assert!(behind.trim_start().starts_with("</think>\n\n"), "{behind:?}");
@@ -102,12 +104,12 @@ fn a_budget_ends_thoughts_of_free_replies_too() {
     }
 }
 
-/// A model may not leave its thoughts by ending the reply when a form is to follow.
+/// A model may not leave its thinking by ending the reply when a form is to follow.
 #[test]
 fn a_form_follows_a_thought_that_the_model_would_end_the_reply_in() {
     let round = round_with("qwen3", &["<think>", "</think>"], Opening);
-    let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
-    let replies = (0..6).map(|seed| ask(&round, plain(seed, guidance.clone(), None)).unwrap());
+    let constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
+    let replies = (0..6).map(|seed| ask(&round, plain(seed, constraints.clone(), None)).unwrap());
     let replies: Vec<_> = replies.collect();
     for reply in &replies {
         assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
-use alloquy_core::report::{Degradation, FinishReason};
+use alloquy_core::output::{OutputConstraints, ParallelCalls, ToolChoice};
+use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::template::PromptTemplate;
 use alloquy_core::{
     ChatModel, Content, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions, ToolSpec,
@@ -64,7 +64,7 @@ pub(crate) fn round_with(
         LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
             .template(template)
             .processor(processor);
-    builder.grammars(Llguidance::default()).build().unwrap()
+    builder.grammars(LlguidanceEngine::default()).build().unwrap()
 }
 
 fn tools() -> Vec<ToolSpec> {
@@ -105,7 +105,7 @@ fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-pub(crate) fn request(seed: u64, guidance: Guidance) -> Request {
+pub(crate) fn request(seed: u64, constraints: OutputConstraints) -> Request {
     let preface = Preface { tools: tools(), ..Preface::default() };
     let sampling = SamplingOptions {
         temperature: Some(1.0),
@@ -115,7 +115,7 @@ pub(crate) fn request(seed: u64, guidance: Guidance) -> Request {
     };
     Request::new(preface, vec![Message::user("Go!")])
         .sampling(sampling)
-        .guidance(guidance.thinking_budget(16))
+        .output(constraints.thinking_budget(16))
 }
 
 pub(crate) fn ask(round: &LanguageModel, request: Request) -> Result<Reply> {
@@ -123,12 +123,12 @@ pub(crate) fn ask(round: &LanguageModel, request: Request) -> Result<Reply> {
 }
 
 fn replies(choice: &ToolChoice, parallel: ParallelCalls) -> impl Iterator<Item = (String, Reply)> {
-    let guidance = Guidance::default().tool_choice(choice.clone()).parallel_calls(parallel);
+    let constraints = OutputConstraints::default().tool_choice(choice.clone()).parallel_calls(parallel);
     let rounds = FAMILIES.iter().map(|(family, tokens)| (family, round(family, tokens)));
     rounds.flat_map(move |(family, round)| {
-        let guidance = guidance.clone();
+        let constraints = constraints.clone();
         (0..SEEDS).map(move |seed| {
-            let reply = ask(&round, request(seed, guidance.clone()));
+            let reply = ask(&round, request(seed, constraints.clone()));
             (format!("{family}, seed {seed}"), reply.unwrap_or_else(|error| panic!("{family}: {error:#}")))
         })
     })
@@ -183,7 +183,8 @@ fn forbidden_calls_are_not_made() {
 
 #[test]
 fn free_calls_are_well_formed_and_some_replies_are_text() {
-    let (mut calls, mut texts) = (0, 0);
+    let mut calls = 0;
+    let mut texts = 0;
     for (place, reply) in replies(&ToolChoice::Auto, ParallelCalls::Allowed) {
         calls += called(&place, &reply).len();
         texts += usize::from(!reply.message.text().is_empty());
@@ -194,10 +195,12 @@ fn free_calls_are_well_formed_and_some_replies_are_text() {
 #[test]
 fn a_choice_of_tools_goes_with_a_form_of_the_answer() {
     let round = round("qwen3", &TOKENS);
-    let guidance = Guidance::default().tool_choice(ToolChoice::Auto).grammar(Grammar::choice(["yes", "no"]));
-    let (mut calls, mut answers) = (0, 0);
+    let constraints =
+        OutputConstraints::default().tool_choice(ToolChoice::Auto).grammar(Grammar::choice(["yes", "no"]));
+    let mut calls = 0;
+    let mut answers = 0;
     for seed in 0..SEEDS {
-        let reply = ask(&round, request(seed, guidance.clone())).unwrap();
+        let reply = ask(&round, request(seed, constraints.clone())).unwrap();
         match called("both", &reply).len() {
             0 => {
                 assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);
@@ -214,14 +217,14 @@ fn a_choice_of_tools_goes_with_a_form_of_the_answer() {
 fn a_form_without_a_choice_shuts_tools_out_and_says_so() {
     let round = round("qwen3", &TOKENS);
     let told = |choice: Option<ToolChoice>, offered: bool| {
-        let mut guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
-        guidance.tool_choice = choice;
-        let mut request = request(1, guidance);
+        let mut constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
+        constraints.tool_choice = choice;
+        let mut request = request(1, constraints);
         request.preface.tools.retain(|_| offered);
         let reply = ask(&round, request).unwrap();
-        reply.degradations.into_iter().find(|found| matches!(found, Degradation::ToolsShutOut { .. }))
+        reply.warnings.into_iter().find(|found| matches!(found, Warning::ToolsExcluded { .. }))
     };
-    assert_eq!(told(None, true), Some(Degradation::ToolsShutOut { tools: 3 }));
+    assert_eq!(told(None, true), Some(Warning::ToolsExcluded { tools: 3 }));
     assert_eq!(told(None, false), None);
     assert_eq!(told(Some(ToolChoice::Auto), true), None);
     assert_eq!(told(Some(ToolChoice::None), true), None);
@@ -230,8 +233,8 @@ fn a_form_without_a_choice_shuts_tools_out_and_says_so() {
 #[test]
 fn what_cannot_be_demanded_is_said_before_anything_is_generated() {
     let qwen = round("qwen3", &TOKENS);
-    let named = |name: &str| Guidance::default().tool_choice(ToolChoice::Named(name.to_owned()));
-    let mut without = request(0, Guidance::default().tool_choice(ToolChoice::Required));
+    let named = |name: &str| OutputConstraints::default().tool_choice(ToolChoice::Named(name.to_owned()));
+    let mut without = request(0, OutputConstraints::default().tool_choice(ToolChoice::Required));
     without.preface.tools.clear();
     let mut unique = request(0, named("now"));
     unique.preface.tools[2].parameters = json!({"properties": {"a": {"type": "array", "uniqueItems": true}}});

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
-use alloquy_core::tool::{Approval, ToolContext, Toolbox, Verdict};
+use alloquy_core::output::{OutputConstraints, ParallelCalls, ToolChoice};
+use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox};
 use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
     Content, Error, ErrorKind, Manager, Node, Preface, Role, SamplingOptions, Tool, ToolSpec, TurnRequest,
@@ -65,9 +65,13 @@ impl Tool for Notes {
 struct NoNotes;
 
 #[async_trait::async_trait]
-impl Approval for NoNotes {
-    async fn approve(&self, call: &ToolCall, _: &ToolSpec, _: &ToolContext) -> Verdict {
-        if call.name == "note" { Verdict::Refuse("no notes".to_owned()) } else { Verdict::Allow }
+impl ToolApproval for NoNotes {
+    async fn approve(&self, call: &ToolCall, _: &ToolSpec, _: &ToolContext) -> ApprovalDecision {
+        if call.name == "note" {
+            ApprovalDecision::Refuse("no notes".to_owned())
+        } else {
+            ApprovalDecision::Allow
+        }
     }
 }
 
@@ -78,7 +82,7 @@ fn manager() -> Option<Manager> {
         LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
             .template(TaggedTemplate)
             .processor(processor);
-    let round = round.grammars(Llguidance::default()).build().unwrap();
+    let round = round.grammars(LlguidanceEngine::default()).build().unwrap();
     let toolbox = Toolbox::default().tool(Weather).tool(Notes).approval(NoNotes);
     Some(Manager::builder(round).toolbox(toolbox).build().unwrap())
 }
@@ -112,7 +116,8 @@ const SEEDS: u64 = 12;
 #[test]
 fn a_turn_has_a_call_that_fails_and_one_that_is_refused_and_ends_in_an_answer() {
     let Some(manager) = manager() else { return };
-    let (mut seen, mut answered) = (std::collections::BTreeSet::new(), 0);
+    let mut seen = std::collections::BTreeSet::new();
+    let mut answered = 0;
     for seed in 0..SEEDS {
         let sampling = SamplingOptions {
             temperature: Some(1.0),
@@ -120,8 +125,8 @@ fn a_turn_has_a_call_that_fails_and_one_that_is_refused_and_ends_in_an_answer() 
             max_tokens: Some(400),
             ..SamplingOptions::default()
         };
-        let ask = TurnRequest::from("Go!").sampling(sampling).guidance(
-            Guidance::default()
+        let ask = TurnRequest::from("Go!").sampling(sampling).output(
+            OutputConstraints::default()
                 .tool_choice(ToolChoice::Required)
                 .parallel_calls(ParallelCalls::Allowed)
                 .thinking_budget(4),

@@ -2,7 +2,7 @@
 
 use alloquy_core::Node;
 use alloquy_core::tree::Tree;
-use alloquy_cost::{PriceTable, Spending};
+use alloquy_cost::{Cost, PriceTable};
 use serde_json::{Value, json};
 
 use crate::outcome::{Named, Outcome, Report};
@@ -26,17 +26,17 @@ pub(crate) fn prices() -> PriceTable {
 /// Adds what each reply cost, and what all had cost by then, as dataknobs notes it while it completes.
 pub(crate) fn add(nodes: &mut [Node], tree: &Tree) {
     let prices = prices();
-    let cost = |spent: &Spending| (spent.known.to_string() != "0").then(|| number(spent));
+    let cost = |spent: &Cost| (spent.known.to_string() != "0").then(|| number(spent));
     for node in nodes {
-        let Some(own) = cost(&Spending::of([&*node], &prices)) else { continue };
+        let Some(own) = cost(&Cost::of([&*node], &prices)) else { continue };
         let before = tree.nodes().filter(|other| other.id <= node.id);
         node.metadata.insert("cost_usd".to_owned(), own);
-        node.metadata.insert("cumulative_cost_usd".to_owned(), number(&Spending::of(before, &prices)));
+        node.metadata.insert("cumulative_cost_usd".to_owned(), number(&Cost::of(before, &prices)));
     }
 }
 
 /// A sum as JSON writes it.
-pub(crate) fn number(spent: &Spending) -> Value {
+pub(crate) fn number(spent: &Cost) -> Value {
     spent.known.to_string().parse::<f64>().unwrap().into()
 }
 
@@ -65,7 +65,7 @@ fn is_respelled(row: &Value) -> bool {
 }
 
 /// What a reply cost that was imported with this model and usage; nothing where that is not known.
-fn found(row: &Value) -> Option<Spending> {
+fn found(row: &Value) -> Option<Cost> {
     use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
     let metadata = json!({"model": row["model"], "usage": row["usage"]});
     let node = json!({"node_id": "", "message": {"role": "assistant", "content": "x"}, "metadata": metadata,
@@ -74,6 +74,6 @@ fn found(row: &Value) -> Option<Spending> {
         json!({"conversation_id": "costs", "nodes": [node], "edges": [], "current_node_id": ""}).to_string();
     let read = archive::read(ArchiveFormat::Dataknobs, &state, &ArchiveLimits::default()).unwrap().remove(0);
     let nodes = read.unwrap().archive.nodes;
-    let spent = Spending::of(&nodes, &prices());
+    let spent = Cost::of(&nodes, &prices());
     spent.total().is_some().then_some(spent).filter(|spent| spent.replies == 1)
 }

@@ -52,7 +52,8 @@ fn judge(read: &ReadArchive, serialized: &Value, expected: &Value) -> Outcome {
 /// Whatever a state holds is in the tree, or in the metadata where no way leads to it.
 fn lost(archive: &Archive, serialized: &Value) -> Option<String> {
     let aside = archive.record.metadata.get("dataknobs").map_or(0, |noted| list(noted, "orphans").len());
-    let (kept, all) = (archive.nodes.len() + aside, list(serialized, "nodes").len());
+    let kept = archive.nodes.len() + aside;
+    let all = list(serialized, "nodes").len();
     (kept != all).then(|| format!("of {all} nodes {kept} are left"))
 }
 
@@ -143,9 +144,11 @@ pub(crate) fn run_database(path: &Path, case: &Value) -> Outcome {
 }
 
 fn read_database(file: &Path) -> alloquy_core::Result<Vec<alloquy_core::Result<ReadArchive>>> {
-    let (bytes, limits) = (std::fs::read(file).unwrap(), ArchiveLimits::default());
-    match alloquy_storage::is_sqlite(&bytes) {
-        true => alloquy_storage::DataknobsDatabase::open(file, &limits).map(Iterator::collect),
-        false => archive::read(ArchiveFormat::Dataknobs, &String::from_utf8(bytes).unwrap(), &limits),
+    let bytes = std::fs::read(file).unwrap();
+    let limits = ArchiveLimits::default();
+    if alloquy_storage::is_sqlite(&bytes) {
+        alloquy_storage::DataknobsDatabase::open(file, &limits).map(Iterator::collect)
+    } else {
+        archive::read(ArchiveFormat::Dataknobs, &String::from_utf8(bytes).unwrap(), &limits)
     }
 }

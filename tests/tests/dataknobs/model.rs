@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use alloquy_core::message::ToolCall;
 use alloquy_core::report::{CacheReport, FinishReason, Usage};
-use alloquy_core::stream::Run;
+use alloquy_core::stream::EventStream;
 use alloquy_core::{
     ChatModel, Content, Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role,
 };
@@ -104,7 +104,7 @@ impl ChatModel for Provider {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let reply = self.answer(&request)?;
-        Ok(Run::new(|mut emit| async move {
+        Ok(EventStream::new(|mut emit| async move {
             let mut said = String::new();
             for character in reply.message.text().chars() {
                 if request.stop.is_stopped() {

@@ -91,7 +91,8 @@ impl Report {
 
     /// Says how a case was listed that is not what it was.
     pub(crate) fn changed(&self, case: Named<'_>) -> Option<String> {
-        let (pinned, digest) = (self.pinned(case.name)?, digest(case.recorded));
+        let pinned = self.pinned(case.name)?;
+        let digest = digest(case.recorded);
         (*pinned != digest).then(|| format!("it is listed as the quirk {pinned}, and is {digest} now"))
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Bound;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::query::{Filter, MetadataKey, Scalar, Sort, SortKey};
+use alloquy_core::query::{Filter, MetadataKey, MetadataValue, Sort, SortKey};
 use alloquy_core::store::{ConversationStoreExt, ConversationSummary};
 use alloquy_core::{ConversationId, ConversationManager, Manager, Query};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
@@ -61,9 +61,10 @@ impl Table {
             let found = self.matching(&Value::Null, &Sort::ascending(SortKey::Created)).unwrap();
             differences.extend(compare("remaining", remaining, &names(&found).into()));
         }
-        match differences.is_empty() {
-            true => Outcome::Agrees,
-            false => Outcome::Differs { how: differences.join("\n   "), why: vec!["pages"] },
+        if differences.is_empty() {
+            Outcome::Agrees
+        } else {
+            Outcome::Differs { how: differences.join("\n   "), why: vec!["pages"] }
         }
     }
 
@@ -110,7 +111,8 @@ impl Table {
     /// asked for, ours has to be the same.
     fn slice(&self, args: &Value, sort: Sort) -> Result<Value> {
         let number = |name: &str| args[name].as_u64().map(|number| number as usize);
-        let (limit, offset) = (number("limit").unwrap_or(100), number("offset").unwrap_or_default());
+        let limit = number("limit").unwrap_or(100);
+        let offset = number("offset").unwrap_or_default();
         let found = self.matching(args, &sort)?;
         let keys: HashSet<_> = found.iter().map(|summary| Query::sort_key(&sort, summary)).collect();
         let page: Vec<_> = found.iter().skip(offset).take(limit).cloned().collect();
@@ -137,7 +139,8 @@ impl Table {
     /// The conversations that a query means, read page by page; equal ones stand in the order they were made. Whole lists
     /// and objects, and parts of words, are compared here: stores look for single values and for words.
     fn matching(&self, args: &Value, sort: &Sort) -> Result<Vec<ConversationSummary>> {
-        let (query, mut found) = (query(args)?.sort(sort.clone()), Vec::new());
+        let query = query(args)?.sort(sort.clone());
+        let mut found = Vec::new();
         let mut page = block_on(self.manager.list(&query.clone().limit(PAGE))).map_err(said)?;
         loop {
             must(page.conversations.len() <= PAGE, || "a page is longer than it may be".to_owned())?;
@@ -195,7 +198,8 @@ impl Table {
             }
             return Ok(names(&found).into());
         }
-        let (store, owner) = (self.manager.store(), self.manager.owner());
+        let store = self.manager.store();
+        let owner = self.manager.owner();
         let previewed = block_on(store.preview_deletion(owner, &sorted)).map_err(said)?;
         let deleted = block_on(store.delete_matching(owner, &sorted)).map_err(said)?;
         must(previewed == deleted, || format!("{previewed:?} was to be deleted, {deleted:?} is"))?;
@@ -265,15 +269,17 @@ fn one_type(found: &[ConversationSummary], args: &Value) -> Result<()> {
 }
 
 /// Python's `None` equals nothing in a filter, and its numbers equal truth values.
-fn equal_in_python(value: &Value) -> Vec<Scalar> {
+fn equal_in_python(value: &Value) -> Vec<MetadataValue> {
     match value {
-        Value::Bool(value) => vec![Scalar::Bool(*value), Scalar::Number(u64::from(*value).into())],
+        Value::Bool(value) => {
+            vec![MetadataValue::Bool(*value), MetadataValue::Number(u64::from(*value).into())]
+        }
         Value::Number(number) => {
             let truth = [(0.0, false), (1.0, true)].into_iter().find(|(of, _)| number.as_f64() == Some(*of));
-            let truth = truth.map(|(_, truth)| Scalar::Bool(truth));
-            [Scalar::Number(number.clone())].into_iter().chain(truth).collect()
+            let truth = truth.map(|(_, truth)| MetadataValue::Bool(truth));
+            [MetadataValue::Number(number.clone())].into_iter().chain(truth).collect()
         }
-        Value::String(text) => vec![Scalar::Text(text.clone())],
+        Value::String(text) => vec![MetadataValue::Text(text.clone())],
         _ => Vec::new(),
     }
 }

@@ -9,12 +9,12 @@ use alloquy_core::manager::NewConversation;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::report::ReplyFacts;
 use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
-use alloquy_core::tree::{Address, NodeStatus, Position, Tree};
+use alloquy_core::tree::{Address, NodePath, NodeStatus, Tree};
 use alloquy_core::{
     Content, Conversation, ConversationId, ConversationManager, Manager, Message, Node, NodeId, Preface,
     Request, Role, SamplingOptions, ToolSpec, TurnEvent, TurnRequest,
 };
-use alloquy_cost::Spending;
+use alloquy_cost::Cost;
 use futures::StreamExt as _;
 use pollster::block_on;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,8 @@ impl Session {
 
     /// What a node is called in the order of making.
     pub(crate) fn chronological(&self) -> Result<Vec<String>> {
-        let (tree, nodes) = (self.tree()?, block_on(self.chat()?.nodes()).map_err(said)?);
+        let tree = self.tree()?;
+        let nodes = block_on(self.chat()?.nodes()).map_err(said)?;
         Ok(nodes.into_iter().map(|node| name(&tree, node.id)).collect())
     }
 
@@ -124,7 +125,8 @@ impl Session {
 
     /// The messages to the cursor as dataknobs prints them, with metadata.
     pub(crate) fn messages(&self) -> Result<Vec<Value>> {
-        let (mut history, tree) = (self.history()?, self.tree()?);
+        let mut history = self.history()?;
+        let tree = self.tree()?;
         costs::add(&mut history, &tree);
         let mut record = block_on(self.chat()?.record()).map_err(said)?;
         record.head = history.last().map(|node| node.id);
@@ -134,7 +136,7 @@ impl Session {
 
     /// What the replies among some nodes cost; where none is priced, what was noted of them.
     pub(crate) fn cost(&self, nodes: &[Node]) -> Value {
-        costs::number(&Spending::of(nodes, &costs::prices()))
+        costs::number(&Cost::of(nodes, &costs::prices()))
     }
 
     pub(crate) fn save(&self) -> Result<()> {
@@ -164,7 +166,8 @@ impl Session {
 
     /// Goes to the node above; the root has none there, though here it may have siblings.
     pub(crate) fn branch_from(&self, address: &str) -> Result<()> {
-        let (chat, place) = (self.chat()?, here(address)?);
+        let chat = self.chat()?;
+        let place = here(address)?;
         if place.places().len() == 1 {
             return Err("the root has no parent".to_owned());
         }
@@ -197,7 +200,9 @@ impl Session {
     }
 
     fn append_node(&self, node: &Node) -> Result<NodeId> {
-        let (store, owner, id) = (self.manager.store(), self.manager.owner(), self.chat()?.id());
+        let store = self.manager.store();
+        let owner = self.manager.owner();
+        let id = self.chat()?.id();
         block_on(async {
             store.append(owner, id, std::slice::from_ref(node)).await?;
             store.set_head(owner, id, self.chat.as_ref().unwrap().head().await?, Some(node.id)).await
@@ -289,9 +294,10 @@ impl Session {
     pub(crate) fn complete(&mut self, args: &Value, stop_after: Option<usize>) -> Result<(Value, usize)> {
         let history = self.history().map_err(|_| "no messages in conversation".to_owned())?;
         let metadata = self.metadata_of_answer(args)?;
-        let chunks = match open_calls(&history).is_empty() {
-            true => self.complete_by_chat(args, metadata, stop_after)?,
-            false => self.complete_by_model(args, metadata, history)?,
+        let chunks = if open_calls(&history).is_empty() {
+            self.complete_by_chat(args, metadata, stop_after)?
+        } else {
+            self.complete_by_model(args, metadata, history)?
         };
         self.save()?;
         Ok((self.answer()?, chunks.max(1)))
@@ -345,7 +351,8 @@ impl Session {
         }
         let before = self.head()?;
         let mut turn = self.chat_over(args)?.complete(ask.sampling(sampling(args)));
-        let (mut chunks, mut heard) = (0, String::new());
+        let mut chunks = 0;
+        let mut heard = String::new();
         while let Some(event) = block_on(turn.next()) {
             if let Ok(TurnEvent::Delta(alloquy_core::Delta::Text(text))) = event {
                 chunks += 1;
@@ -378,7 +385,7 @@ impl Session {
 
     /// What is promised of an answer that is dropped: it is there, and marked.
     fn keeps(&mut self, heard: &str, before: Option<NodeId>) -> Result<()> {
-        block_on(self.manager.settle()).map_err(said)?;
+        block_on(self.manager.flush()).map_err(said)?;
         let last = self.history()?.pop().unwrap();
         let kept = (last.message.text(), last.status, last.parent);
         if kept != (heard.to_owned(), NodeStatus::Interrupted, before) {
@@ -434,7 +441,8 @@ impl Session {
             None => self.head()?.into(),
         };
         let Ok(children) = block_on(chat.children(above)) else { return Ok(json!([])) };
-        let (notes, tree) = (block_on(chat.annotations()).map_err(said)?, self.tree()?);
+        let notes = block_on(chat.annotations()).map_err(said)?;
+        let tree = self.tree()?;
         let line = |node: &Node| {
             let preview: String = crate::model::text(&node.message).chars().take(100).collect();
             let noted = node.metadata.get("dataknobs");
@@ -491,8 +499,8 @@ pub(crate) fn said(error: alloquy_core::Error) -> String {
 }
 
 /// An address of dataknobs as one of ours: the root is empty there and the first message here.
-pub(crate) fn here(address: &str) -> Result<Position> {
-    let places: Position = address.parse().map_err(said)?;
+pub(crate) fn here(address: &str) -> Result<NodePath> {
+    let places: NodePath = address.parse().map_err(said)?;
     Ok(std::iter::once(0).chain(places.places().iter().copied()).collect())
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn of(archive: &Archive) -> Value {
 pub(crate) fn stored(archive: &Archive) -> Value {
     let database = block_on(alloquy_storage::open("sqlite::memory:")).unwrap();
     let memory = MemoryStore::default();
-    let (owner, id) = (Owner::local(), &archive.record.id);
+    let owner = Owner::local();
+    let id = &archive.record.id;
     block_on(async {
         memory.import(&owner, archive).await.unwrap();
         database.import(&owner, archive).await.unwrap();

@@ -18,9 +18,10 @@ use crate::state::list;
 
 /// Runs the operations of a case, or, where it has only what was left, both ways to lose something.
 pub(crate) fn run(case: &Value) -> Outcome {
-    let (promised, why) = match case["ops"].is_array() {
-        true => (fails_whole(list(case, "ops")), "failed-saves"),
-        false => (keeps_both(&case["stored_after"]), "overwriting"),
+    let (promised, why) = if case["ops"].is_array() {
+        (fails_whole(list(case, "ops")), "failed-saves")
+    } else {
+        (keeps_both(&case["stored_after"]), "overwriting")
     };
     match promised {
         Ok(()) => Outcome::Differs { how: "is kept here".to_owned(), why: vec![why] },
@@ -74,7 +75,8 @@ fn perform(manager: &Manager, chat: &Conversation, op: &Value) -> Result<()> {
 
 /// Creating refuses an id that is taken, and of two writers neither loses anything.
 fn keeps_both(left: &Value) -> Result<()> {
-    let (store, owner) = (Arc::new(MemoryStore::default()), Owner::local());
+    let store = Arc::new(MemoryStore::default());
+    let owner = Owner::local();
     let read = archive::read(ArchiveFormat::Dataknobs, &left.to_string(), &ArchiveLimits::default());
     let archive = read.and_then(|mut read| read.remove(0)).map_err(said)?.archive;
     block_on(store.import(&owner, &archive)).map_err(said)?;
@@ -82,7 +84,8 @@ fn keeps_both(left: &Value) -> Result<()> {
         let provider = Arc::new(Provider::new(&Value::Null));
         Manager::builder(provider).store(Arc::clone(&store) as _).build().map_err(said)
     };
-    let (one, other) = (manager()?, manager()?);
+    let one = manager()?;
+    let other = manager()?;
     let new = NewConversation::from(Preface::default()).id(archive.record.id.clone());
     if block_on(one.create(new)).is_ok() || block_on(store.import(&owner, &archive)).is_ok() {
         return Err("a conversation was overwritten".to_owned());

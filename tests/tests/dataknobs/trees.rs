@@ -1,6 +1,6 @@
 //! Cases that are a list of operations on one conversation.
 
-use alloquy_cost::Spending;
+use alloquy_cost::Cost;
 use serde_json::{Value, json};
 
 use crate::compaction::compact;
@@ -33,9 +33,10 @@ pub(crate) fn run(case: &Value) -> Outcome {
     if !session.broken.is_empty() {
         return Outcome::Differs { how: session.broken.join("\n   "), why: Vec::new() };
     }
-    match differences.is_empty() {
-        true => Outcome::Agrees,
-        false => Outcome::Differs { how: differences.join("\n   "), why: reasons(case) },
+    if differences.is_empty() {
+        Outcome::Agrees
+    } else {
+        Outcome::Differs { how: differences.join("\n   "), why: reasons(case) }
     }
 }
 
@@ -207,7 +208,7 @@ fn system_prompt(session: &Session) -> Value {
 
 fn total(session: &Session) -> Value {
     let tree = session.chat().map(|chat| pollster::block_on(chat.tree()).unwrap());
-    tree.map_or(0.0.into(), |tree| costs::number(&Spending::of(tree.nodes(), &costs::prices())))
+    tree.map_or(0.0.into(), |tree| costs::number(&Cost::of(tree.nodes(), &costs::prices())))
 }
 
 fn rag_metadata(session: &Session, node: Option<&str>) -> Result<Value> {

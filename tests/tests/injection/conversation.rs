@@ -1,8 +1,8 @@
 //! Conversations of one to six messages in which every text may be hostile. Knows roles; not what is hostile.
 
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::processor::PromptSource;
-use alloquy_core::template::Ending;
+use alloquy_core::processor::ProcessorInput;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::writer::Writer;
 pub(crate) struct Conversation {
     preface: Preface,
     path: Vec<Message>,
-    ending: Ending,
+    ending: PromptEnd,
 }
 
 impl Conversation {
@@ -26,15 +26,15 @@ impl Conversation {
         }
         let replied = path.last().is_some_and(|message: &Message| message.role == Role::Assistant);
         let ending = match writer.draws.below(4) {
-            0 if replied => Ending::Continue,
-            0 => Ending::Closed,
-            _ => Ending::Answer,
+            0 if replied => PromptEnd::Continuation,
+            0 => PromptEnd::Closed,
+            _ => PromptEnd::Generation,
         };
         Self { preface, path, ending }
     }
 
-    pub(crate) fn source(&self) -> PromptSource<'_> {
-        PromptSource::new(&self.preface, &self.path, self.ending)
+    pub(crate) fn source(&self) -> ProcessorInput<'_> {
+        ProcessorInput::new(&self.preface, &self.path, self.ending)
     }
 
     /// Returns all that is said, as JSON.
@@ -145,9 +145,12 @@ fn escaped(value: &Value) -> String {
 
 fn results(last: Option<&Message>, writer: &mut Writer<'_>) -> Message {
     let calls = last.into_iter().flat_map(Message::tool_calls);
-    let result = |call: &ToolCall, writer: &mut Writer<'_>| match writer.draws.chance(70) {
-        true => ToolResult::ok(call, writer.text()),
-        false => ToolResult::ok(call, json!({"found": writer.text()})),
+    let result = |call: &ToolCall, writer: &mut Writer<'_>| {
+        if writer.draws.chance(70) {
+            ToolResult::ok(call, writer.text())
+        } else {
+            ToolResult::ok(call, json!({"found": writer.text()}))
+        }
     };
     Message::tool(calls.map(|call| result(call, writer)).collect())
 }

@@ -45,7 +45,8 @@ fn named_tokens(source: &str) -> impl Iterator<Item = &str> {
     source.match_indices(['<', '[']).filter_map(|(start, open)| {
         let rest = &source[start..];
         let end = rest.find(if open == "<" { '>' } else { ']' })? + 1;
-        let (found, inner) = (&rest[..end], &rest[1..end - 1]);
+        let found = &rest[..end];
+        let inner = &rest[1..end - 1];
         let angled = |symbol: char| !symbol.is_whitespace() && !"<>'\"{}=()%,".contains(symbol);
         let squared = |symbol: char| symbol.is_ascii_uppercase() || "_/".contains(symbol);
         let named = if open == "<" { inner.chars().all(angled) } else { inner.chars().all(squared) };

@@ -5,7 +5,7 @@
 
 use alloquy_core::ErrorKind;
 use alloquy_core::processor::PromptPart;
-use alloquy_core::tokenizer::{Piece, Tokenizer, decode};
+use alloquy_core::tokenizer::{Tokenizer, TokenizerInput, decode};
 
 use crate::conversation::Conversation;
 use crate::draws::Draws;
@@ -30,7 +30,7 @@ pub(crate) enum Breach {
 
 /// What came of one conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct ApprovalDecision {
     pub(crate) messages: usize,
     pub(crate) renders: usize,
     /// The template refuses the conversation, hostile or not.
@@ -44,17 +44,18 @@ pub(crate) struct Verdict {
     pub(crate) said: String,
 }
 
-impl Verdict {
+impl ApprovalDecision {
     fn breach(&mut self, breach: Breach, detail: String) {
         self.breaches.push((breach, detail));
     }
 }
 
 /// Writes the conversation that `draws` determine, and its twin, and compares.
-pub(crate) fn judge(setting: &Setting, draws: &Draws) -> Verdict {
+pub(crate) fn judge(setting: &Setting, draws: &Draws) -> ApprovalDecision {
     let hostile = written(setting, draws, Voice::Hostile);
     let twin = written(setting, draws, Voice::Benign { spoken: setting.spoken });
-    let mut verdict = Verdict { messages: hostile.messages(), renders: 3, ..Verdict::default() };
+    let mut verdict =
+        ApprovalDecision { messages: hostile.messages(), renders: 3, ..ApprovalDecision::default() };
     let prompted = match setting.prompt(hostile.source()) {
         Ok(prompted) => Some(prompted),
         Err(error) => {
@@ -89,8 +90,9 @@ fn written(setting: &Setting, draws: &Draws, voice: Voice<'_>) -> Conversation {
     Conversation::write(&mut Writer::new(draws.clone(), &setting.tokens, voice))
 }
 
-fn compare_control(setting: &Setting, hostile: &Prompted, benign: &Prompted, verdict: &mut Verdict) {
-    let (found, wanted) = (setting.control(&hostile.tokens), setting.control(&benign.tokens));
+fn compare_control(setting: &Setting, hostile: &Prompted, benign: &Prompted, verdict: &mut ApprovalDecision) {
+    let found = setting.control(&hostile.tokens);
+    let wanted = setting.control(&benign.tokens);
     if found == wanted {
         return;
     }
@@ -114,7 +116,12 @@ fn surplus(found: &[&str], wanted: &[&str]) -> usize {
     found.iter().filter(missing).count()
 }
 
-fn compare_text(setting: &Setting, hostile: &Conversation, prompted: &Prompted, verdict: &mut Verdict) {
+fn compare_text(
+    setting: &Setting,
+    hostile: &Conversation,
+    prompted: &Prompted,
+    verdict: &mut ApprovalDecision,
+) {
     let joined: String = prompted.parts.iter().map(text).collect();
     match setting.unmarked(hostile.source()) {
         Ok(unmarked) if unmarked == joined => {}
@@ -127,10 +134,11 @@ fn compare_text(setting: &Setting, hostile: &Conversation, prompted: &Prompted, 
     }
 }
 
-fn check_literals(setting: &Setting, prompted: &Prompted, verdict: &mut Verdict) {
+fn check_literals(setting: &Setting, prompted: &Prompted, verdict: &mut ApprovalDecision) {
     for part in &prompted.parts {
         let PromptPart::Literal(literal) = part else { continue };
-        let tokens = setting.tokenizer.encode(&[Piece::Text("a"), Piece::Literal(literal)]).unwrap();
+        let tokens =
+            setting.tokenizer.encode(&[TokenizerInput::Text("a"), TokenizerInput::Literal(literal)]).unwrap();
         let decoded = decode(&setting.tokenizer, &tokens).unwrap();
         let controls = tokens.iter().any(|token| setting.is_control(*token));
         if controls || decoded.strip_prefix('a') != Some(&setting.read_back(literal)) {
@@ -139,7 +147,12 @@ fn check_literals(setting: &Setting, prompted: &Prompted, verdict: &mut Verdict)
     }
 }
 
-fn check_untouched(setting: &Setting, twin: &Conversation, benign: &Prompted, verdict: &mut Verdict) {
+fn check_untouched(
+    setting: &Setting,
+    twin: &Conversation,
+    benign: &Prompted,
+    verdict: &mut ApprovalDecision,
+) {
     let rendered = setting.unmarked(twin.source()).unwrap_or_default();
     verdict.compared = 1;
     verdict.renders += 1;

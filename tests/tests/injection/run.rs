@@ -17,7 +17,9 @@ type Pair = (usize, usize);
 pub(crate) fn fuzz(templates: &[PublicTemplate], messages: usize) -> Tally {
     let pairs = pairs(templates);
     let each = messages.div_ceil(pairs.len());
-    let (next, done, total) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Tally::new()));
+    let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    let total = Mutex::new(Tally::new());
     let work = || {
         while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
             // `tokenizers` keeps what it merged for each vocabulary, in each thread, until the thread ends: one for each.

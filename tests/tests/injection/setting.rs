@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
 use alloquy_core::prompt::Prompt;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
-use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
+use alloquy_templates::{JinjaTemplate, NowSource, Polyfill};
 use serde_json::{Value, json};
 
 use crate::corpus::PublicTemplate;
@@ -155,7 +155,7 @@ impl Setting {
         let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
         let template = JinjaTemplate::builder(public.source.clone()).variables(public.variables.clone());
         // What a template leaves out is no way in for anybody's text: render the rest.
-        let template = template.clock(Clock::Fixed(now)).polyfill(Polyfill::LeaveOut).build().ok()?;
+        let template = template.clock(NowSource::Fixed(now)).polyfill(Polyfill::LeaveOut).build().ok()?;
         let json = vocabulary(kind, &public.tokens);
         let tokenizer = HuggingFaceTokenizer::from_json(json.as_bytes()).unwrap();
         let model = model(public, &tokenizer);
@@ -174,7 +174,7 @@ impl Setting {
     }
 
     /// From a conversation to token ids, as a round does it.
-    pub(crate) fn prompt(&self, source: PromptSource<'_>) -> Result<Prompted> {
+    pub(crate) fn prompt(&self, source: ProcessorInput<'_>) -> Result<Prompted> {
         let rendered = self.template.render(&self.processor.template_input(source)?)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
         let prompt = Prompt::lower(&parts, &self.tokenizer)?;
@@ -183,7 +183,7 @@ impl Setting {
     }
 
     /// The prompt's text when nothing is protected.
-    pub(crate) fn unmarked(&self, source: PromptSource<'_>) -> Result<String> {
+    pub(crate) fn unmarked(&self, source: ProcessorInput<'_>) -> Result<String> {
         let input: TemplateInput = self.unmarking.template_input(source)?;
         self.template.render(&input)
     }

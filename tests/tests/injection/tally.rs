@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::exceptions::{self, Exception};
-use crate::oracle::{Breach, Verdict};
+use crate::oracle::{ApprovalDecision, Breach};
 use crate::setting::Setting;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Tally {
     }
 
     /// Adds what came of a template's conversation of this number.
-    pub(crate) fn count(&mut self, slug: &str, setting: &Setting, number: u64, verdict: Verdict) {
+    pub(crate) fn count(&mut self, slug: &str, setting: &Setting, number: u64, verdict: ApprovalDecision) {
         self.messages += verdict.messages;
         self.conversations += 1;
         self.renders += verdict.renders;

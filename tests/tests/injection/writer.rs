@@ -198,9 +198,10 @@ impl<'a> Writer<'a> {
 
     fn with_something_between(&mut self) -> String {
         let (left, right) = self.halves();
-        match self.draws.chance(80) {
-            true => format!("{left}{}{right}", self.draws.pick(BETWEEN)),
-            false => format!("{left}{}{right}", self.token()),
+        if self.draws.chance(80) {
+            format!("{left}{}{right}", self.draws.pick(BETWEEN))
+        } else {
+            format!("{left}{}{right}", self.token())
         }
     }
 
@@ -234,7 +235,8 @@ impl<'a> Writer<'a> {
 /// Replaces everything but white space and what is kept by letters that spell nothing. Equal texts stay equal.
 fn benign(text: &str, kept: &[&str]) -> String {
     const LETTERS: &[u8] = b"cdfghjkmqrvwxz";
-    let (mut plain, mut rest) = (String::new(), text);
+    let mut plain = String::new();
+    let mut rest = text;
     while let Some(symbol) = rest.chars().next() {
         if let Some(tag) = kept.iter().find(|tag| rest.starts_with(**tag)) {
             plain += tag;

@@ -1,10 +1,10 @@
-//! A bound on thoughts: what may come next is what a reply says when the model wants to say it.
+//! A bound on thinking: what may come next is what a reply says when the model wants to say it.
 
 use std::sync::Arc;
 
-use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
-use alloquy_core::output::Guidance;
-use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
+use alloquy_core::grammar::{Grammar, GrammarCompiler, GrammarEngine, GrammarMatcher, MatcherState};
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput, PromptPart, ReplyParser};
 use alloquy_core::template::TemplateInput;
 use alloquy_core::tokenizer::{TokenId, Vocabulary};
 use alloquy_core::{Message, Preface, Reply, Request, Result};
@@ -18,7 +18,7 @@ use crate::row::Row;
 use crate::tokens::ListTokenizer;
 use crate::{counters, templates};
 
-/// A bound, the tokens that open and close a thought, and the tokens said so far.
+/// A bound, the tokens that open and close a thinking block, and the tokens said so far.
 pub(crate) fn run(row: &Row) -> Outcome {
     let said = ids(&row.input["feed"]);
     let mut found = Map::new();
@@ -83,9 +83,10 @@ pub(crate) fn reply(input: &Value, wanted: &[TokenId]) -> Result<Reply> {
     let recorder = Recorder::with_tokenizer(Arc::new(ListTokenizer::new(&vocabulary)), vocabulary.len(), END);
     recorder.will_say_tokens(wanted.to_vec());
     let forced = input["user_constraint"].get("forces").map(ids);
-    let mut guidance = Guidance::default().thinking_budget(input["budget"].as_u64().unwrap_or(0) as usize);
+    let mut constraints =
+        OutputConstraints::default().thinking_budget(input["budget"].as_u64().unwrap_or(0) as usize);
     if forced.is_some() {
-        guidance = guidance.grammar(Grammar::choice(["anything"]));
+        constraints = constraints.grammar(Grammar::choice(["anything"]));
     }
     let round =
         LanguageModel::builder(Generator::new(Arc::new(recorder), GeneratorOptions::default()).unwrap())
@@ -94,7 +95,7 @@ pub(crate) fn reply(input: &Value, wanted: &[TokenId]) -> Result<Reply> {
             .grammars(Forcing(forced.unwrap_or_default()))
             .build()?;
     let question = Message::user(vocabulary[3].as_str());
-    let mut request = Request::new(Preface::default(), vec![question]).guidance(guidance);
+    let mut request = Request::new(Preface::default(), vec![question]).output(constraints);
     request.sampling.max_tokens = Some(wanted.len() + 8);
     pollster::block_on(async { alloquy_core::ChatModel::reply(&round, request).await?.finish().await })
 }
@@ -111,15 +112,15 @@ impl DataProcessor for Thinker {
         self.family.name()
     }
 
-    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
         self.family.template_input(source)
     }
 
-    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
         self.family.prompt_parts(rendered, source)
     }
 
-    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
         self.family.reply_parser(rendered, source)
     }
 
@@ -136,14 +137,14 @@ impl DataProcessor for Thinker {
 #[derive(Clone, Debug)]
 struct Forcing(Vec<TokenId>);
 
-impl Constraints for Forcing {
-    fn prepare(&self, _vocabulary: &Vocabulary) -> Result<Arc<dyn ConstraintCompiler>> {
+impl GrammarEngine for Forcing {
+    fn prepare(&self, _vocabulary: &Vocabulary) -> Result<Arc<dyn GrammarCompiler>> {
         Ok(Arc::new(self.clone()))
     }
 }
 
-impl ConstraintCompiler for Forcing {
-    fn compile(&self, _grammar: &Grammar) -> Result<Box<dyn Constraint>> {
+impl GrammarCompiler for Forcing {
+    fn compile(&self, _grammar: &Grammar) -> Result<Box<dyn GrammarMatcher>> {
         let tokens = self.0.iter().copied().filter(|token| *token != END).collect();
         Ok(Box::new(Forced { tokens, said: 0 }))
     }
@@ -155,7 +156,7 @@ struct Forced {
     said: usize,
 }
 
-impl Constraint for Forced {
+impl GrammarMatcher for Forced {
     fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
         let next = self.tokens.get(self.said).copied().unwrap_or(END) as usize;
         let others = logits.iter_mut().enumerate().filter(|(token, _)| *token != next);
@@ -168,11 +169,11 @@ impl Constraint for Forced {
         Ok(())
     }
 
-    fn progress(&mut self) -> Result<Progress> {
-        Ok(if self.said < self.tokens.len() { Progress::Open } else { Progress::MayEnd })
+    fn progress(&mut self) -> Result<MatcherState> {
+        Ok(if self.said < self.tokens.len() { MatcherState::Open } else { MatcherState::MayEnd })
     }
 
-    fn fork(&self) -> Box<dyn Constraint> {
+    fn fork(&self) -> Box<dyn GrammarMatcher> {
         Box::new(self.clone())
     }
 }

@@ -16,7 +16,7 @@ impl Stage {
         self.recorder.will_say("nobody waits for this");
         let said = messages::read(&step["message"])?;
         let turn = self.conversation.send(said);
-        turn.stop();
+        turn.cancel();
         let error = pollster::block_on(turn.finish()).err();
         let kind = error.map(|error| error.kind());
         self.value = json!({"error": kind.map(|kind| format!("{kind:?}"))});

@@ -1,6 +1,6 @@
 //! Channels: named stretches of a reply, as a row's configuration sets them.
 
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, Delta, Message, Preface};
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ pub(crate) fn open(row: &Row) -> Outcome {
         Err(reason) => return Outcome::Skipped(reason),
     };
     let preface = Preface::default();
-    let mut parser = family.reply_parser(prompt, source(&preface, &[], Ending::Answer));
+    let mut parser = family.reply_parser(prompt, source(&preface, &[], PromptEnd::Generation));
     let mut deltas = parser.push("word");
     deltas.extend(parser.finish().0);
     let name = deltas.first().and_then(|delta| match delta {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
-use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
+use alloquy_constraints::LlguidanceEngine;
+use alloquy_core::grammar::{Grammar, GrammarCompiler, GrammarEngine, GrammarMatcher, MatcherState};
 use alloquy_core::output::{ParallelCalls, ToolChoice};
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::tokenizer::{TokenId, Vocabulary};
 use alloquy_core::{Preface, Result};
 use alloquy_testing::ByteTokenizer;
@@ -31,7 +31,8 @@ pub(crate) fn grammar(row: &Row) -> Outcome {
         other => return Outcome::skipped(format!("is a grammar of an unknown type {other:?}")),
     };
     let tokenizer = ListTokenizer::new(&vocabulary);
-    let compiler = Llguidance::default().prepare(&Vocabulary::new(&tokenizer, vocabulary.len(), &[eos]));
+    let compiler =
+        LlguidanceEngine::default().prepare(&Vocabulary::new(&tokenizer, vocabulary.len(), &[eos]));
     let found: Result<Vec<Value>> = compiler.and_then(|compiler| {
         let steps = row.expected.as_array().into_iter().flatten();
         steps.map(|step| looked_at(&*compiler, &grammar, step, vocabulary.len())).collect()
@@ -40,12 +41,7 @@ pub(crate) fn grammar(row: &Row) -> Outcome {
 }
 
 /// What a step asks for, with what holds of it.
-fn looked_at(
-    compiler: &dyn ConstraintCompiler,
-    grammar: &Grammar,
-    step: &Value,
-    size: usize,
-) -> Result<Value> {
+fn looked_at(compiler: &dyn GrammarCompiler, grammar: &Grammar, step: &Value, size: usize) -> Result<Value> {
     let mut constraint = compiler.compile(grammar)?;
     for token in ids(&step["after"]) {
         constraint.mask(&mut vec![0.0; size])?;
@@ -60,7 +56,7 @@ fn looked_at(
         let value = match name.as_str() {
             "allowed" => kept(asked, &allowed()?, f32::is_finite),
             "denied" => kept(asked, &allowed()?, |logit| !logit.is_finite()),
-            "is_ended" => json!(constraint.progress()? == Progress::Complete),
+            "is_ended" => json!(constraint.progress()? == MatcherState::Complete),
             _ => asked.clone(),
         };
         found.insert(name.clone(), value);
@@ -103,17 +99,21 @@ fn tool_calls_of(row: &Row, syntax: &str) -> std::result::Result<Outcome, String
     let compiler = bytes_compiler();
     let writer = Writer { family: &family, preface: &preface, fences: [start, end] };
     let accepts = |text: &str| accepted(&*compiler, &grammar, text, end);
-    let (mut accepted, mut rejected, mut instead) = (Vec::new(), Vec::new(), Map::new());
+    let mut accepted = Vec::new();
+    let mut rejected = Vec::new();
+    let mut instead = Map::new();
     for text in texts(row, "accepts") {
-        match accepts(text) {
-            true => accepted.push(text),
-            false => drop(instead.insert(text.to_owned(), writer.instead(text, accepts))),
+        if accepts(text) {
+            accepted.push(text);
+        } else {
+            drop(instead.insert(text.to_owned(), writer.instead(text, accepts)));
         }
     }
     for text in texts(row, "rejects") {
-        match accepts(text) {
-            false => rejected.push(text),
-            true => drop(instead.insert(text.to_owned(), writer.judged(text))),
+        if accepts(text) {
+            drop(instead.insert(text.to_owned(), writer.judged(text)));
+        } else {
+            rejected.push(text);
         }
     }
     let mut found = json!({"accepts": accepted, "rejects": rejected});
@@ -130,18 +130,18 @@ fn texts<'a>(row: &'a Row, name: &str) -> impl Iterator<Item = &'a str> {
 fn grammar_of(family: &Family, preface: &Preface, choice: &ToolChoice) -> Result<Option<Grammar>> {
     if preface.tools.is_empty() && *choice == ToolChoice::Auto {
         return family.tool_grammar(
-            source(preface, &[], Ending::Answer),
+            source(preface, &[], PromptEnd::Generation),
             &ToolChoice::None,
             ParallelCalls::Allowed,
         );
     }
-    family.tool_grammar(source(preface, &[], Ending::Answer), choice, ParallelCalls::Allowed)
+    family.tool_grammar(source(preface, &[], PromptEnd::Generation), choice, ParallelCalls::Allowed)
 }
 
-fn bytes_compiler() -> Arc<dyn ConstraintCompiler> {
+fn bytes_compiler() -> Arc<dyn GrammarCompiler> {
     let tokenizer = ByteTokenizer::new([END]);
     let size = tokenizer.vocabulary();
-    Llguidance::default().prepare(&Vocabulary::new(&tokenizer, size, &[size as TokenId - 1])).unwrap()
+    LlguidanceEngine::default().prepare(&Vocabulary::new(&tokenizer, size, &[size as TokenId - 1])).unwrap()
 }
 
 const END: &str = "<end of a reply>";
@@ -151,17 +151,17 @@ pub(crate) const RESPONSE: &str = "<start_function_response>";
 
 /// Says whether a whole text is in the grammar, byte by byte. A call is the end of a reply where the token follows that
 /// ends one.
-fn accepted(compiler: &dyn ConstraintCompiler, grammar: &Grammar, text: &str, end: &str) -> bool {
+fn accepted(compiler: &dyn GrammarCompiler, grammar: &Grammar, text: &str, end: &str) -> bool {
     if text.ends_with(end) && end.starts_with('<') {
         return false;
     }
     let text = text.strip_suffix(RESPONSE).unwrap_or(text);
     let mut constraint = compiler.compile(grammar).unwrap();
     text.bytes().all(|byte| takes(&mut *constraint, TokenId::from(byte)))
-        && constraint.progress().is_ok_and(|progress| progress != Progress::Open)
+        && constraint.progress().is_ok_and(|progress| progress != MatcherState::Open)
 }
 
-fn takes(constraint: &mut dyn Constraint, token: TokenId) -> bool {
+fn takes(constraint: &mut dyn GrammarMatcher, token: TokenId) -> bool {
     let mut logits = vec![0.0; 257];
     constraint.mask(&mut logits).is_ok()
         && logits[token as usize].is_finite()
@@ -178,8 +178,8 @@ pub(crate) fn no_tools(row: &Row) -> Outcome {
     if row.input["args"][0] != json!([]) || !required {
         return Outcome::skipped("is a call of C++ that is not known");
     }
-    let guidance = alloquy_core::output::Guidance::default().tool_choice(ToolChoice::Required);
-    let request = alloquy_core::Request::new(Preface::default(), vec!["probe".into()]).guidance(guidance);
+    let constraints = alloquy_core::output::OutputConstraints::default().tool_choice(ToolChoice::Required);
+    let request = alloquy_core::Request::new(Preface::default(), vec!["probe".into()]).output(constraints);
     let found = crate::recorder::refusal(family, request);
     Outcome::compared(row.expected.clone(), found)
 }

@@ -1,4 +1,4 @@
-//! What LiteRT-LM counts of a thought, seen from outside: how much more of it a model may say, and what ends it.
+//! What LiteRT-LM counts of a thinking block, seen from outside: how much more of it a model may say, and what ends it.
 
 use alloquy_core::Result;
 use alloquy_core::tokenizer::TokenId;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::{ids, reply};
 
-/// A word of a thought, which is no marker's.
+/// A word of a thinking block, which is no marker's.
 const WORD: TokenId = 60;
 
 /// The counters that a row asks about, behind the tokens said so far.
@@ -28,7 +28,7 @@ pub(crate) fn state(input: &Value, asked: &Value, said: &[TokenId]) -> Result<Va
 }
 
 struct Counted<'a> {
-    /// Without what a caller demands of the answer: it would stop the words behind a thought.
+    /// Without what a caller demands of the answer: it would stop the words behind a thinking block.
     input: Value,
     said: &'a [TokenId],
     start: Vec<TokenId>,
@@ -39,7 +39,8 @@ impl<'a> Counted<'a> {
     fn new(input: &Value, said: &'a [TokenId]) -> Self {
         let mut input = input.clone();
         input.as_object_mut().unwrap().shift_remove("user_constraint");
-        let (start, end) = (ids(&input["start_tokens"]), ids(&input["end_tokens"]));
+        let start = ids(&input["start_tokens"]);
+        let end = ids(&input["end_tokens"]);
         Self { input, said, start, end }
     }
 
@@ -61,7 +62,7 @@ impl<'a> Counted<'a> {
         Ok(self.words(more)?.is_some())
     }
 
-    /// What of the budget is spent; outside a thought, what is spent when it opens.
+    /// What of the budget is spent; outside a thinking block, what is spent when it opens.
     fn count(&self) -> Result<Option<usize>> {
         let opening = match self.opened()? {
             -1 => &[],
@@ -77,7 +78,7 @@ impl<'a> Counted<'a> {
         Ok(position(self.end.iter().position(|token| Some(token) == next)))
     }
 
-    /// How much of the start marker is said; -1 inside a thought.
+    /// How much of the start marker is said; -1 inside a thinking block.
     fn opened(&self) -> Result<i64> {
         if self.thinks(&[])? {
             return Ok(-1);
@@ -85,12 +86,9 @@ impl<'a> Counted<'a> {
         self.longest(&self.start, |rest| self.thinks(rest))
     }
 
-    /// How much of the end marker is said; 0 outside a thought.
+    /// How much of the end marker is said; 0 outside a thinking block.
     fn closed(&self) -> Result<i64> {
-        match self.thinks(&[])? {
-            true => self.longest(&self.end, |rest| Ok(!self.thinks(rest)?)),
-            false => Ok(0),
-        }
+        if self.thinks(&[])? { self.longest(&self.end, |rest| Ok(!self.thinks(rest)?)) } else { Ok(0) }
     }
 
     /// How much of a marker is said, when the rest of it is enough for something to hold; -1 when nothing is.

@@ -1,7 +1,7 @@
 //! A rendered prompt, cut into text and media.
 
 use alloquy_core::processor::PromptPart;
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{ErrorKind, Message, Preface};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn cut(row: &Row, family: &Family, rendered: &str) -> Outcome {
     };
     // Rows say what is prefilled; the path that a prompt stands for holds nothing that it would have to print.
     let media: Vec<Message> = path.into_iter().filter(|message| message.media().next().is_some()).collect();
-    match family.prompt_parts(rendered, source(&Preface::default(), &media, Ending::Closed)) {
+    match family.prompt_parts(rendered, source(&Preface::default(), &media, PromptEnd::Closed)) {
         Ok(parts) if media.is_empty() => Outcome::compared(row.expected.clone(), written(&parts)),
         Ok(parts) => Outcome::compared(places(&row.expected), written(&parts)),
         Err(error) if error.kind() == ErrorKind::Unsupported => Outcome::skipped(error.to_string()),

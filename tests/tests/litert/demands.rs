@@ -13,7 +13,7 @@ use crate::row::Row;
 pub(crate) fn form(row: &Row) -> Outcome {
     let request = row.input.get("body").unwrap_or(&row.input);
     let given = request.pointer("/response_format/json_schema/schema");
-    let found = read(request).map(|demands| match demands.guidance.grammar {
+    let found = read(request).map(|demands| match demands.output.grammar {
         None => Value::Null,
         // The row says so in words.
         Some(Grammar::JsonSchema(schema))
@@ -31,7 +31,7 @@ pub(crate) fn form(row: &Row) -> Outcome {
 /// A request's `reasoning_effort`; a budget of -1 is none.
 pub(crate) fn thinking(row: &Row) -> Outcome {
     let found = read(&row.input).map(|demands| {
-        let budget = demands.guidance.thinking_budget.map_or(json!(-1), |tokens| json!(tokens));
+        let budget = demands.output.thinking_budget.map_or(json!(-1), |tokens| json!(tokens));
         let thinks = demands.arguments.thinking.map(|switch| switch == ThinkingSwitch::On);
         json!({"enable_thinking": thinks, "thinking_token_budget": budget})
     });

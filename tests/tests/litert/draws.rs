@@ -15,8 +15,11 @@ const INNER: &str = "holds no draw, only times that its test prints";
 
 /// A row's checks, as far as they concern draws and the row holds their values.
 pub(crate) fn run(row: &Row) -> Outcome {
-    let (mut expected, mut found) = (Vec::new(), Vec::new());
-    let (mut drawn, mut set, mut updated) = (None, Vec::new(), Vec::new());
+    let mut expected = Vec::new();
+    let mut found = Vec::new();
+    let mut drawn = None;
+    let mut set = Vec::new();
+    let mut updated = Vec::new();
     for check in row.expected.as_array().into_iter().flatten() {
         let actual = &check["actual"];
         set.extend(setting(&check["call"]));
@@ -36,10 +39,7 @@ pub(crate) fn run(row: &Row) -> Outcome {
         found.push(shares::rounded(&asked, read));
         expected.push(asked);
     }
-    match expected.is_empty() {
-        true => Outcome::skipped(INNER),
-        false => Outcome::compared(expected, found),
-    }
+    if expected.is_empty() { Outcome::skipped(INNER) } else { Outcome::compared(expected, found) }
 }
 
 /// An option that is set in a configuration, and its value.

@@ -1,7 +1,7 @@
 //! Families by the name of a processor's type: what each makes of a prompt and of a reply.
 
 use alloquy_core::Preface;
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, source};
@@ -13,7 +13,8 @@ use crate::symbols::{arguments, find, name};
 /// The checks of a row that concern a family's own work, for the type that the row creates last.
 pub(crate) fn run(row: &Row) -> Outcome {
     let mut family: Result<Family, String> = Err("creates no processor".to_owned());
-    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    let mut expected = Vec::new();
+    let mut found = Vec::new();
     for check in row.expected.as_array().into_iter().flatten() {
         let actual = &check["actual"];
         if let Some(kind) = config_of(actual) {
@@ -30,7 +31,7 @@ pub(crate) fn run(row: &Row) -> Outcome {
     match (expected.is_empty(), family) {
         (false, _) => Outcome::compared(expected, found),
         (true, Err(reason)) => Outcome::Skipped(reason),
-        (true, Ok(_)) => Outcome::skipped("asserts fields of a configuration for pictures and sounds"),
+        (true, Ok(_)) => Outcome::skipped("asserts fields of a configuration for images and audio clips"),
     }
 }
 
@@ -46,7 +47,7 @@ fn worked(family: &Family, actual: &Value) -> Option<bool> {
     match name(actual)? {
         "ToInputDataVector" => {
             let prompt = arguments(actual).first()?.as_str()?;
-            let parts = family.prompt_parts(prompt, source(&preface, &[], Ending::Closed));
+            let parts = family.prompt_parts(prompt, source(&preface, &[], PromptEnd::Closed));
             Some(parts.is_ok_and(|parts| parts.len() == 1))
         }
         "ToMessage" => {

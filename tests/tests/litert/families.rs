@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Message, Preface, ToolSpec};
 use alloquy_processors::{self as processors, DataProcessorConfig};
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ pub(crate) fn with_syntax(syntax: &str, text: &str) -> Result<(Family, &'static 
 }
 
 /// The names that LiteRT-LM's models have for what they think.
-const THOUGHTS: [&str; 3] = ["thought", "thinking", "reasoning_content"];
+const THINKING: [&str; 3] = ["thought", "thinking", "reasoning_content"];
 
 /// A channel as rows write it, an object or a list: name, start and end.
 pub(crate) fn channel(value: &Value) -> (&str, &str, &str) {
@@ -106,14 +106,14 @@ pub(crate) fn channel(value: &Value) -> (&str, &str, &str) {
 /// What a row calls the channel that is thinking here.
 pub(crate) fn name_of_thinking(channels: &[Value]) -> String {
     let mut names = channels.iter().map(|value| channel(value).0);
-    names.find(|name| THOUGHTS.contains(name)).unwrap_or(Channel::THINKING).to_owned()
+    names.find(|name| THINKING.contains(name)).unwrap_or(Channel::THINKING).to_owned()
 }
 
 /// A family of a model whose own template is LiteRT-LM's and this one, with the channels of a row.
 pub(crate) fn configured(kind: &str, template: &str, channels: &[Value]) -> Result<Family, String> {
     let named = |value: &Value| {
         let (name, start, end) = channel(value);
-        Channel::new(if THOUGHTS.contains(&name) { Channel::THINKING } else { name }, start, end)
+        Channel::new(if THINKING.contains(&name) { Channel::THINKING } else { name }, start, end)
     };
     let config =
         channels.iter().map(named).fold(DataProcessorConfig::default(), DataProcessorConfig::channel);
@@ -134,13 +134,13 @@ pub(crate) fn read<'a>(
     preface: &Preface,
     pieces: impl IntoIterator<Item = &'a str>,
 ) -> Message {
-    let mut parser = family.reply_parser(rendered, source(preface, &[], Ending::Answer));
+    let mut parser = family.reply_parser(rendered, source(preface, &[], PromptEnd::Generation));
     for piece in pieces {
         drop(parser.push(piece));
     }
     parser.finish().1
 }
 
-pub(crate) fn source<'a>(preface: &'a Preface, path: &'a [Message], ending: Ending) -> PromptSource<'a> {
-    PromptSource::new(preface, path, ending)
+pub(crate) fn source<'a>(preface: &'a Preface, path: &'a [Message], ending: PromptEnd) -> ProcessorInput<'a> {
+    ProcessorInput::new(preface, path, ending)
 }

@@ -1,7 +1,7 @@
 //! Values and tools as the texts that a family puts into its templates.
 
 use alloquy_core::message::ToolCall;
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, Message, Preface, Result, Role};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(crate) fn value(row: &Row, syntax: &str) -> Outcome {
     with_family(row, syntax, |family| {
         let call = ToolCall::new("call_0", "probe", json!({"value": row.input["value"]}));
         let message = Message::new(Role::Assistant, vec![Content::ToolCall(call)]);
-        let input = family.template_input(source(&Preface::default(), &[message], Ending::Closed))?;
+        let input = family.template_input(source(&Preface::default(), &[message], PromptEnd::Closed))?;
         let written = input.messages[0].pointer("/tool_calls/0/function/arguments/value").cloned();
         Ok(written.unwrap_or_default())
     })
@@ -26,7 +26,7 @@ pub(crate) fn tool(row: &Row, syntax: &str) -> Outcome {
     with_family(row, syntax, |family| {
         let tools = messages::tools(&json!([row.input["value"]]))?;
         let preface = Preface { tools, ..Preface::default() };
-        let input = family.template_input(source(&preface, &[], Ending::Closed))?;
+        let input = family.template_input(source(&preface, &[], PromptEnd::Closed))?;
         Ok(input.tools.unwrap_or_default().into_iter().next().unwrap_or_default())
     })
 }

@@ -1,6 +1,6 @@
 //! What a family makes of messages and tools for its templates.
 
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Preface, Result};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) fn message(row: &Row) -> Outcome {
     };
     match with_family(row, |family| {
         let path = messages::read(&row.input["message"])?;
-        let input = family.template_input(source(&Preface::default(), &path, Ending::Closed))?;
+        let input = family.template_input(source(&Preface::default(), &path, PromptEnd::Closed))?;
         Ok(printed(&input.messages))
     }) {
         Outcome::Compared { found, .. } => Outcome::compared(expected, found),
@@ -49,7 +49,7 @@ fn printed(messages: &[Value]) -> Value {
 pub(crate) fn tools(row: &Row) -> Outcome {
     with_family(row, |family| {
         let preface = Preface { tools: messages::tools(&row.input["tools"])?, ..Preface::default() };
-        let input = family.template_input(source(&preface, &[], Ending::Closed))?;
+        let input = family.template_input(source(&preface, &[], PromptEnd::Closed))?;
         Ok(json!(input.tools.unwrap_or_default()))
     })
 }
@@ -57,9 +57,10 @@ pub(crate) fn tools(row: &Row) -> Outcome {
 fn with_family(row: &Row, make: impl Fn(&Family) -> Result<Value>) -> Outcome {
     let processor = &row.input["processor"];
     let kind = processor["type"].as_str().unwrap_or_default();
-    let family = match processor["config"]["use_template_for_fc_format"] == false {
-        true => families::with_template(kind, families::TEXTS),
-        false => families::named(kind),
+    let family = if processor["config"]["use_template_for_fc_format"] == false {
+        families::with_template(kind, families::TEXTS)
+    } else {
+        families::named(kind)
     };
     match family {
         Ok(family) => Outcome::compared(row.expected.clone(), ok_or_error(make(&family))),

@@ -78,11 +78,11 @@ fn unrunnable(kind: &str) -> &'static str {
     match kind {
         "misc" => "asserts something of the test's own JSON value",
         "image_resize" | "image_patchify" | "image_decode" | "aspect_preserving_size" => {
-            "needs preprocessing of pictures, which no family has"
+            "needs preprocessing of images, which no family has"
         }
-        "visual_token_budget" => "needs a family that reads pictures",
+        "visual_token_budget" => "needs a family that reads images",
         "audio_mel" | "audio_decode" => {
-            "needs preprocessing of sound, and a recording that is not among the cases"
+            "needs preprocessing of audio, and a recording that is not among the cases"
         }
         "session_utils" => {
             "feeds prompt prefixes of a model file's metadata to a session; here templates print them"

@@ -32,7 +32,8 @@ fn played(row: &Row) -> Result<Compared, &'static str> {
     let batch = batch.as_u64().unwrap_or(1) as usize;
     let mut samplers =
         vec![Sampler::new(&options).map_err(|_| "asks for options that are refused here")?; batch];
-    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    let mut expected = Vec::new();
+    let mut found = Vec::new();
     let mut logits = Vec::new();
     for step in row.expected["ops"].as_array().into_iter().flatten() {
         if step["check"] == "EXPECT_THAT" {
@@ -125,7 +126,8 @@ fn options_of(config: &Value) -> Option<SamplingOptions> {
 
 /// A configuration, read back. What LiteRT-LM moves into its range is refused here.
 pub(crate) fn config(row: &Row) -> Outcome {
-    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    let mut expected = Vec::new();
+    let mut found = Vec::new();
     for check in row.expected["other"].as_array().into_iter().flatten() {
         let actual = &check["actual"];
         let Some(options) = options(actual) else {
@@ -141,9 +143,10 @@ pub(crate) fn config(row: &Row) -> Outcome {
         });
         found.push(read);
     }
-    match expected.is_empty() {
-        true => Outcome::skipped("leaves nothing to compare"),
-        false => Outcome::compared(expected, found),
+    if expected.is_empty() {
+        Outcome::skipped("leaves nothing to compare")
+    } else {
+        Outcome::compared(expected, found)
     }
 }
 

@@ -40,7 +40,7 @@ fn transcript(document: &Value) -> Result<messages::Transcript> {
     messages::read(Dialect::LiteRt, document, &rules)
 }
 
-/// The rows' pictures and sounds are not among the cases: their names stand for their bytes.
+/// The rows' images and audio clips are not among the cases: their names stand for their bytes.
 fn file(kind: MediaKind, reference: MediaReference<'_>) -> Result<Media> {
     Ok(Media::new(format!("{kind}/x-test"), reference.to_string().into_bytes()))
 }
@@ -57,7 +57,7 @@ fn named_files(document: &Value) -> Value {
     }
 }
 
-/// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thought
+/// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thinking block
 /// or another channel does not part the text around it.
 pub(crate) fn reply(message: &Message) -> Value {
     let is_channel = |part: &&Content| matches!(part, Content::Thinking(_) | Content::Channel(_));

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::Guidance;
-use alloquy_core::report::{CacheReport, Score};
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::report::{CacheReport, TextScore};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, ReplyStream, Request, Result, SamplingOptions};
 use alloquy_inference::LanguageModel;
@@ -37,8 +37,9 @@ fn properties<'a>(value: &'a Value, found: &mut Asked<'a>) {
 }
 
 /// Says them, for a reply that is `text`.
-pub(crate) fn said(asked: &Asked<'_>, text: &str) -> (SamplingOptions, Guidance) {
-    let (mut sampling, mut guidance) = (SamplingOptions::default(), Guidance::default());
+pub(crate) fn said(asked: &Asked<'_>, text: &str) -> (SamplingOptions, OutputConstraints) {
+    let mut sampling = SamplingOptions::default();
+    let mut constraints = OutputConstraints::default();
     for (name, value) in asked {
         let number = value.as_f64().map(|number| number as f32);
         let size = value.as_u64().map(|size| size as usize);
@@ -50,12 +51,12 @@ pub(crate) fn said(asked: &Asked<'_>, text: &str) -> (SamplingOptions, Guidance)
             "no_repeat_ngram_size" => sampling.no_repeat_ngram = size,
             "suppress_tokens" => sampling.suppress = tokens(value),
             "GetMaxOutputTokens" => sampling.max_tokens = size,
-            "GetThinkingTokenBudget" => guidance.thinking_budget = size,
-            "GetConstraint" => guidance.grammar = Some(Grammar::choice([text])),
+            "GetThinkingTokenBudget" => constraints.thinking_budget = size,
+            "GetConstraint" => constraints.grammar = Some(Grammar::choice([text])),
             _ => {}
         }
     }
-    (sampling, guidance)
+    (sampling, constraints)
 }
 
 fn tokens(value: &Value) -> Vec<TokenId> {
@@ -65,7 +66,8 @@ fn tokens(value: &Value) -> Vec<TokenId> {
 /// What the model was told of them, each beside what it should have been.
 pub(crate) fn heard(asked: &Asked<'_>, request: &Request) -> Vec<(Value, Value)> {
     let short = |value: Option<f32>| json!(value.and_then(|value| value.to_string().parse::<f64>().ok()));
-    let (sampling, guidance) = (&request.sampling, &request.guidance);
+    let sampling = &request.sampling;
+    let constraints = &request.output;
     let one = |(name, wanted): &(&str, &Value)| {
         let found = match *name {
             "repetition_penalty" => short(sampling.repetition_penalty),
@@ -78,8 +80,8 @@ pub(crate) fn heard(asked: &Asked<'_>, request: &Request) -> Vec<(Value, Value)>
                 return Some((json!({"unordered": wanted}), json!(sampling.suppress)));
             }
             "GetMaxOutputTokens" => json!(sampling.max_tokens),
-            "GetThinkingTokenBudget" => json!(guidance.thinking_budget),
-            "GetConstraint" => return Some((json!(true), json!(guidance.grammar.is_some()))),
+            "GetThinkingTokenBudget" => json!(constraints.thinking_budget),
+            "GetConstraint" => return Some((json!(true), json!(constraints.grammar.is_some()))),
             _ => return None,
         };
         Some(((*wanted).clone(), found))
@@ -119,7 +121,7 @@ impl ChatModel for Listener {
         self.round.warm(request).await
     }
 
-    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
         self.round.score(request, targets).await
     }
 }

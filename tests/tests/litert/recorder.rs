@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput, decode};
 use alloquy_core::{ChatModel, Error, ErrorKind, Request, Result};
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::ByteTokenizer;
 use serde_json::{Value, json};
@@ -34,15 +34,16 @@ struct Script {
     /// What is said is followed by a failure.
     fails: bool,
     /// What the session held after the first forward since the reply was set.
-    prompt: Option<Vec<Unit>>,
+    prompt: Option<Vec<PromptUnit>>,
     /// What that forward computed.
-    forwarded: Vec<Unit>,
+    computed: Vec<PromptUnit>,
 }
 
 impl Default for Recorder {
     fn default() -> Self {
         let tokenizer = ByteTokenizer::new([END]);
-        let (size, end) = (tokenizer.vocabulary(), tokenizer.specials()[0].id);
+        let size = tokenizer.vocabulary();
+        let end = tokenizer.specials()[0].id;
         Self::with_tokenizer(Arc::new(tokenizer), size, end)
     }
 }
@@ -67,7 +68,7 @@ impl Recorder {
 
     /// Sets the next reply, and forgets the last prompt.
     pub(crate) fn will_say(&self, reply: &str) {
-        self.will_say_tokens(self.tokenizer.encode(&[Piece::Literal(reply)]).unwrap());
+        self.will_say_tokens(self.tokenizer.encode(&[TokenizerInput::Literal(reply)]).unwrap());
     }
 
     /// As [`Recorder::will_say`], in tokens.
@@ -85,24 +86,25 @@ impl Recorder {
     pub(crate) fn prompt(&self) -> Option<(String, String)> {
         let script = self.script.lock().unwrap();
         let prompt = script.prompt.as_ref()?;
-        Some((self.text(prompt), self.text(&script.forwarded)))
+        Some((self.text(prompt), self.text(&script.computed)))
     }
 
     /// The text of units; a medium is shown as its type.
-    fn text(&self, units: &[Unit]) -> String {
-        let texts = units.chunk_by(|left, right| matches!((left, right), (Unit::Token(_), Unit::Token(_))));
-        let text = |units: &[Unit]| match units {
-            [Unit::Media(media)] => format!("<{}>", media.media_type()),
+    fn text(&self, units: &[PromptUnit]) -> String {
+        let texts = units
+            .chunk_by(|left, right| matches!((left, right), (PromptUnit::Token(_), PromptUnit::Token(_))));
+        let text = |units: &[PromptUnit]| match units {
+            [PromptUnit::Media(media)] => format!("<{}>", media.media_type()),
             tokens => decode(&*self.tokenizer, &tokens.iter().filter_map(token).collect::<Vec<_>>()).unwrap(),
         };
         texts.map(text).collect()
     }
 }
 
-fn token(unit: &Unit) -> Option<TokenId> {
+fn token(unit: &PromptUnit) -> Option<TokenId> {
     match unit {
-        Unit::Token(token) => Some(*token),
-        Unit::Media(_) => None,
+        PromptUnit::Token(token) => Some(*token),
+        PromptUnit::Media(_) => None,
     }
 }
 
@@ -129,21 +131,21 @@ impl Engine for Recorder {
 #[derive(Clone, Debug)]
 struct RecorderSession {
     engine: Recorder,
-    units: Vec<Unit>,
+    units: Vec<PromptUnit>,
     logits: Vec<f32>,
 }
 
 impl Session for RecorderSession {
-    fn resident(&self) -> usize {
+    fn length(&self) -> usize {
         self.units.len()
     }
 
-    fn forward(&mut self, units: &[Unit], _cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], _cancel: &CancelToken) -> Result<&mut [f32]> {
         self.units.extend_from_slice(units);
         let mut script = self.engine.script.lock().unwrap();
         if script.prompt.is_none() {
             script.prompt = Some(self.units.clone());
-            script.forwarded = units.to_vec();
+            script.computed = units.to_vec();
         }
         if script.fails && script.said == script.reply.len() {
             return Err(Error::new(ErrorKind::Backend, "the script fails here"));
@@ -177,7 +179,7 @@ pub(crate) fn refusal(family: Family, request: Request) -> Value {
     )
     .template(template)
     .processor(family);
-    let round = round.grammars(Llguidance::default()).build().unwrap();
+    let round = round.grammars(LlguidanceEngine::default()).build().unwrap();
     match pollster::block_on(round.reply(request)) {
         Ok(_) => json!({"ok": "a reply begins"}),
         Err(error) => outcome::error(&error),

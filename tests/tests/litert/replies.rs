@@ -132,8 +132,8 @@ pub(crate) fn stream(row: &Row) -> Outcome {
         Err(reason) => return Outcome::Skipped(reason),
     };
     let preface = with_tool();
-    let mut parser =
-        family.reply_parser(&opened(setup), source(&preface, &[], alloquy_core::template::Ending::Answer));
+    let mut parser = family
+        .reply_parser(&opened(setup), source(&preface, &[], alloquy_core::template::PromptEnd::Generation));
     let mut deltas: Vec<Delta> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
     let (rest, message) = parser.finish();
     deltas.extend(rest);
@@ -178,13 +178,12 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
     let whole = messages::reply(message);
     let asked = expected.as_object().into_iter().flatten();
     let asked: Vec<_> = asked.filter_map(|(path, wanted)| Some((wanted, symbolic(path, &whole)?))).collect();
-    match asked.is_empty() {
-        true => Outcome::skipped("asserts only which of LiteRT-LM's callbacks were called"),
-        false => {
-            let (expected, found): (Vec<Value>, Vec<Value>) =
-                asked.into_iter().map(|(wanted, found)| (wanted.clone(), found)).unzip();
-            Outcome::compared(expected, found)
-        }
+    if asked.is_empty() {
+        Outcome::skipped("asserts only which of LiteRT-LM's callbacks were called")
+    } else {
+        let (expected, found): (Vec<Value>, Vec<Value>) =
+            asked.into_iter().map(|(wanted, found)| (wanted.clone(), found)).unzip();
+        Outcome::compared(expected, found)
     }
 }
 
@@ -234,7 +233,7 @@ pub(crate) fn handed_on(delta: &Delta) -> Option<Value> {
     Some(messages::reply(&Message::new(Role::Assistant, vec![part])))
 }
 
-/// Joins texts, thoughts and calls that follow each other.
+/// Joins texts, thinking and calls that follow each other.
 pub(crate) fn joined(output: &[Value]) -> Value {
     let mut all: Vec<Value> = Vec::new();
     for next in output {

@@ -150,7 +150,8 @@ fn given(row: &Row) -> &str {
 
 /// The calls on both sides, where both read as many.
 fn both<'a>(row: &Row, expected: &'a Value, found: &'a Value) -> Option<Vec<(&'a Value, &'a Value)>> {
-    let (left, right) = (expected["ok"].as_array()?, found["ok"].as_array()?);
+    let left = expected["ok"].as_array()?;
+    let right = found["ok"].as_array()?;
     (is_parse(row) && left.len() == right.len()).then(|| left.iter().zip(right).collect())
 }
 
@@ -271,7 +272,7 @@ fn refused(row: &Row, _: &Value, found: &Value) -> bool {
     row.kind.ends_with("_config") && found.as_array().is_some_and(all)
 }
 
-/// LiteRT-LM takes any bytes for a picture or a sound.
+/// LiteRT-LM takes any bytes for an image or an audio clip.
 fn media(row: &Row, expected: &Value, found: &Value) -> bool {
     let words = found["error"].as_str().unwrap_or_default();
     row.kind == "load_item_data" && expected.is_string() && words.contains("\"mime_type\"")

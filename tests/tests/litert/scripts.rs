@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
-use alloquy_core::output::Guidance;
-use alloquy_core::template::Ending;
+use alloquy_core::output::OutputConstraints;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{
     ChatModel, Content, Conversation, ErrorKind, Message, Part, Preface, Request, Result, SamplingOptions,
     TurnRequest,
@@ -28,7 +28,7 @@ use crate::{messages, templates};
 #[derive(Default)]
 struct Settings {
     sampling: SamplingOptions,
-    guidance: Guidance,
+    constraints: OutputConstraints,
     arguments: ProcessorArguments,
 }
 
@@ -62,7 +62,7 @@ impl Stage {
         )
         .template(template)
         .processor(family);
-        let round = round.grammars(Llguidance::default()).build()?;
+        let round = round.grammars(LlguidanceEngine::default()).build()?;
         let listener = Listener::new(round.clone());
         let conversation = Conversation::with_preface(listener.clone(), preface.clone());
         let (response, rendered, value, copy, draft, pending, told) = Default::default();
@@ -90,7 +90,7 @@ impl Stage {
             return Ok(String::new());
         }
         let request = Request::new(self.preface.clone(), history);
-        Ok(self.round.prepare(&request.ending(Ending::Closed))?.rendered)
+        Ok(self.round.prepare(&request.ending(PromptEnd::Closed))?.rendered)
     }
 
     /// The messages that were said, replies included.
@@ -255,13 +255,13 @@ impl Stage {
                 self.copy = Some(pollster::block_on(self.conversation.fork())?);
                 Ok(Vec::new())
             }
-            "RenderMessageIntoString" => self.render(&step["message"], Ending::Answer),
-            "RenderPrefaceIntoString" => self.render(&json!([]), Ending::Closed),
+            "RenderMessageIntoString" => self.render(&step["message"], PromptEnd::Generation),
+            "RenderPrefaceIntoString" => self.render(&json!([]), PromptEnd::Closed),
             other => Ok(vec![(json!(other), json!("a step that is not known"))]),
         }
     }
 
-    fn render(&mut self, message: &Value, ending: Ending) -> Result<Vec<Compared>> {
+    fn render(&mut self, message: &Value, ending: PromptEnd) -> Result<Vec<Compared>> {
         let request = Request::new(self.preface.clone(), messages::read(message)?).ending(ending);
         self.rendered = self.round.prepare(&request)?.rendered.into();
         Ok(Vec::new())
@@ -276,10 +276,10 @@ impl Stage {
         let said = messages::read(&step["message"])?;
         let answer = emitted(expected);
         let asked = options::asked(expected);
-        let (sampling, guidance) = options::said(&asked, &answer);
+        let (sampling, constraints) = options::said(&asked, &answer);
         let arguments = told(&step["optional_args"]).or(&self.told);
         let said = completed(&self.draft, said);
-        let settings = Settings { sampling, guidance, arguments };
+        let settings = Settings { sampling, constraints, arguments };
         self.recorder.will_say(&answer);
         let outcome = self.say(said, settings, is_pending(step));
         compared.extend(options::heard(&asked, &self.listener.heard()));
@@ -301,7 +301,7 @@ impl Stage {
             return self.say_to_the_model(said, settings, pending);
         }
         let request = TurnRequest::from(said.clone()).sampling(settings.sampling);
-        let request = request.guidance(settings.guidance).arguments(settings.arguments);
+        let request = request.output(settings.constraints).arguments(settings.arguments);
         if pending {
             pollster::block_on(self.conversation.warm(request))?;
             self.draft = said;
@@ -324,9 +324,9 @@ impl Stage {
     fn say_to_the_model(&mut self, said: Vec<Message>, settings: Settings, pending: bool) -> Result<()> {
         let path = [self.history(), said.clone()].concat();
         let request = Request::new(self.preface.clone(), path).sampling(settings.sampling);
-        let request = request.guidance(settings.guidance).arguments(settings.arguments);
+        let request = request.output(settings.constraints).arguments(settings.arguments);
         if pending {
-            pollster::block_on(self.listener.warm(request.ending(Ending::Closed)))?;
+            pollster::block_on(self.listener.warm(request.ending(PromptEnd::Closed)))?;
             self.draft = said;
             return Ok(());
         }
@@ -343,7 +343,7 @@ impl Stage {
             return Ok(Vec::new());
         };
         let prefilled = joined(&call["inputs"]);
-        let request = Request::new(self.preface.clone(), Vec::new()).ending(Ending::Closed);
+        let request = Request::new(self.preface.clone(), Vec::new()).ending(PromptEnd::Closed);
         let found = self.round.prepare(&request)?.rendered;
         self.pending = Some(prefilled.clone());
         Ok(vec![(prefilled.into(), found.into())])
@@ -376,7 +376,7 @@ impl Stage {
     fn check_configured(&mut self, asked: Configured, expected: &Value) -> Result<Compared> {
         match asked {
             Configured::Template => {
-                self.render(&json!([]), Ending::Closed)?;
+                self.render(&json!([]), PromptEnd::Closed)?;
                 Ok((expected.clone(), self.rendered.clone()))
             }
             Configured::Preface => {

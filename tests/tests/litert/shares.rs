@@ -20,7 +20,8 @@ const DRAWS_EACH: usize = 64;
 /// The tokens that can be drawn of the `k` likeliest, likeliest first.
 pub(crate) fn likeliest(call: &Value) -> Option<Value> {
     let [logits, k, batch, length, ..] = arguments(call) else { return None };
-    let (batch, length) = (batch.as_u64()? as usize, length.as_u64()? as usize);
+    let batch = batch.as_u64()? as usize;
+    let length = length.as_u64()? as usize;
     let options = SamplingOptions {
         top_k: Some(k.as_u64()? as usize),
         temperature: Some(FLAT),
@@ -42,9 +43,12 @@ pub(crate) fn likeliest(call: &Value) -> Option<Value> {
 /// The share of each candidate among many draws.
 pub(crate) fn of(call: &Value) -> Option<Value> {
     let [logits, ids, temperature, batch, length, ..] = arguments(call) else { return None };
-    let (batch, length) = (batch.as_u64()? as usize, length.as_u64()? as usize);
-    let (logits, ids) = (numbers(logits)?, numbers(ids)?);
-    let (size, candidates) = (logits.len() / (batch * length), ids.len() / (batch * length));
+    let batch = batch.as_u64()? as usize;
+    let length = length.as_u64()? as usize;
+    let logits = numbers(logits)?;
+    let ids = numbers(ids)?;
+    let size = logits.len() / (batch * length);
+    let candidates = ids.len() / (batch * length);
     let temperature = number(temperature)? as f32;
     let places = logits.chunks(size).zip(ids.chunks(candidates)).map(|(logits, ids)| {
         let ids: Vec<TokenId> = ids.iter().map(|id| *id as TokenId).collect();

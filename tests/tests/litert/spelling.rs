@@ -1,7 +1,7 @@
 //! How a family's grammar has the calls of a text that it does not accept as it stands.
 
 use alloquy_core::message::ToolCall;
-use alloquy_core::template::Ending;
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, Message, Preface, Role};
 use serde_json::{Map, Value, json};
 
@@ -58,9 +58,10 @@ impl Writer<'_> {
         let [start, end] = self.fences;
         let calls: Vec<String> = message.tool_calls().map(|call| self.call(call)).collect();
         let said = message.text();
-        match self.is_python() {
-            true => format!("{said}{start}{}{end}", calls.join("\n")),
-            false => said + &calls.iter().map(|call| format!("{start}{call}{end}")).collect::<String>(),
+        if self.is_python() {
+            format!("{said}{start}{}{end}", calls.join("\n"))
+        } else {
+            said + &calls.iter().map(|call| format!("{start}{call}{end}")).collect::<String>()
         }
     }
 
@@ -73,9 +74,10 @@ impl Writer<'_> {
         let arguments: Vec<String> = order
             .map(|(name, value)| format!("{name}{sign}{}", value.as_str().unwrap_or_default()))
             .collect();
-        match self.is_python() {
-            true => format!("{}({})", call.name, arguments.join(", ")),
-            false => format!("call:{}{{{}}}", call.name, arguments.join(",")),
+        if self.is_python() {
+            format!("{}({})", call.name, arguments.join(", "))
+        } else {
+            format!("call:{}{{{}}}", call.name, arguments.join(","))
         }
     }
 
@@ -87,7 +89,7 @@ impl Writer<'_> {
     fn arguments(&self, call: &ToolCall) -> Map<String, Value> {
         let message = Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]);
         let input =
-            self.family.template_input(source(&Preface::default(), &[message], Ending::Closed)).unwrap();
+            self.family.template_input(source(&Preface::default(), &[message], PromptEnd::Closed)).unwrap();
         let arguments = input.messages[0].pointer("/tool_calls/0/function/arguments");
         arguments.and_then(Value::as_object).cloned().unwrap_or_default()
     }
@@ -98,9 +100,10 @@ fn violation(schema: &Value, arguments: &Value) -> Option<String> {
     let error = jsonschema::validate(schema, arguments).err()?;
     let mut given = arguments.clone();
     given.as_object_mut().into_iter().for_each(|given| given.retain(|_, value| !value.is_null()));
-    match jsonschema::is_valid(schema, &given) {
-        true => Some(format!("{NOTHING}: {error}")),
-        false => Some(error.to_string()),
+    if jsonschema::is_valid(schema, &given) {
+        Some(format!("{NOTHING}: {error}"))
+    } else {
+        Some(error.to_string())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
 use alloquy_core::{Preface, Result};
-use alloquy_templates::{Clock, Dialect, JinjaTemplate, Polyfill};
+use alloquy_templates::{Dialect, JinjaTemplate, NowSource, Polyfill};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
@@ -27,7 +27,7 @@ pub(crate) fn template(source: String, given: &Value) -> Result<JinjaTemplate> {
     let seconds = given["now_unix"].as_i64().unwrap_or(0);
     let now = jiff::Timestamp::from_second(seconds).unwrap().to_zoned(jiff::tz::TimeZone::UTC).datetime();
     let variables = json!({"bos_token": "", "eos_token": ""}).as_object().unwrap().clone();
-    let builder = JinjaTemplate::builder(source).variables(variables).clock(Clock::Fixed(now));
+    let builder = JinjaTemplate::builder(source).variables(variables).clock(NowSource::Fixed(now));
     builder.dialect(Dialect::LiteRtLm).polyfill(Polyfill::LeaveOut).build()
 }
 
@@ -70,8 +70,8 @@ fn plain_input(given: &Value) -> TemplateInput {
     }
 }
 
-fn ending(given: &Value) -> Ending {
-    if given["add_generation_prompt"] == true { Ending::Answer } else { Ending::Closed }
+fn ending(given: &Value) -> PromptEnd {
+    if given["add_generation_prompt"] == true { PromptEnd::Generation } else { PromptEnd::Closed }
 }
 
 /// The row's messages and tools as a family gives them to its templates, and back without the family's marks.

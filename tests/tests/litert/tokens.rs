@@ -1,7 +1,7 @@
 //! A tokenizer whose tokens are a list of texts.
 
 use alloquy_core::Result;
-use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{Detokenizer, SpecialToken, TokenId, Tokenizer, TokenizerInput};
 
 /// Encodes by the longest token that fits; what no token spells is left out. A text in angle brackets is a control token.
 #[derive(Clone, Debug)]
@@ -34,10 +34,10 @@ impl Tokenizer for ListTokenizer {
         &self.specials
     }
 
-    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+    fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
         let mut tokens = Vec::new();
         for piece in pieces {
-            let (Piece::Text(mut rest) | Piece::Literal(mut rest)) = *piece;
+            let (TokenizerInput::Text(mut rest) | TokenizerInput::Literal(mut rest)) = *piece;
             while !rest.is_empty() {
                 let skipped = rest.chars().next().map_or(1, char::len_utf8);
                 let length = self.first(rest).map_or(skipped, |(token, length)| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use alloquy_core::output::{Guidance, ToolChoice};
+use alloquy_core::output::{OutputConstraints, ToolChoice};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Preface, Request};
 use alloquy_formats::messages::{self, Dialect, MediaRules};
@@ -40,7 +40,7 @@ pub(crate) struct Dialogue {
 impl Dialogue {
     /// What the model is asked, its calls held to the tools that are offered, as the command line asks it.
     pub(crate) fn request(&self) -> Request {
-        self.free_request().guidance(Guidance::default().tool_choice(ToolChoice::Auto))
+        self.free_request().output(OutputConstraints::default().tool_choice(ToolChoice::Auto))
     }
 
     /// Whether it has to do with calls.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use alloquy_constraints::Llguidance;
+use alloquy_constraints::LlguidanceEngine;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Reply, Request, SamplingOptions};
 use alloquy_engine::Engine;
@@ -152,7 +152,7 @@ fn round(engine: OnnxEngine) -> LanguageModel {
     LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(template)
         .processor(found.processor)
-        .grammars(Llguidance::default())
+        .grammars(LlguidanceEngine::default())
         .build()
         .unwrap()
 }

@@ -92,7 +92,8 @@ impl fmt::Display for Scores {
             writeln!(out, "| {name} | {:.1} % | {wanted:.1} % |", count.percent())?;
         }
         writeln!(out, "| well-formed turns | {:.2} % | 99.50 % |\n", self.well_formed.percent())?;
-        let (all, speed) = (self.well_formed.all, self.tokens as f64 / self.seconds);
+        let all = self.well_formed.all;
+        let speed = self.tokens as f64 / self.seconds;
         writeln!(out, "{all} dialogues, {} tokens, {speed:.0} tokens/s with prompts\n", self.tokens)?;
         for (skill, lines) in &self.failures {
             writeln!(out, "{skill}:")?;

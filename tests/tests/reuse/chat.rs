@@ -112,7 +112,7 @@ impl Course {
         for _ in 0..self.draws.below(12) {
             turn.next().await;
         }
-        turn.stop();
+        turn.cancel();
         match turn.finish().await {
             Err(error) if !error.is_cancelled() => self.model.figures.lock().unwrap().refused(&error),
             _ => {}

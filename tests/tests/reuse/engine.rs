@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::trie::{Place, Trie};
@@ -67,11 +67,14 @@ impl Replay {
             same.count()
         };
         let Some(sequence) = state.sequences.iter().max_by_key(alike) else { return Respelled::default() };
-        let (place, length) = (common(sequence, prompt), alike(&sequence));
-        let (was, now) = (self.ends(sequence, place, length), self.ends(prompt, place, length));
+        let place = common(sequence, prompt);
+        let length = alike(&sequence);
+        let was = self.ends(sequence, place, length);
+        let now = self.ends(prompt, place, length);
         let border = now.iter().rev().find(|end| was.contains(end)).copied().unwrap_or(0);
         let count = |ends: &[usize]| place + ends.iter().take_while(|end| **end <= border).count();
-        let (was, now) = (count(&was), count(&now));
+        let was = count(&was);
+        let now = count(&now);
         if now <= held {
             return Respelled::default();
         }
@@ -81,7 +84,8 @@ impl Replay {
             let texts = tokens.iter().map(|token| String::from_utf8_lossy(&self.texts[*token as usize]));
             texts.collect::<Vec<_>>().join("|")
         };
-        let (before, after) = (shown(&sequence[place..]), shown(&prompt[place..]));
+        let before = shown(&sequence[place..]);
+        let after = shown(&prompt[place..]);
         Respelled { tokens: now - held, as_text, before, after }
     }
 
@@ -158,14 +162,14 @@ impl ReplaySession {
 }
 
 impl Session for ReplaySession {
-    fn resident(&self) -> usize {
+    fn length(&self) -> usize {
         self.places.len()
     }
 
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         for unit in units {
             cancel.check()?;
-            let Unit::Token(token) = unit else { panic!("no media here") };
+            let PromptUnit::Token(token) = unit else { panic!("no media here") };
             self.take(*token);
         }
         let end = self.engine.model.stop_tokens[0];

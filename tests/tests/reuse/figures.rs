@@ -31,7 +31,7 @@ pub(crate) struct Figures {
     prompt: usize,
     /// Tokens that had been held, but for the last of a prompt, which gives the logits.
     unchanged: usize,
-    reused: usize,
+    cached: usize,
     /// Tokens whose text had been said in others, by the cause.
     respelled: BTreeMap<&'static str, usize>,
     /// Replies and tokens, by the reason that is reported.
@@ -60,15 +60,15 @@ impl Figures {
         self.prompt += cache.prompt;
         let reusable = held.min(cache.prompt - 1);
         self.unchanged += reusable;
-        self.reused += cache.reused.min(reusable);
-        assert!(cache.reused <= reusable, "{cache:?} of {held}: more is reused than was ever held");
+        self.cached += cache.cached.min(reusable);
+        assert!(cache.cached <= reusable, "{cache:?} of {held}: more is reused than was ever held");
         if respelled.tokens > 0 {
             *self.respelled.entry(cause(&respelled, &cache)).or_default() += respelled.tokens;
         }
-        if cache.reused < reusable {
+        if cache.cached < reusable {
             let (replies, tokens) = self.missed.entry(reason(&cache)).or_default();
             *replies += 1;
-            *tokens += reusable - cache.reused;
+            *tokens += reusable - cache.cached;
         }
         if std::env::var_os("ALLOQUY_REUSE_TEMPLATE").is_some() {
             println!("held {held} {cache:?}");
@@ -84,7 +84,7 @@ impl Figures {
         self.thoughts += other.thoughts;
         self.prompt += other.prompt;
         self.unchanged += other.unchanged;
-        self.reused += other.reused;
+        self.cached += other.cached;
         for (cause, tokens) in &other.respelled {
             *self.respelled.entry(cause).or_default() += tokens;
         }
@@ -96,7 +96,7 @@ impl Figures {
     }
 
     fn share(&self) -> f64 {
-        self.reused as f64 * 1000.0 / self.unchanged.max(1) as f64
+        self.cached as f64 * 1000.0 / self.unchanged.max(1) as f64
     }
 
     fn is_silent(&self) -> bool {
@@ -118,11 +118,11 @@ fn cause(respelled: &Respelled, report: &CacheReport) -> &'static str {
 
 fn reason(report: &CacheReport) -> &'static str {
     match report.miss {
-        Some(MissReason::NotHeld) => "not held",
-        Some(MissReason::Differs) => "differs",
+        Some(MissReason::Evicted) => "not held",
+        Some(MissReason::Changed) => "differs",
         Some(MissReason::Rewritten) => "rewritten",
-        Some(MissReason::Respelled) => "respelled",
-        Some(MissReason::Rewound) => "rewound",
+        Some(MissReason::Retokenized) => "respelled",
+        Some(MissReason::NotRewindable) => "rewound",
         Some(_) => "other",
         None => SILENT,
     }
@@ -147,7 +147,7 @@ impl fmt::Display for Figures {
             self.thoughts,
             self.prompt,
             self.unchanged,
-            self.reused,
+            self.cached,
             self.share() / 10.0,
             listed(&missed),
             listed(&respelled),
@@ -183,7 +183,7 @@ impl fmt::Display for Table {
         let mut total = Figures { slug: "**all**".to_owned(), ..Figures::default() };
         writeln!(
             formatter,
-            "| template | family | vocabulary | replies | calls | thoughts | prompt tokens | held before | reused | share \
+            "| template | family | vocabulary | replies | calls | thinking | prompt tokens | held before | reused | share \
              | not reused | same text |"
         )?;
         writeln!(formatter, "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|")?;

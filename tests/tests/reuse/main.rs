@@ -1,4 +1,4 @@
-//! What is reused of what was computed: long chats through real templates, with calls, thoughts, edits, further answers,
+//! What is reused of what was computed: long chats through real templates, with calls, thinking, edits, further answers,
 //! other branches and cancels, each prompt compared with every sequence of tokens that any session ever held.
 //!
 //! `ALLOQUY_REUSE_TURNS` says how many turns a chat has, `ALLOQUY_REUSE_SESSIONS` how many sessions are kept,

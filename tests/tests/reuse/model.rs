@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::report::CacheReport;
-use alloquy_core::stream::Run;
+use alloquy_core::stream::EventStream;
 use alloquy_core::{ChatModel, Reply, ReplyStream, Request, Result};
 use alloquy_inference::LanguageModel;
 use async_trait::async_trait;
@@ -84,7 +84,7 @@ impl ChatModel for Watched {
         self.engine.will_say(prompt.len(), tokens);
         let mut stream = self.round.reply(request).await?;
         let figures = Arc::clone(&self.figures);
-        Ok(Run::new(move |mut emit| async move {
+        Ok(EventStream::new(move |mut emit| async move {
             while let Some(delta) = stream.next().await {
                 emit.send(delta).await;
             }

@@ -7,7 +7,7 @@ use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::DataProcessor;
 use alloquy_core::tokenizer::{SpecialToken, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
-use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
+use alloquy_templates::{JinjaTemplate, NowSource, Polyfill};
 use serde_json::{Value, json};
 
 use crate::corpus::PublicTemplate;
@@ -61,12 +61,13 @@ impl Setting {
     pub(crate) fn new(public: &PublicTemplate, model_type: &str, index: usize) -> Self {
         let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
         let template = JinjaTemplate::builder(public.source.clone()).variables(public.variables.clone());
-        let template = template.clock(Clock::Fixed(now)).polyfill(Polyfill::LeaveOut).build().unwrap();
+        let template = template.clock(NowSource::Fixed(now)).polyfill(Polyfill::LeaveOut).build().unwrap();
         let vocabulary = VOCABULARIES[index % VOCABULARIES.len()];
         let tokenizer = tokenizer(vocabulary, &public.tokens);
         let model = model(public, model_type, &tokenizer);
         let processor = alloquy_processors::detect(&model).processor;
-        let (slug, template) = (public.slug.clone(), Arc::new(template));
+        let slug = public.slug.clone();
+        let template = Arc::new(template);
         Self { slug, vocabulary, template, processor, tokenizer, model }
     }
 }

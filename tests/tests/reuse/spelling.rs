@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::draws::Draws;
@@ -24,7 +24,7 @@ impl Spelling {
     /// A text in tokens, some of them split where they need not be.
     pub(crate) fn spelled(&self, text: &str, tokenizer: &dyn Tokenizer, draws: &mut Draws) -> Vec<TokenId> {
         // A model writes behind its prompt, where nothing begins.
-        let pieces = [Piece::Text("."), Piece::Text(text)];
+        let pieces = [TokenizerInput::Text("."), TokenizerInput::Text(text)];
         let before = tokenizer.encode(&pieces[..1]).unwrap().len();
         let whole = tokenizer.encode(&pieces).unwrap();
         let begins = |tokens: &[TokenId]| {
@@ -33,7 +33,7 @@ impl Spelling {
         };
         let canonical = whole.get(before..).filter(|tokens| begins(tokens));
         let canonical =
-            canonical.map_or_else(|| tokenizer.encode(&[Piece::Text(text)]).unwrap(), <[_]>::to_vec);
+            canonical.map_or_else(|| tokenizer.encode(&[TokenizerInput::Text(text)]).unwrap(), <[_]>::to_vec);
         canonical.into_iter().flat_map(|token| self.respelled(token, tokenizer, draws)).collect()
     }
 

@@ -1,8 +1,8 @@
 //! What the people and the model of a chat say. Knows how a family writes a reply from what its template prints of one.
 
 use alloquy_core::message::ToolCall;
-use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
-use alloquy_core::template::{Ending, PromptTemplate};
+use alloquy_core::processor::{Channel, DataProcessor, ProcessorInput};
+use alloquy_core::template::{PromptEnd, PromptTemplate};
 use alloquy_core::{Content, Message, Preface, Role, Tool, ToolSpec};
 use serde_json::{Value, json};
 
@@ -76,10 +76,7 @@ impl Writer {
     pub(crate) fn new(setting: &Setting, preface: &Preface) -> Self {
         let known = setting.template.capabilities();
         let calls = known.tools && known.tool_calls && known.tool_results;
-        let preface = match calls {
-            true => preface.clone().tool(Weather.spec()),
-            false => preface.clone(),
-        };
+        let preface = if calls { preface.clone().tool(Weather.spec()) } else { preface.clone() };
         let channel = setting.processor.channels().iter().find(|channel| channel.name == Channel::THINKING);
         let mut writer =
             Self { preface, opening: String::new(), tail: String::new(), channel: channel.cloned(), calls };
@@ -90,9 +87,10 @@ impl Writer {
     }
 
     fn printed(&self, setting: &Setting, reply: Option<Message>) -> Option<String> {
-        let ending = if reply.is_some() { Ending::Closed } else { Ending::Answer };
+        let ending = if reply.is_some() { PromptEnd::Closed } else { PromptEnd::Generation };
         let path: Vec<_> = std::iter::once(Message::user("Well?")).chain(reply).collect();
-        let input = setting.processor.template_input(PromptSource::new(&self.preface, &path, ending)).ok()?;
+        let input =
+            setting.processor.template_input(ProcessorInput::new(&self.preface, &path, ending)).ok()?;
         setting.template.render(&input).ok()
     }
 

@@ -1,4 +1,4 @@
-//! The tools that a server lists: which of them are offered, and why others are not. Knows no connection.
+//! The tools that a server lists: which of them are offered, and why the others are not.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rmcp::model::Tool;
 use serde_json::Value;
 
-/// How many characters a name may have, as the protocol has it.
+/// How many characters a name may have according to the protocol.
 const LONGEST_NAME: usize = 128;
 
 /// How deep a schema may nest. Those of published servers stay below ten.
@@ -42,7 +42,7 @@ impl Catalogue {
         self.0.read().unwrap_or_else(PoisonError::into_inner).refused.clone()
     }
 
-    /// Takes a list in the place of the last one.
+    /// Replaces the list.
     pub(crate) fn set(&self, tools: Vec<Tool>) {
         let list = sorted_out(tools);
         for RefusedTool { name, reason } in &list.refused {
@@ -52,16 +52,15 @@ impl Catalogue {
     }
 }
 
+/// Separates the tools that can be offered from those that cannot.
 fn sorted_out(tools: Vec<Tool>) -> List {
     let mut list = List::default();
     let mut names = HashSet::new();
     for tool in tools {
-        let reason = match wrong(&tool) {
-            None if !names.insert(tool.name.clone()) => {
-                Some("another tool of the server has that name".to_owned())
-            }
-            reason => reason,
-        };
+        let mut reason = defect(&tool);
+        if reason.is_none() && !names.insert(tool.name.clone()) {
+            reason = Some("another tool of the server has that name".to_owned());
+        }
         match reason {
             Some(reason) => {
                 let name = tool.name.chars().take(LONGEST_NAME).collect();
@@ -73,8 +72,8 @@ fn sorted_out(tools: Vec<Tool>) -> List {
     list
 }
 
-/// What is wrong with a tool.
-fn wrong(tool: &Tool) -> Option<String> {
+/// Returns why a tool cannot be offered.
+fn defect(tool: &Tool) -> Option<String> {
     let length = tool.name.chars().count();
     if !(1..=LONGEST_NAME).contains(&length) {
         return Some(format!("its name has {length} characters, and 1 to {LONGEST_NAME} are allowed"));
@@ -94,7 +93,7 @@ fn is_allowed(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '/' | ':')
 }
 
-/// Whether a value nests deeper than so many levels.
+/// Returns whether a value nests deeper than `levels`.
 fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(_) | Value::Object(_) if levels == 0 => true,

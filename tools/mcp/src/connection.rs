@@ -1,4 +1,4 @@
-//! One connection to a server: how it is made, how a tool is called through it, and how its list of tools is kept up to date.
+//! A connection to a server: connects, calls tools, and keeps the list of tools up to date.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::guarded::Guarded;
 use crate::limits::McpLimits;
 use crate::worker::Worker;
 
-/// What happened in the end: the layers above it tell of types.
+/// Returns the text of the innermost error. Those around it name types of the protocol's library only.
 fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -31,22 +31,22 @@ fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     last.to_string()
 }
 
-/// Whatever ends when it is dropped.
+/// A program, which ends when it is dropped.
 pub(crate) type Program = Box<dyn std::any::Any + Send + Sync>;
 
-/// One connection, and the thread that holds it.
+/// A connection, and the thread that it runs on.
 pub(crate) struct Connection {
     name: String,
     service: Arc<RunningService<RoleClient, Client>>,
     catalogue: Catalogue,
     limits: McpLimits,
     worker: Worker,
-    /// The program that is the server, where it is one: it ends with the connection.
+    /// The program that is the server, if there is one: it ends with the connection.
     _program: Option<Program>,
 }
 
 impl Connection {
-    /// Connects through whatever `transport` makes on the server's thread, and asks for the tools.
+    /// Connects through the transport that `transport` makes on the server's thread, and reads the list of tools.
     pub(crate) async fn open<T, E, A, F>(
         name: String,
         limits: McpLimits,
@@ -63,7 +63,8 @@ impl Connection {
         let catalogue = Catalogue::default();
         let changed = Arc::new(Notify::new());
         let client = Client { changed: Arc::clone(&changed) };
-        let (quoted, listed) = (format!("{name:?}"), catalogue.clone());
+        let quoted = format!("{name:?}");
+        let listed = catalogue.clone();
         let service = worker.run(async move {
             let connected = connected(client, transport, limits, &quoted, &listed);
             let service = timeout(limits.start, connected).await.unwrap_or_else(|_| {
@@ -94,7 +95,7 @@ impl Connection {
         &self.catalogue
     }
 
-    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    /// Calls a tool. Dropping the future sends a cancellation to the server.
     pub(crate) async fn call(&self, request: CallToolRequestParams) -> Result<CallToolResult> {
         let service = Arc::clone(&self.service);
         let limit = self.limits.call;
@@ -108,7 +109,8 @@ impl Connection {
         match self.worker.run(call).await? {
             Some(result) => result.map_err(|error| self.failed(error)),
             None => {
-                let (name, seconds) = (&self.name, limit.unwrap_or_default().as_secs_f64());
+                let name = &self.name;
+                let seconds = limit.unwrap_or_default().as_secs_f64();
                 let message = format!("the server {name:?} did not answer within {seconds} s");
                 Err(Error::new(ErrorKind::Tool, message))
             }
@@ -118,7 +120,7 @@ impl Connection {
     fn failed(&self, error: ServiceError) -> Error {
         let name = &self.name;
         let message = match &error {
-            // The server's own words are what helps the model.
+            // The server's own words help the model most.
             ServiceError::McpError(said) => return Error::new(ErrorKind::Tool, said.message.to_string()),
             ServiceError::TransportClosed
             | ServiceError::TransportSend(_)
@@ -137,7 +139,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Speaks the first words with a server, and asks for its tools.
+/// Initializes the connection and reads the list of tools.
 async fn connected<T, E, A>(
     client: Client,
     transport: impl Future<Output = Result<T>>,
@@ -164,13 +166,15 @@ fn unconnected(quoted: &str, error: &(dyn std::error::Error + 'static)) -> Error
     Error::new(ErrorKind::Tool, message).with_source(std::io::Error::other(cause(error)))
 }
 
-/// Asks for the tools, page by page, as far as the limits go.
+/// Reads the list of tools page by page, within the limits.
 async fn tools(
     peer: &Peer<RoleClient>,
     limits: McpLimits,
 ) -> Result<Vec<rmcp::model::Tool>, Box<dyn std::error::Error + Send + Sync>> {
-    let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None);
-    // A page without tools counts as one, so that there is an end to those, too.
+    let mut tools = Vec::new();
+    let mut bytes = 0;
+    let mut cursor = None;
+    // The pages are limited too, because a server could send empty ones without an end.
     for _page in 0..=limits.tools {
         let page = peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
         for tool in page.tools {
@@ -195,10 +199,10 @@ async fn tools(
     Err(format!("its list of tools has more than {} pages, which is the limit", limits.tools).into())
 }
 
-/// How long a server is left alone after it has listed its tools, however often it says that they changed.
+/// How long to wait after a list of tools before the next one is read, however often the server reports a change.
 const CALM: Duration = Duration::from_millis(250);
 
-/// Asks for the tools whenever the server said that they changed: once, however often it said so meanwhile.
+/// Reads the list of tools after the server reported a change: once, however many reports came in the meantime.
 async fn refreshed(peer: Peer<RoleClient>, changed: Arc<Notify>, catalogue: Catalogue, limits: McpLimits) {
     while !peer.is_transport_closed() {
         changed.notified().await;
@@ -213,7 +217,7 @@ async fn refreshed(peer: Peer<RoleClient>, changed: Arc<Notify>, catalogue: Cata
     }
 }
 
-/// What the server may ask of this side: nothing; and what it tells: that its tools changed.
+/// This side of the connection. It offers the server nothing, and receives the notification that the tools changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     changed: Arc<Notify>,

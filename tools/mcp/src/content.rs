@@ -1,12 +1,12 @@
-//! What a server answers, as what a model reads.
+//! Converts a server's answer to the value that a model reads.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
-/// Reads an answer: texts become one text, a line between them; anything else is JSON.
+/// Converts an answer: several texts become one with a line feed between them, anything else is JSON.
 ///
-/// Pictures and sounds are no part of what models are given of tools, so a description stands in their place.
+/// Images and audio of a tool are not passed on to models, so a description replaces them.
 pub(crate) fn read(result: CallToolResult) -> Result<Value> {
     let structured = result.structured_content;
     let blocks = result.content.iter().filter(|block| !repeats(block, structured.as_ref())).map(value);
@@ -17,7 +17,7 @@ pub(crate) fn read(result: CallToolResult) -> Result<Value> {
     }
 }
 
-/// Says whether a text is the structured answer once more, for clients that read texts only.
+/// Returns whether a text repeats the structured answer, as servers do for clients that read texts only.
 fn repeats(block: &ContentBlock, structured: Option<&Value>) -> bool {
     let parsed = block.as_text().and_then(|text| serde_json::from_str::<Value>(&text.text).ok());
     parsed.is_some_and(|parsed| Some(&parsed) == structured)
@@ -65,13 +65,14 @@ fn resource(contents: &ResourceContents) -> Value {
     }
 }
 
-/// A link, and whatever is yet to come, is JSON as the server wrote it.
+/// Returns a link, or a kind of content that is not known yet, as the JSON that the server wrote.
 fn as_written(content: &impl serde::Serialize) -> Value {
     serde_json::to_value(content).unwrap_or_else(|error| error.to_string().into())
 }
 
-/// Describes what is not passed on; base64 writes three bytes as four characters.
+/// Describes content that is not passed on.
 fn left_out(kind: &str, mime_type: &str, base64: &str) -> Value {
+    // Base64 writes three bytes as four characters.
     let bytes = base64.trim_end_matches('=').len() * 3 / 4;
     json!({"type": kind, "mime_type": mime_type, "bytes": bytes, "left_out": "only text and JSON are passed on"})
 }

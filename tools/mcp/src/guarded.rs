@@ -1,5 +1,5 @@
-//! A connection that a server cannot flood: what nobody asked for is read so fast and no faster, and nothing is read while many
-//! messages wait to be sent. Knows no kind of connection.
+//! Protects a connection against a flood: notifications and requests of the server are read at a limited rate, and nothing is
+//! read while many messages wait to be sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,18 +12,19 @@ use rmcp::transport::Transport;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// How many messages that nobody asked for are read in a second: notifications and requests. What is beyond waits in the pipe.
+/// How many notifications and requests of the server are read in a second. Further ones wait in the pipe.
 const UNASKED: usize = 500;
 
-/// How many messages may wait until the server reads them, before nothing is read of it.
+/// How many messages may wait to be sent before reading pauses.
 const WAITING: usize = 64;
 
-/// A transport, and what was read of it.
+/// A transport that is read at a limited rate.
 pub(crate) struct Guarded<T> {
     transport: T,
     waiting: Arc<Waiting>,
-    /// When the second began in which messages are counted, and how many there were.
+    /// When the second began in which messages are counted.
     second: Instant,
+    /// How many notifications and requests came in this second.
     unasked: usize,
 }
 
@@ -32,7 +33,7 @@ impl<T> Guarded<T> {
         Self { transport, waiting: Arc::default(), second: Instant::now(), unasked: 0 }
     }
 
-    /// Waits until another message may be read. It may be dropped and called again.
+    /// Waits until another message may be read. The future may be dropped, and the method called again.
     async fn calm(&mut self) {
         self.waiting.fewer().await;
         let end = self.second + Duration::from_secs(1);
@@ -53,10 +54,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let one = One::of(&self.waiting);
+        let message_waits = Waits::of(&self.waiting);
         let sent = self.transport.send(message);
         async move {
-            let _one = one;
+            let _message_waits = message_waits;
             sent.await
         }
     }
@@ -75,7 +76,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
     }
 }
 
-/// How many messages wait until they are sent.
+/// Counts the messages that wait to be sent.
 #[derive(Default)]
 struct Waiting {
     count: AtomicUsize,
@@ -83,6 +84,7 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// Waits until fewer than [`WAITING`] messages wait.
     async fn fewer(&self) {
         loop {
             let sent = self.sent.notified();
@@ -94,17 +96,17 @@ impl Waiting {
     }
 }
 
-/// One of them.
-struct One(Arc<Waiting>);
+/// A message that is counted until this is dropped.
+struct Waits(Arc<Waiting>);
 
-impl One {
+impl Waits {
     fn of(waiting: &Arc<Waiting>) -> Self {
         waiting.count.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(waiting))
     }
 }
 
-impl Drop for One {
+impl Drop for Waits {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::SeqCst);
         self.0.sent.notify_waiters();

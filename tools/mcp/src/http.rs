@@ -1,4 +1,4 @@
-//! Servers elsewhere, spoken to through streamable HTTP.
+//! Connects to servers through streamable HTTP.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use crate::{McpLimits, McpServer};
 
-/// How long an address may take to take a connection up.
+/// How long a connection to an address may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// How many redirections are followed.
 const REDIRECTIONS: usize = 5;
 
-/// Where a server is, and what opens its door.
+/// The address of a server, and the token that it requires.
 ///
 /// ```
-/// use alloquy_mcp::Endpoint;
+/// use alloquy_mcp::HttpEndpoint;
 ///
-/// let endpoint = Endpoint::new("https://example.com/mcp").bearer("secret");
+/// let endpoint = HttpEndpoint::new("https://example.com/mcp").bearer("secret");
 /// assert_eq!(format!("{endpoint:?}"), r#"Endpoint { url: "https://example.com/mcp", bearer: true }"#);
 /// ```
 #[derive(Clone)]
 #[must_use]
-pub struct Endpoint {
+pub struct HttpEndpoint {
     url: String,
     bearer: Option<String>,
 }
 
-impl Endpoint {
+impl HttpEndpoint {
     /// An address that begins with `http://` or `https://`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), bearer: None }
@@ -44,36 +44,37 @@ impl Endpoint {
     }
 }
 
-impl From<&str> for Endpoint {
+impl From<&str> for HttpEndpoint {
     fn from(url: &str) -> Self {
         Self::new(url)
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for HttpEndpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token itself is nobody's business.
+        // The token is a secret.
         let bearer = self.bearer.is_some();
         formatter.debug_struct("Endpoint").field("url", &self.url).field("bearer", &bearer).finish()
     }
 }
 
 impl McpServer {
-    /// Connects to a server through streamable HTTP, within the usual limits. A redirection is followed to the same host alone.
+    /// Connects to a server through streamable HTTP, within the default limits. Redirections are followed within the same
+    /// host only.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when nobody is there, does not speak the protocol, or is beyond a limit; [`ErrorKind::Invalid`] for an
-    /// address of another kind.
-    pub async fn http(endpoint: impl Into<Endpoint>) -> Result<Self> {
+    /// [`ErrorKind::Tool`] when no server answers, or it does not speak the protocol or exceeds a limit;
+    /// [`ErrorKind::Invalid`] for an address that is not HTTP.
+    pub async fn http(endpoint: impl Into<HttpEndpoint>) -> Result<Self> {
         Self::http_within(endpoint, McpLimits::default()).await
     }
 
-    /// As [`McpServer::http`], within other limits.
+    /// Connects to a server as [`McpServer::http`] does, within other limits.
     ///
     /// # Errors
     /// As [`McpServer::http`].
-    pub async fn http_within(endpoint: impl Into<Endpoint>, limits: McpLimits) -> Result<Self> {
-        let Endpoint { url, bearer } = endpoint.into();
+    pub async fn http_within(endpoint: impl Into<HttpEndpoint>, limits: McpLimits) -> Result<Self> {
+        let HttpEndpoint { url, bearer } = endpoint.into();
         if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
             let message = format!("address {url:?} begins with neither \"http://\" nor \"https://\"");
             return Err(Error::new(ErrorKind::Invalid, message));
@@ -89,7 +90,7 @@ impl McpServer {
 }
 
 fn client() -> Result<reqwest::Client> {
-    // Whoever was first has chosen what computes the cryptography of this process, which is all the same here.
+    // It fails when another part of the process has chosen a provider already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .connect_timeout(CONNECT)
@@ -98,8 +99,8 @@ fn client() -> Result<reqwest::Client> {
         .map_err(|source| Error::new(ErrorKind::Tool, "cannot make a client of HTTP").with_source(source))
 }
 
-/// Follows a redirection within a host; any other is the answer, and an error. A server elsewhere was not chosen by anybody here, and
-/// would be sent what is meant for the first: the arguments of calls, and the token.
+/// Follows a redirection within the same host. To another host it is not followed, and an error: that server would receive
+/// the arguments of calls and the token, which are meant for the first.
 fn redirected(attempt: Attempt<'_>) -> Action {
     let before = attempt.previous().last();
     let is_same = before.is_some_and(|before| before.origin() == attempt.url().origin());

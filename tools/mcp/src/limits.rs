@@ -1,8 +1,8 @@
-//! What a server may take: time, and memory. Knows no protocol.
+//! Limits for the time and the memory that a server may use.
 
 use std::time::Duration;
 
-/// What a server may take before it is given up. Whatever is beyond a limit is an error that names it.
+/// How much time and memory a server may use. Exceeding a limit is an error that names the limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -14,18 +14,18 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpLimits {
-    /// How many bytes one message may have: 16 MiB. A longer answer fails its call, and the server stays.
+    /// How many bytes one message may have: 16 MiB. A longer answer fails its call; the connection stays.
     ///
-    /// Over HTTP it holds for the events of a stream; a body that is no stream may have 16 MiB at most, or as many bytes as the
-    /// protocol's library allows.
+    /// Over HTTP this is the limit of an event of a stream. Other bodies have a fixed limit of the protocol's library, 16 MiB
+    /// at most.
     pub message: usize,
     /// How many tools a server may list: 1,024.
     pub tools: usize,
-    /// How many bytes all that a server says of its tools may have as JSON: 4 MiB.
+    /// How many bytes the list of tools may have as JSON: 4 MiB.
     pub listing: usize,
-    /// How long a server may take from its start until it has listed its tools: 60 seconds. It holds for each later list, too.
+    /// How long a server may take from its start until it has listed its tools: 60 seconds. Each later list has the same limit.
     pub start: Duration,
-    /// How long a call may take: 10 minutes; `None` for as long as it likes.
+    /// How long a call may take: 10 minutes; `None` for no limit.
     pub call: Option<Duration>,
 }
 
@@ -56,7 +56,7 @@ impl McpLimits {
         self
     }
 
-    /// Sets how many bytes all that a server says of its tools may have.
+    /// Sets how many bytes the list of tools may have as JSON.
     #[must_use]
     pub fn listing(mut self, bytes: usize) -> Self {
         self.listing = bytes;
@@ -70,7 +70,7 @@ impl McpLimits {
         self
     }
 
-    /// Sets how long a call may take; `None` for as long as it likes.
+    /// Sets how long a call may take; `None` for no limit.
     #[must_use]
     pub fn call(mut self, time: Option<Duration>) -> Self {
         self.call = time;

@@ -1,5 +1,5 @@
-//! The protocol over the standard streams of a program: a message a line. What is too long or cannot be read fails the call that it
-//! answers, at once, and the next line is read.
+//! The protocol over the standard streams of a program, one message a line. A line that is too long or cannot be parsed fails
+//! the call that it answers at once, and the next line is read.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use tokio::sync::Mutex;
 
 use crate::scanner::Scanner;
 
-/// The code of an error that no server sent.
+/// The code of errors that are made on this side.
 const OURS: ErrorCode = ErrorCode(-32_000);
 
-/// How many times longer than it may be a line is read to its end. Behind that the program is given up: it may never end.
+/// A line is read to its end up to this many times the limit. After that the connection ends, because the line may never do.
 const PATIENCE: usize = 64;
 
-/// Both directions.
+/// Both directions of the connection.
 pub(crate) struct Pipes<R, W> {
     output: BufReader<R>,
     /// `None` once it is closed.
     input: Arc<Mutex<Option<W>>>,
-    /// The line so far. It is kept here, because reading may be dropped at any time and taken up again.
+    /// The line so far. It is kept here, because the future that reads may be dropped at any time.
     line: Vec<u8>,
-    /// What was seen of a line that is too long to be kept, and how many bytes.
+    /// The scanner of a line that is too long to be kept, and how many bytes of it were read.
     too_long: Option<(Scanner, usize)>,
     longest: usize,
 }
 
 impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
-    /// What the program writes, what it reads, and how many bytes a message may have.
+    /// Returns a transport over the output and the input of a program, whose messages may have `longest` bytes.
     pub(crate) fn new(output: R, input: W, longest: usize) -> Self {
         Self {
             output: BufReader::with_capacity(1 << 16, output),
@@ -43,7 +43,7 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         }
     }
 
-    /// Reads to the end of a line; `None` at the end of all of them, where a line that has none is no message.
+    /// Reads to the end of a line. `None` at the end of the output; an unfinished line there is not a message.
     async fn line(&mut self) -> Option<()> {
         loop {
             let bytes = self.output.fill_buf().await.ok()?;
@@ -60,6 +60,7 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
                     return None;
                 }
             } else if self.line.len() + piece.len() > self.longest {
+                // From here on only the id is looked for, so that the call can be failed at the end of the line.
                 let mut scanner = Scanner::default();
                 scanner.see(&self.line);
                 scanner.see(piece);
@@ -77,7 +78,7 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         }
     }
 
-    /// The message that the line is; `None` for one that is none, and answers no call.
+    /// Takes the line as a message. `None` when it is not a message and answers no call.
     fn message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         if let Some((scanner, _)) = self.too_long.take() {
             return failed(
@@ -100,7 +101,8 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
     }
 }
 
-/// An error for the call that a message answers. What answers none is passed over: programs print what they like.
+/// Returns an error for the call that a message answers. A line that answers no call is skipped: some programs print other
+/// text, too.
 fn failed(scanner: &Scanner, message: String) -> Option<RxJsonRpcMessage<RoleClient>> {
     let Some(id) = scanner.answered() else {
         tracing::warn!("a line that is no message was passed over: {message}");
@@ -141,7 +143,7 @@ where
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // Whoever writes holds the lock, and may wait for ever for a program that does not read.
+        // A write in progress holds the lock, and never ends if the program does not read.
         if let Ok(mut input) = self.input.try_lock() {
             input.take();
         }

@@ -1,9 +1,9 @@
-//! A program that was started, and whatever it started: it ends with the connection, and leaves nothing behind. Knows no protocol.
+//! A program that was started, with the processes of its group. All of them end with the connection.
 
 use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A program that runs. Dropping it ends it, and every process of its group.
+/// A running program. Dropping it ends the program and every process of its group.
 #[derive(Debug)]
 pub(crate) struct Process {
     /// `None` only while it is dropped.
@@ -18,7 +18,8 @@ pub(crate) struct Streams {
 }
 
 impl Process {
-    /// Starts a program in a group of its own, so that what it starts ends with it; and a Ctrl-C at the terminal is the host's alone.
+    /// Starts a program in a process group of its own: its children end with it, and Ctrl-C at the terminal reaches the host
+    /// only.
     pub(crate) fn start(mut command: Command) -> io::Result<(Self, Streams)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
@@ -37,7 +38,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         end(&mut child);
-        // It was told to end and cannot refuse; a thread sees to it that it is not left as a zombie, and the host need not wait.
+        // The program has been killed. A thread waits for it, so that it does not become a zombie and the host is not blocked.
         let reaper = std::thread::Builder::new().name("mcp-reaper".to_owned());
         if let Err(error) = reaper.spawn(move || child.wait()) {
             tracing::warn!(%error, "a program that was ended could not be waited for");
@@ -45,20 +46,20 @@ impl Drop for Process {
     }
 }
 
-/// Ends a program and its group. The group's number is not another's: the program has not been waited for.
+/// Ends a program and its group. The group's id cannot have been reused, because the program has not been waited for.
 #[cfg(unix)]
 fn end(child: &mut Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let ended = group.map(|group| kill_process_group(group, Signal::KILL));
     if !matches!(ended, Some(Ok(()))) {
-        // It is gone already, or its group is.
+        // The group could not be killed, perhaps because it has ended; killing the program may fail for the same reason.
         let _ = child.kill();
     }
 }
 
 #[cfg(not(unix))]
 fn end(child: &mut Child) {
-    // It is gone already where this fails.
+    // This fails only when the program has ended already.
     let _ = child.kill();
 }

@@ -1,17 +1,17 @@
-//! The id of a message that cannot be read, or that is too long to be kept: found byte by byte, in memory that does not grow.
+//! Finds the id of a message that cannot be parsed or is too long to be kept, byte by byte and in constant memory.
 
 use memchr::memchr2;
 use rmcp::model::RequestId;
 
-/// How many bytes of a key, and of an id, are kept.
+/// How many bytes of a key, and of the id, are kept.
 const KEPT: usize = 256;
 
-/// What was seen of a message so far. What is no JSON has no id.
+/// The state after the bytes of a message that were seen so far. Text that is not JSON has no id.
 #[derive(Debug, Default)]
-#[allow(clippy::struct_excessive_bools)] // where in a message a byte is
+#[allow(clippy::struct_excessive_bools)] // they say where in the message the next byte is
 pub(crate) struct Scanner {
     depth: usize,
-    /// Whether it begins as an object does; unknown before it has begun.
+    /// Whether the message begins with `{`; `None` before its first byte.
     is_object: Option<bool>,
     in_string: bool,
     escaped: bool,
@@ -23,25 +23,25 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Looks at bytes that come next.
+    /// Reads the next bytes of the message.
     pub(crate) fn see(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
-        while let Some((byte, behind)) = rest.split_first() {
-            rest = behind;
+        while let Some((byte, after)) = rest.split_first() {
+            rest = after;
             if !self.in_string {
                 self.between(*byte);
                 continue;
             }
             self.inside(*byte);
             if self.in_string && !self.escaped && !self.keeps() {
-                // Texts that nobody keeps are passed over at once: messages that are too long consist of them.
+                // A message that is too long consists of long strings; those that are not kept are skipped at once.
                 let end = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
                 rest = rest.get(end..).unwrap_or_default();
             }
         }
     }
 
-    /// The id of the request that the message answers; `None` where it answers none, or is no whole object.
+    /// Returns the id of the request that the message answers. `None` when it is a request or not a whole object.
     pub(crate) fn answered(&self) -> Option<RequestId> {
         let is_whole = self.is_object == Some(true) && self.depth == 0 && !self.in_string;
         if self.is_request || !is_whole {
@@ -50,6 +50,7 @@ impl Scanner {
         serde_json::from_slice(&self.id).ok()
     }
 
+    /// Reads a byte inside a string.
     fn inside(&mut self, byte: u8) {
         if self.escaped {
             self.escaped = false;
@@ -61,6 +62,7 @@ impl Scanner {
         self.keep(byte);
     }
 
+    /// Reads a byte outside strings.
     fn between(&mut self, byte: u8) {
         if byte.is_ascii_whitespace() {
             return;
@@ -90,7 +92,7 @@ impl Scanner {
         }
     }
 
-    /// Whether a byte is of a key, or of the id.
+    /// Returns whether the current byte belongs to a key or to the id of the outermost object.
     fn keeps(&self) -> bool {
         self.depth == 1 && (self.at_key || self.key == b"\"id\"")
     }
@@ -110,13 +112,13 @@ mod tests {
 
     fn answered(message: &str) -> Option<RequestId> {
         let mut scanner = Scanner::default();
-        // In pieces, as it comes.
+        // In pieces, as a pipe delivers it.
         message.as_bytes().chunks(3).for_each(|bytes| scanner.see(bytes));
         scanner.answered()
     }
 
     #[test]
-    fn the_id_is_found_wherever_it_stands() {
+    fn the_id_is_found_at_any_place() {
         assert_eq!(answered(r#"{"jsonrpc":"2.0","id":7,"result":{"id":8}}"#), Some(RequestId::Number(7)));
         assert_eq!(
             answered(r#"{"result":{"id":8,"x":["\"id\":9,"]}, "id" : 7 }"#),
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_nothing_has_none() {
+    fn a_message_that_answers_nothing_has_no_id() {
         for message in [
             r#"{"jsonrpc":"2.0","method":"ping","id":7}"#,
             r#"{"result":{"id":8}}"#,

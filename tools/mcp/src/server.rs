@@ -1,8 +1,8 @@
-//! A server: what it calls itself, and which tools it has now.
+//! A server as a source of tools.
 
 use std::sync::Arc;
 
-use alloquy_core::tool::ToolSource;
+use alloquy_core::tool::ToolProvider;
 use alloquy_core::{Result, Tool};
 use rmcp::service::RoleClient;
 use rmcp::transport::IntoTransport;
@@ -14,10 +14,10 @@ use crate::tool::McpTool;
 
 /// A server of the Model Context Protocol, as a source of tools.
 ///
-/// It works under any runtime or none: it is spoken to from a thread of its own. Clones share the connection, which
-/// ends when the last of them and of its tools is dropped; a program that was started for it ends then, too.
+/// It works under any runtime or none, because the connection has a thread of its own. Clones share the connection, which
+/// ends when the last of them and of its tools is dropped. A program that was started for the connection ends with it.
 ///
-/// A server that dies takes nothing with it: calls of its tools answer with an error that the model can read.
+/// After a server has exited, calls of its tools return an error that the model can read.
 ///
 /// ```no_run
 /// use alloquy_core::tool::Toolbox;
@@ -41,7 +41,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Connects through whatever `transport` makes on the server's thread, and asks for the tools.
+    /// Connects through the transport that `transport` makes on the server's thread, and reads the list of tools.
     pub(crate) async fn connect<T, E, A, F>(
         name: String,
         limits: McpLimits,
@@ -58,40 +58,41 @@ impl McpServer {
         Ok(Self { connection: Arc::new(connection), prefix: String::new() })
     }
 
-    /// Returns the tools that the server lists and that are not offered, with the reason.
+    /// Returns the tools that the server lists but that are not offered, with the reason.
     pub fn refused(&self) -> Vec<RefusedTool> {
         self.connection.catalogue().refused()
     }
 
-    /// Returns what the server calls itself.
+    /// Returns the name that the server reports, or else the program or address that it was connected by.
     pub fn name(&self) -> &str {
         self.connection.name()
     }
 
-    /// Returns what the server says of its use, for a system message.
+    /// Returns the server's instructions for its use, which a host may put into a system message.
     pub fn instructions(&self) -> Option<String> {
         self.connection.service().peer_info()?.instructions.clone()
     }
 
-    /// Offers the tools under names that begin with `prefix`, so that those of two servers do not clash.
+    /// Offers the tools under names that begin with `prefix`, so that the names of two servers do not clash.
     #[must_use]
     pub fn prefixed(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Says whether the server is gone. Its tools stay on offer, since what a model was told of must not vanish within
-    /// a turn.
+    /// Returns whether the connection is closed. The tools stay on offer, because a tool that was shown to a model must not
+    /// vanish within a turn.
     pub fn is_closed(&self) -> bool {
         self.connection.service().is_transport_closed()
     }
 }
 
-impl ToolSource for McpServer {
+impl ToolProvider for McpServer {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let tool = |tool: rmcp::model::Tool| -> Arc<dyn Tool> {
-            Arc::new(McpTool::new(Arc::clone(&self.connection), &self.prefix, &tool))
-        };
-        self.connection.catalogue().offered().into_iter().map(tool).collect()
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for tool in self.connection.catalogue().offered() {
+            tools.push(Arc::new(McpTool::new(Arc::clone(&self.connection), &self.prefix, &tool)));
+        }
+        tools
     }
 }

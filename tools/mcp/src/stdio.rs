@@ -1,4 +1,4 @@
-//! Servers that are programs, spoken to through their standard input and output.
+//! Starts servers that are programs, and connects to them through their standard input and output.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::{McpLimits, McpServer};
 /// How many bytes of a line of standard error are traced.
 const TRACED: usize = 4 << 10;
 
-/// How many bytes of standard error are read in a second. A program that writes more waits.
+/// How many bytes of standard error are read in a second. A program that writes more is blocked meanwhile.
 const ERRORS: usize = 1 << 20;
 
 impl McpServer {
-    /// Starts a program and connects to it, within the usual limits. What it writes to standard error is traced.
+    /// Starts a program and connects to it, within the default limits. Its standard error is traced.
     ///
     /// The program has a process group of its own, which ends with the connection. A process that leaves the group, as a daemon
-    /// does, is its own master.
+    /// does, is not ended.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when it does not start, does not speak the protocol, or is beyond a limit.
+    /// [`ErrorKind::Tool`] when the program does not start, does not speak the protocol, or exceeds a limit.
     pub async fn program(command: Command) -> Result<Self> {
         Self::program_within(command, McpLimits::default()).await
     }
 
-    /// As [`McpServer::program`], within other limits.
+    /// Starts a program as [`McpServer::program`] does, within other limits.
     ///
     /// # Errors
     /// As [`McpServer::program`].
@@ -56,10 +56,12 @@ fn unusable(name: &str, source: std::io::Error) -> Error {
     Error::new(ErrorKind::Tool, format!("the streams of program {name:?} cannot be used")).with_source(source)
 }
 
-/// Traces lines, of long ones the beginning, as fast as anybody could read them.
+/// Traces the lines of standard error, of long ones the beginning, at a limited rate.
 async fn traced(name: String, errors: ChildStderr) {
     let mut errors = BufReader::new(errors);
-    let (mut line, mut bytes, mut read) = (Vec::new(), vec![0; 1 << 13], 0);
+    let mut line = Vec::new();
+    let mut bytes = vec![0; 1 << 13];
+    let mut read = 0;
     while let Ok(count @ 1..) = errors.read(&mut bytes).await {
         for byte in bytes.iter().take(count) {
             if *byte == b'\n' {

@@ -41,7 +41,7 @@ impl Tool for McpTool {
     }
 }
 
-/// The protocol knows arguments as an object only.
+/// Returns the arguments as an object, which is all that the protocol allows.
 fn object(name: &str, arguments: &Value) -> Result<JsonObject> {
     match arguments {
         Value::Object(arguments) => Ok(arguments.clone()),

@@ -1,4 +1,4 @@
-//! The thread that a server is spoken to from, so that hosts need no runtime.
+//! The thread of a connection, which spares the host a runtime.
 
 use alloquy_core::{Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
@@ -21,29 +21,32 @@ impl Worker {
         Ok(Self { runtime: Some(runtime) })
     }
 
-    /// Does `work` on the thread. Dropping the future ends the work.
+    /// Runs `work` on the thread. Dropping the future ends the work.
     pub(crate) async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let ended = || Error::new(ErrorKind::Tool, "the thread that speaks to the server has ended");
-        let runtime = self.runtime.as_ref().ok_or_else(ended)?;
+        let Some(runtime) = &self.runtime else { return Err(ended()) };
         let mut work = Aborted(runtime.spawn(work));
         (&mut work.0).await.map_err(|source| ended().with_source(source))
     }
 }
 
+fn ended() -> Error {
+    Error::new(ErrorKind::Tool, "the thread that speaks to the server has ended")
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Waiting is not allowed where the host has a runtime of its own.
+            // Dropping a runtime waits for it, which panics inside a runtime of the host.
             runtime.shutdown_background();
         }
     }
 }
 
-/// Work that ends when nobody waits for it any more.
+/// Work that is aborted when it is dropped.
 struct Aborted<T>(JoinHandle<T>);
 
 impl<T> Drop for Aborted<T> {

@@ -1,5 +1,4 @@
-//! Servers that hang, flood, lie and die: each call ends in time with an error that says what happened, in bounded memory, and whoever
-//! called goes on.
+//! Servers that hang, flood, lie and exit: each call ends in time and in bounded memory, with an error that says what happened.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod hostile;
@@ -11,19 +10,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use alloquy_core::tool::ToolSource;
+use alloquy_core::tool::ToolProvider;
 use alloquy_core::{ErrorKind, Result};
 use alloquy_mcp::{McpLimits, McpServer};
 use pollster::block_on;
 use serde_json::{Value, json};
 
-/// Names what is to be done wrong, where this program is to be a server.
+/// The environment variable that makes this program a server, and names what it does wrong.
 const SCENARIO: &str = "ALLOQUY_MCP_ATTACK";
 
 /// How long a call may take here.
 const CALL: Duration = Duration::from_secs(60);
 
-/// This test program is the server, too: started again for this test alone.
+/// This test program is also the server: it is started again for this test alone.
 #[test]
 fn serves_when_asked() {
     if let Ok(scenario) = std::env::var(SCENARIO) {
@@ -46,7 +45,7 @@ fn call(server: &McpServer, arguments: &Value) -> Result<Value> {
     block_on(tool.call(arguments))
 }
 
-/// The most memory that this process ever had, in MiB.
+/// Returns the peak memory of this process in MiB.
 fn most_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -161,7 +160,7 @@ fn a_server_that_is_gone_is_said_to_be() {
 }
 
 #[test]
-fn what_nobody_asked_for_does_no_harm() {
+fn messages_that_were_not_requested_do_no_harm() {
     let answers = [
         ("writes garbage", "well"),
         ("writes errors for ever", "well"),
@@ -177,7 +176,7 @@ fn what_nobody_asked_for_does_no_harm() {
         let second = second.as_str().unwrap();
         let (lists, heard) = second.split_once(" lists, heard ").unwrap();
         match scenario {
-            // It is asked for its tools now and then, however often it says that they changed.
+            // The list is read now and then, however often the server reports a change.
             "says 100,000 times that its tools changed" => {
                 assert!(lists.parse::<usize>().unwrap() < 40, "{lists}");
             }
@@ -188,14 +187,14 @@ fn what_nobody_asked_for_does_no_harm() {
                     assert!(of(id)["error"].is_object(), "{heard:?}");
                 }
                 assert_eq!(of("q2")["result"], json!({"action": "decline"}), "{heard:?}");
-                // No roots are there to be listed, and a ping is answered.
+                // There are no roots to list, and a ping is answered.
                 assert_eq!(of("q1")["result"], json!({"roots": []}), "{heard:?}");
                 assert!(of("q4")["result"].is_object(), "{heard:?}");
             }
             _ => {}
         }
     }
-    println!("{} servers that do what nobody asked for", answers.len());
+    println!("{} servers that send messages that were not requested", answers.len());
 }
 
 #[test]
@@ -244,7 +243,7 @@ fn tools_that_change_midway_are_those_of_the_next_turn() {
     let before = server.tools();
     assert_eq!(call(&server, &json!({})).unwrap(), "changed");
     eventually("the change", || server.tools().iter().map(|tool| tool.spec().name).eq(["other"]));
-    // A turn that began before calls what it was offered; the server says what it thinks of it.
+    // A turn that began before the change calls the tool that it was offered, and the server answers.
     assert!(block_on(before[0].call(&json!({}))).unwrap().as_str().unwrap().contains("heard"));
 }
 
@@ -261,11 +260,11 @@ fn nothing_that_was_started_is_left() {
         assert!(state(&processes[0]).is_some() && state(&processes[1]).is_some());
         drop(server);
         eventually("the end of the server, which is no zombie either", || state(&processes[0]).is_none());
-        // What it started is init's to bury.
+        // The process that it started is reaped by init.
         eventually("the end of what it started", || matches!(state(&processes[1]), None | Some('Z' | 'X')));
         assert!(round < 20);
     }
-    // One that is dropped before it was connected to, too.
+    // The same holds for a program that is dropped before the connection is made.
     let zombies = || {
         let children = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()));
         let children = children.unwrap_or_default();
@@ -282,7 +281,7 @@ fn nothing_that_was_started_is_left() {
 /// What an address answers to every request.
 type Answer = fn(&mut TcpStream, SocketAddr) -> std::io::Result<()>;
 
-/// Serves on a thread; how many requests came is counted.
+/// Serves on a thread, and returns the address and a count of the requests.
 fn address(answer: Answer, other: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloquy_core::Result;
-use alloquy_core::tool::ToolSource;
-use alloquy_mcp::{Endpoint, McpServer};
+use alloquy_core::tool::ToolProvider;
+use alloquy_mcp::{HttpEndpoint, McpServer};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -48,7 +48,7 @@ fn call(server: &McpServer, name: &str, arguments: &Value) -> Result<Value> {
 #[test]
 fn tools_answer_fail_and_appear() {
     let url = format!("http://{}/mcp", serve());
-    let server = block_on(McpServer::http(Endpoint::new(url).bearer("secret"))).unwrap();
+    let server = block_on(McpServer::http(HttpEndpoint::new(url).bearer("secret"))).unwrap();
     assert_eq!((server.name(), server.tools().len()), ("trial", 8));
     assert_eq!(call(&server, "add", &json!({"a": 2, "b": 3})).unwrap(), json!({"sum": 5}));
     assert_eq!(call(&server, "fail", &json!({})).unwrap_err().to_string(), "nothing to be done");
@@ -62,7 +62,7 @@ fn tools_answer_fail_and_appear() {
 }
 
 #[test]
-fn nobody_there_is_an_error_that_names_the_address() {
+fn an_address_without_a_server_is_an_error_that_names_it() {
     let error = block_on(McpServer::http("http://127.0.0.1:9/mcp")).unwrap_err();
     assert_eq!(error.to_string(), "cannot connect to the server \"http://127.0.0.1:9/mcp\"");
 }

@@ -1,4 +1,4 @@
-//! A program as a server: what its tools answer, how they change, and what is left when it dies.
+//! A program as a server: what its tools answer, how they change, and what remains after it exits.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod server;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::tool::{ToolSource, Toolbox};
+use alloquy_core::tool::{ToolProvider, Toolbox};
 use alloquy_core::{Result, Tool};
 use alloquy_mcp::McpServer;
 use alloquy_testing::laws;
@@ -17,11 +17,11 @@ use pollster::block_on;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
 
-/// Set where this program is to be a server.
+/// The environment variable that makes this program a server.
 const SERVE: &str = "ALLOQUY_MCP_TRIAL_SERVER";
 
-/// This test program is the server, too: started again for this test alone, with the variable set. What the test
-/// runner prints before it is no message, and is passed over.
+/// This test program is also the server: it is started again for this test alone, with the variable set. What the test
+/// runner prints is not a message, and is skipped.
 #[test]
 fn serves_when_asked() {
     if std::env::var_os(SERVE).is_none() {
@@ -92,7 +92,7 @@ fn a_program_ends_with_its_connection() {
     let status = format!("/proc/{}/stat", call(&server, "process", &json!({})).unwrap());
     assert!(std::fs::exists(&status).unwrap());
     drop(server);
-    // A process that nobody has buried yet is dead all the same.
+    // A zombie has ended, too.
     eventually("the end", || std::fs::read_to_string(&status).map_or(true, |status| status.contains(") Z ")));
 }
 

@@ -1,4 +1,4 @@
-//! A server that others wrote: `mcp-server-time`, from its package, in an environment of its own below the target folder.
+//! A published server: `mcp-server-time`, installed from its package in a virtual environment below the target folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use alloquy_core::Tool;
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::tool::{ToolSource, Toolbox};
+use alloquy_core::tool::{ToolProvider, Toolbox};
 use alloquy_mcp::McpServer;
 use futures::StreamExt;
 use pollster::block_on;
@@ -14,21 +14,25 @@ use serde_json::{Value, json};
 
 const PACKAGE: &str = "mcp-server-time==2026.10.19";
 
-/// Installs the server once, or says why this test skips.
+/// Installs the server once, and returns its Python. Prints why the test is skipped if that fails.
 fn python() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-server-time");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let has_server = || succeeds(Command::new(&python).args(["-c", "import mcp_server_time"]));
-    if has_server() {
+    if has_server(&python) {
         return Some(python);
     }
-    let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder))
+    let is_installed = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder))
         && succeeds(Command::new(&python).args(["-m", "pip", "install", "--quiet", PACKAGE]))
-        && has_server();
-    if !made {
+        && has_server(&python);
+    if !is_installed {
         eprintln!("Skipping: {PACKAGE} cannot be installed: no python3 with venv and pip, or no network");
+        return None;
     }
-    made.then_some(python)
+    Some(python)
+}
+
+fn has_server(python: &Path) -> bool {
+    succeeds(Command::new(python).args(["-c", "import mcp_server_time"]))
 }
 
 fn succeeds(command: &mut Command) -> bool {

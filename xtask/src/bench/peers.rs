@@ -1,4 +1,4 @@
-//! Alloquy beside other runtimes, in one run, on models of one shape. Knows how they are called, not what they do.
+//! Compares Alloquy with other runtimes, in one run, on models of one shape.
 //!
 //! Each is measured in turn, several times over, so that a machine that gets slower on the way is slow for all.
 
@@ -12,17 +12,17 @@ use serde_json::Value;
 use super::bandwidth;
 use crate::{Error, Result, command, root};
 
-/// What names this benchmark.
+/// The name of this benchmark.
 pub(super) const NAME: &str = "peers";
-/// How many tokens are written behind each prompt.
+/// How many tokens are generated after each prompt.
 const GENERATED: &str = "48";
-/// What ends the name of ours as shipped, which the others are compared with.
+/// The end of the name of our default, with which the others are compared.
 const SHIPPED: &str = "as shipped";
 /// How threads can wait for work in ours, otherwise than as shipped.
 const WAITING: [&str; 2] = ["spin", "sleep"];
 /// ONNX Runtime itself, whose threads wait in each of the ways.
 const BARE: [&str; 3] = ["bare-brief", "bare-spin", "bare-sleep"];
-/// Prints where the Python that has the peers keeps ONNX Runtime's library: ours is measured with the same.
+/// Prints the path of ONNX Runtime's library in the Python of the peers: ours is measured with the same.
 const LIBRARY: &str = "import onnxruntime, pathlib; folder = pathlib.Path(onnxruntime.__file__).parent / 'capi'; \
                        print(*[file for name in ('libonnxruntime.so.*', 'libonnxruntime.*.dylib', 'onnxruntime.dll') \
                        for file in folder.glob(name)])";
@@ -36,10 +36,10 @@ pub(super) struct Peers {
     /// Lengths of prompts.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [128, 512, 1024])]
     prompts: Vec<usize>,
-    /// How often each runtime gets its turn; the median counts.
+    /// How often each runtime is measured; the median counts.
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
-    /// Leaves llama.cpp out; nothing of it is installed or made then.
+    /// Leaves out llama.cpp, so that nothing of it is installed or built.
     #[arg(long)]
     without_llama: bool,
 }
@@ -51,11 +51,11 @@ struct Rates {
     prefill: f64,
     /// Of the reply, by its median step.
     decode: f64,
-    /// Of the reply, by all of its steps: one that waits for another program counts as long as it took.
+    /// Of the reply, by all of its steps, including those that waited for another program.
     reply: f64,
 }
 
-/// What is run: the Python that has the peers, and a model in each format.
+/// The Python of the peers, and a model in each format.
 struct Models {
     python: PathBuf,
     library: String,
@@ -63,7 +63,7 @@ struct Models {
     gguf: Option<PathBuf>,
 }
 
-/// What was measured of each runtime at each length, once a round.
+/// The measured rates of each runtime at each length, one for each repetition.
 type Measured = BTreeMap<(String, usize), Vec<Rates>>;
 
 impl Peers {
@@ -71,9 +71,10 @@ impl Peers {
         let folder = root().join("target/peers");
         let python = python(&folder, self.without_llama)?;
         let onnx = made(&python, "onnx_model.py", folder.join("qwen3-0.6b-int4"))?;
-        let gguf = match self.without_llama {
-            true => None,
-            false => Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0-texts.gguf"))?),
+        let gguf = if self.without_llama {
+            None
+        } else {
+            Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0-texts.gguf"))?)
         };
         command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy-cli"]))?;
         let library = library(&python)?;
@@ -84,7 +85,8 @@ impl Peers {
         }
         println!("\nAlone on the machine:");
         print(&measured, &self.prompts);
-        let (mut beside, first) = (Measured::new(), self.prompts.get(..1).unwrap_or_default());
+        let mut beside = Measured::new();
+        let first = self.prompts.get(..1).unwrap_or_default();
         for _ in 0..self.rounds {
             beside_a_busy_program(|| self.round(&models, first, &mut beside))?;
         }
@@ -92,7 +94,8 @@ impl Peers {
         print(&beside, first);
         print_losses(&measured, &beside);
         let onnx = &models.onnx;
-        let (read, weights) = (bandwidth::measured(self.threads), weights(onnx)?);
+        let read = bandwidth::measured(self.threads);
+        let weights = weights(onnx)?;
         println!(
             "memory is read at {:.1} GB/s; {:.0} MB of weights: at most {:.0} tokens/s",
             read / 1e9,
@@ -102,7 +105,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Every runtime once.
+    /// Measures every runtime once.
     fn round(&self, models: &Models, prompts: &[usize], measured: &mut Measured) -> Result {
         self.ours(models, prompts, None, measured)?;
         self.peer(&models.python, "genai", &models.onnx, prompts, measured)?;
@@ -116,7 +119,7 @@ impl Peers {
         self.peer(&models.python, "llama", gguf, prompts, measured)
     }
 
-    /// Ours, whose threads wait in one of the ways, or as shipped.
+    /// Measures ours, with one of the ways in which threads wait, or the default.
     fn ours(
         &self,
         models: &Models,
@@ -143,8 +146,8 @@ impl Peers {
             bench.args(["--waiting", waiting]);
         }
         let report: Value = parsed(&printed(&mut bench)?)?;
-        let told = report.get("waiting").and_then(Value::as_str).unwrap_or_default();
-        let mut name = format!("alloquy, threads {told}");
+        let used = report.get("waiting").and_then(Value::as_str).unwrap_or_default();
+        let mut name = format!("alloquy, threads {used}");
         if waiting.is_none() {
             name = format!("{name}, {SHIPPED}");
         }
@@ -173,13 +176,15 @@ impl Peers {
 }
 
 fn note(run: &Value, name: &str, measured: &mut Measured) -> Result {
-    let number = |field: &str| {
-        run.get(field).and_then(Value::as_f64).ok_or_else(|| Error::new(format!("{run} has no {field:?}")))
-    };
-    let (prefill, reply) = (number("prefill_rate")?, number("decode_rate")?);
-    let rates = Rates { prefill, decode: 1.0 / number("step_seconds")?, reply };
-    measured.entry((name.to_owned(), number("prompt")? as usize)).or_default().push(rates);
+    let prefill = number(run, "prefill_rate")?;
+    let reply = number(run, "decode_rate")?;
+    let rates = Rates { prefill, decode: 1.0 / number(run, "step_seconds")?, reply };
+    measured.entry((name.to_owned(), number(run, "prompt")? as usize)).or_default().push(rates);
     Ok(())
+}
+
+fn number(run: &Value, field: &str) -> Result<f64> {
+    run.get(field).and_then(Value::as_f64).ok_or_else(|| Error::new(format!("{run} has no {field:?}")))
 }
 
 fn print(measured: &Measured, prompts: &[usize]) {
@@ -203,12 +208,12 @@ fn print(measured: &Measured, prompts: &[usize]) {
     }
 }
 
-/// What part of its speed each runtime loses beside a busy program.
+/// Prints how much of its speed each runtime loses beside a busy program.
 fn print_losses(alone: &Measured, beside: &Measured) {
     for (key, rates) in alone {
         let Some(beside) = beside.get(key).map(|rates| median(rates).reply) else { continue };
         let loss = 100.0 * (1.0 - beside / median(rates).reply);
-        println!("{} loses {loss:.0} % of its reply tokens/s behind {} tokens", key.0, key.1);
+        println!("{} loses {loss:.0} % of its reply tokens/s after {} tokens", key.0, key.1);
     }
 }
 
@@ -228,19 +233,21 @@ fn beside_a_busy_program<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn median(rates: &[Rates]) -> Rates {
-    let middle = |of: fn(&Rates) -> f64| {
-        let mut values: Vec<_> = rates.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or_default()
-    };
     Rates {
-        prefill: middle(|rates| rates.prefill),
-        decode: middle(|rates| rates.decode),
-        reply: middle(|rates| rates.reply),
+        prefill: middle(rates.iter().map(|rates| rates.prefill)),
+        decode: middle(rates.iter().map(|rates| rates.decode)),
+        reply: middle(rates.iter().map(|rates| rates.reply)),
     }
 }
 
-/// The bytes that a token reads of a model: all files of its weights.
+/// Returns the median of some values, or 0 of none.
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// Returns the bytes of a model's weights, all of which each token reads.
 fn weights(model: &Path) -> Result<f64> {
     let sizes = std::fs::read_dir(model)?.map(|entry| {
         let entry = entry?;
@@ -250,7 +257,7 @@ fn weights(model: &Path) -> Result<f64> {
     Ok(sizes.sum::<Result<u64>>()? as f64)
 }
 
-/// The model that a script makes, made now where it is not there.
+/// Returns the model that a script makes; runs the script if the model does not exist.
 fn made(python: &Path, maker: &str, model: PathBuf) -> Result<PathBuf> {
     if !model.exists() {
         command::run(Command::new(python).arg(script(maker)).arg(&model))?;
@@ -258,10 +265,10 @@ fn made(python: &Path, maker: &str, model: PathBuf) -> Result<PathBuf> {
     Ok(model)
 }
 
-/// What is installed for all peers, and for llama.cpp alone.
+/// The packages for all peers, and for llama.cpp alone.
 const REQUIREMENTS: [&str; 2] = ["requirements.txt", "requirements-llama.txt"];
 
-/// The Python that has the peers; made on first use. `ALLOQUY_PEERS_PYTHON` names another.
+/// Returns the Python of the peers, which is created on first use. `ALLOQUY_PEERS_PYTHON` names another.
 fn python(folder: &Path, without_llama: bool) -> Result<PathBuf> {
     if let Some(python) = std::env::var_os("ALLOQUY_PEERS_PYTHON") {
         return Ok(python.into());
@@ -278,7 +285,7 @@ fn python(folder: &Path, without_llama: bool) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Where the library of ONNX Runtime is that the peers use.
+/// Returns the path of the ONNX Runtime library that the peers use.
 fn library(python: &Path) -> Result<String> {
     let printed = printed(Command::new(python).args(["-c", LIBRARY]))?;
     match printed.split_whitespace().next() {
@@ -291,9 +298,10 @@ fn required(without_llama: bool) -> &'static [&'static str] {
     if without_llama { &["requirements.txt"] } else { &REQUIREMENTS }
 }
 
-/// Installs what a file names, unless that was done; the environment remembers the text of the file.
+/// Installs the packages of a file, unless it was done; the environment keeps the text of the file for that.
 fn install(python: &Path, environment: &Path, name: &str) -> Result {
-    let (wanted, remembered) = (std::fs::read_to_string(script(name))?, environment.join(name));
+    let wanted = std::fs::read_to_string(script(name))?;
+    let remembered = environment.join(name);
     if std::fs::read_to_string(&remembered).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
@@ -329,7 +337,8 @@ mod tests {
         let lines = |names: &[&str]| -> String {
             names.iter().map(|name| std::fs::read_to_string(script(name)).unwrap()).collect()
         };
-        let (without, with) = (lines(required(true)), lines(required(false)));
+        let without = lines(required(true));
+        let with = lines(required(false));
         assert!(!["llama", "gguf"].iter().any(|name| without.contains(name)), "{without}");
         assert!(with.starts_with(&without) && with.contains("xllamacpp") && with.contains("gguf"), "{with}");
         // What is compiled where it is installed is not measured, nor waited for.

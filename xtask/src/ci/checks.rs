@@ -1,7 +1,7 @@
-//! The checks that are one command, or one call of another chore.
+//! The checks that are one command, or one call of another task.
 
 use super::verdict::{Tests, Verdict};
-use crate::{Error, Result, Setup, Totals, Tree, command, report, root};
+use crate::{Api, Book, DocsRs, Error, Package, Result, Setup, Style, Totals, Tree, command, report, root};
 use crate::{
     breaches, broken_links, codegen as pages, command_named, imports, metadata, report_breaches,
     report_circles, totals, untidy,
@@ -15,10 +15,28 @@ pub(super) fn clippy(_: &mut Tests) -> Result<Verdict> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-/// Private items are not documented, so that a public text that links to one is found.
+/// Builds the documentation without private items, so that a link from a public item to a private one fails.
 pub(super) fn docs(_: &mut Tests) -> Result<Verdict> {
-    let mut doc = command::cargo(&["doc", "--no-deps", "--workspace"]);
-    command::run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    for features in ["--all-features", "--no-default-features"] {
+        let mut doc = command::cargo(&["doc", "--no-deps", "--workspace", features]);
+        command::run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(Verdict::Passed)
+}
+
+pub(super) fn docs_rs(_: &mut Tests) -> Result<Verdict> {
+    DocsRs {}.run()?;
+    Ok(Verdict::Passed)
+}
+
+pub(super) fn api(_: &mut Tests) -> Result<Verdict> {
+    Api { check: true }.run()?;
+    Ok(Verdict::Passed)
+}
+
+/// Without building the packages, which takes many minutes: that is a step of a release.
+pub(super) fn package(_: &mut Tests) -> Result<Verdict> {
+    Package { no_verify: true }.run()?;
     Ok(Verdict::Passed)
 }
 
@@ -29,6 +47,16 @@ pub(super) fn tidy(_: &mut Tests) -> Result<Verdict> {
 
 pub(super) fn links(_: &mut Tests) -> Result<Verdict> {
     report("links", &broken_links(&Tree::read(&root())?))?;
+    Ok(Verdict::Passed)
+}
+
+pub(super) fn style(_: &mut Tests) -> Result<Verdict> {
+    Style::default().run()?;
+    Ok(Verdict::Passed)
+}
+
+pub(super) fn book(_: &mut Tests) -> Result<Verdict> {
+    Book {}.run()?;
     Ok(Verdict::Passed)
 }
 
@@ -44,7 +72,7 @@ pub(super) fn codegen(_: &mut Tests) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// The README's run command, which must print something: an example that says nothing shows nothing.
+/// Runs the README's run command, which must print something.
 pub(super) fn run(_: &mut Tests) -> Result<Verdict> {
     let (printed, ended) = command::tee(&mut command::shell(&readme_command("run")?))?;
     ended?;
@@ -54,7 +82,7 @@ pub(super) fn run(_: &mut Tests) -> Result<Verdict> {
     }
 }
 
-/// The README's test command, so that what people read and what CI runs are one text.
+/// Runs the README's test command, so that CI runs the documented text.
 pub(super) fn tests(tests: &mut Tests) -> Result<Verdict> {
     let (printed, ended) = command::tee(&mut command::shell(&readme_command("test")?))?;
     summed(tests, &printed);
@@ -65,7 +93,7 @@ pub(super) fn tests(tests: &mut Tests) -> Result<Verdict> {
     }
 }
 
-/// The tests of the command line that need servers of tools: what is tested without features has none.
+/// Runs the tests of the command line that need MCP servers, which the tests without features leave out.
 pub(super) fn servers(tests: &mut Tests) -> Result<Verdict> {
     let arguments = ["test", "--package", "alloquy-cli", "--features", "mcp", "--test", "tools"];
     let (printed, ended) = command::tee(&mut command::cargo(&arguments))?;
@@ -74,7 +102,7 @@ pub(super) fn servers(tests: &mut Tests) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// Words of a cargo command that leave the examples in the documentation out.
+/// Arguments of a cargo command that leave out the examples in the documentation.
 const WITHOUT_DOCTESTS: [&str; 5] = ["nextest", "--all-targets", "--bins", "--lib", "--tests"];
 
 pub(super) fn doctests(tests: &mut Tests) -> Result<Verdict> {
@@ -101,7 +129,7 @@ fn cargo(arguments: &[&str]) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// Comes before whatever runs a model, so that a fetch that fails is told apart from a test that fails.
+/// Downloads ONNX Runtime before any check that runs a model, so that a failed download is not reported as a failed test.
 pub(super) fn setup(_: &mut Tests) -> Result<Verdict> {
     Setup::default().run()?;
     Ok(Verdict::Passed)

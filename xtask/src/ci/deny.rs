@@ -1,5 +1,5 @@
-//! Licences, bans and sources of dependencies. Advisories need a database from the network, and fail on days when
-//! nobody changed anything, so they are a check of their own and not one of these.
+//! Checks licences, bans and sources of dependencies. Advisories need a database from the network, and may fail without
+//! a change in the repository, so they are a separate job.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Every example runs, without arguments, and prints something. The list comes from cargo.
+//! Runs every example without arguments; each must print something. The list comes from cargo.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -8,7 +8,7 @@ use cargo_metadata::{Metadata, Package};
 use super::verdict::{Tests, Verdict};
 use crate::{Error, Result, command, metadata, root};
 
-/// Builds all at once: built one by one, each would choose other features of what they share, and build it again.
+/// Builds all examples together. One by one, each would select other features of shared crates, and build them again.
 pub(super) fn examples(_: &mut Tests) -> Result<Verdict> {
     let metadata = metadata()?;
     let features: Vec<_> = required_features(&metadata).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Each feature alone: what compiles only beside another feature fails here. The list comes from cargo.
+//! Checks each feature alone, to find code that compiles only with another feature. The list comes from cargo.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use cargo_metadata::Package;
 use super::verdict::{Tests, Verdict};
 use crate::{Error, Result, command, metadata};
 
-/// Goes on after a failure, so that one run names every feature that does not stand alone.
+/// Continues after a failure, so that one run names every feature that does not compile alone.
 pub(super) fn features(_: &mut Tests) -> Result<Verdict> {
     let metadata = metadata()?;
     let packages = metadata.workspace_packages().into_iter();
@@ -35,7 +35,7 @@ fn alone(package: &Package) -> Vec<Result> {
     without.into_iter().chain(with_each).collect()
 }
 
-/// Clippy, not check: what is unused without another feature is a warning, and warnings are denied.
+/// Runs clippy instead of check: code that is unused without another feature is a warning, and warnings are denied.
 fn lint(package: &Package, features: &[&str]) -> Result {
     let mut arguments = vec!["clippy", "--quiet", "--package", &package.name, "--no-default-features"];
     arguments.extend(features);
@@ -43,7 +43,7 @@ fn lint(package: &Package, features: &[&str]) -> Result {
     command::run(&mut command::cargo(&arguments))
 }
 
-/// What `feature` turns on, directly or through others of the package, that says it downloads something.
+/// Returns the feature that `feature` enables, directly or through others of the package, and that downloads something.
 fn downloaded_by<'a>(package: &'a Package, feature: &'a str) -> Option<&'a str> {
     let mut seen = BTreeSet::new();
     let mut pending = vec![feature];

@@ -1,12 +1,12 @@
-//! What a check leaves: how it ended, and what the test runner said.
+//! The result of a check, and the totals of the test runner.
 
 use crate::Totals;
 
-/// How a check ended that found nothing wrong.
+/// How a successful check ended.
 pub(super) enum Verdict {
     Passed,
     Skipped(&'static str),
 }
 
-/// What the test runner said, if it ran.
+/// The totals of the test runner, if it ran.
 pub(super) type Tests = Option<Totals>;

@@ -1,4 +1,4 @@
-//! A page of which one part is generated. Knows the markers around that part, not what it says.
+//! Replaces the generated part of a page, which is between two markers.
 
 use crate::{Error, File, Result, Tree};
 
@@ -9,12 +9,12 @@ use crate::{Error, File, Result, Tree};
 pub(super) fn between(tree: &Tree, page: &str, markers: (&str, &str), generated: &str) -> Result<File> {
     let known = tree.get(page).ok_or_else(|| Error::new(format!("{page} does not exist")))?;
     let (start, end) = markers;
-    let cut = || {
-        let (before, rest) = known.text.split_once(start)?;
-        let (_old, after) = rest.split_once(end)?;
-        Some((before, after))
-    };
-    let (before, after) = cut().ok_or_else(|| Error::new(format!("{page} has no place for {start:?}")))?;
+    let (before, rest) = known.text.split_once(start).ok_or_else(|| no_place(page, start))?;
+    let (_old, after) = rest.split_once(end).ok_or_else(|| no_place(page, start))?;
     let text = format!("{before}{start}\n{generated}\n{end}{after}");
     Ok(File { path: page.to_owned(), text })
+}
+
+fn no_place(page: &str, start: &str) -> Error {
+    Error::new(format!("{page} has no place for {start:?}"))
 }

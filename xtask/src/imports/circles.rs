@@ -30,15 +30,19 @@ pub fn circles(imports: &Imports) -> Vec<Circle> {
         if !reached.contains(file) || seen.contains(file) {
             continue;
         }
-        let back = |other: &&&str| leads_to.get(*other).is_some_and(|others| others.contains(file));
-        let files: Vec<_> = reached.iter().filter(back).copied().collect();
-        seen.extend(files.iter().copied());
-        circles.push(Circle { files: files.into_iter().map(str::to_owned).collect() });
+        let mut files = Vec::new();
+        for other in reached {
+            if leads_to.get(other).is_some_and(|others| others.contains(file)) {
+                seen.insert(*other);
+                files.push((*other).to_owned());
+            }
+        }
+        circles.push(Circle { files });
     }
     circles
 }
 
-/// Every file that one imports, and those that they import; the file itself only where a way leads back to it.
+/// Returns every file that `file` imports, directly or indirectly; `file` itself only if it is part of a circle.
 fn reached<'a>(imports: &'a Imports, file: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut pending = vec![file];

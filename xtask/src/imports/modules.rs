@@ -97,11 +97,10 @@ impl Modules {
         let mut imports = BTreeSet::new();
         for (at, module) in &self.modules {
             for path in &module.paths {
-                // One name alone may be a variable's, so it counts for an item and not for a module.
-                let is_module = |name: &String| {
-                    self.modules.contains_key(&at.iter().chain([name]).cloned().collect::<Names>())
-                };
-                if path.len() == 1 && path.first().is_some_and(is_module) {
+                // A single name may be a variable's, so it counts for an item and not for a module.
+                if let [name] = path.as_slice()
+                    && self.modules.contains_key(&at.iter().chain([name]).cloned().collect::<Names>())
+                {
                     continue;
                 }
                 let Some((file, name)) = self.follow(at, path, ALIASES) else { continue };
@@ -113,7 +112,7 @@ impl Modules {
         imports
     }
 
-    /// Returns the file in which a path ends, and the name that it ends at; `None` for what is of another crate.
+    /// Returns the file in which a path ends, and its last name; `None` for an item of another crate.
     fn follow(&self, at: &[String], path: &[String], aliases: usize) -> Option<(String, String)> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -121,7 +120,7 @@ impl Modules {
             "self" => self.find(at, rest, aliases),
             "super" => {
                 let (_, parent) = at.split_last()?;
-                // `super::super` goes on from the parent.
+                // `super::super` continues from the parent.
                 match rest.first().map(String::as_str) {
                     Some("super") => self.follow(parent, rest, aliases),
                     _ => self.find(parent, rest, aliases),

@@ -20,7 +20,7 @@ pub(super) fn count_code(code: &str) -> usize {
     code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).count()
 }
 
-/// Counts the comments inside bodies: the lines that begin one, in or behind the margin of a body.
+/// Counts the comments inside bodies: the lines that begin one, at or after the margin of a body.
 pub(super) fn count_comments(code: &str) -> usize {
     let mut comments = 0;
     let mut is_within = false;
@@ -82,7 +82,7 @@ fn has_boolean(arm: &Arm) -> bool {
     is_boolean(&arm.pat)
 }
 
-/// Says whether a pattern is `true`, `false`, or a tuple with one of them.
+/// Returns whether a pattern is `true`, `false`, or a tuple with one of them.
 fn is_boolean(pattern: &Pat) -> bool {
     match pattern {
         Pat::Lit(literal) => matches!(literal.lit, Lit::Bool(_)),

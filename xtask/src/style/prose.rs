@@ -31,7 +31,7 @@ impl Paragraph {
     }
 }
 
-/// Returns the place behind the first sign that ends a sentence.
+/// Returns the place after the first sign that ends a sentence.
 fn end_of_sentence(text: &str) -> Option<usize> {
     for (place, sign) in text.char_indices() {
         let end = place + sign.len_utf8();
@@ -151,7 +151,7 @@ impl Blocks {
     }
 }
 
-/// Says whether a line begins an item of a list.
+/// Returns whether a line begins an item of a list.
 fn is_item(line: &str) -> bool {
     let numbered = line.split_once(". ").is_some_and(|(number, _)| number.parse::<usize>().is_ok());
     numbered || line.starts_with("* ") || line.starts_with("- ")

@@ -1,6 +1,7 @@
 //! Words that are not the field's, each with the one that is.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream, TokenTree};
+use syn::LitStr;
 
 use super::place::{Count, Place};
 use super::prose::Paragraph;
@@ -66,6 +67,12 @@ const WORDS: [(&str, &str); 53] = [
 /// Files that name what is not written: this one, and those that read what former versions stored.
 const EXCEPTIONS: [&str; 1] = ["xtask/src/style/words.rs"];
 
+/// Texts in the code that are part of what former versions stored, or of another project's files.
+const STORED: [&str; 6] = ["degradations", "films", "guidance_scale", "pictures", "sounds", SUMMARY];
+/// The instruction of the policy that summarizes. Replies store its digest.
+const SUMMARY: &str = "Summarise the conversation below for somebody who has to go on with it, in the language that it is \
+    held in. Keep names, numbers, decisions, what was promised and what is still open. Write the summary alone.";
+
 /// Adds the words of a paragraph.
 pub(super) fn places(path: &str, paragraph: &Paragraph, places: &mut Vec<Place>) {
     add(path, paragraph.line, &paragraph.text, places);
@@ -87,6 +94,7 @@ fn add_tokens(path: &str, tokens: TokenStream, places: &mut Vec<Place>) {
             TokenTree::Group(_) if is_attribute => {}
             TokenTree::Group(group) => add_tokens(path, group.stream(), places),
             TokenTree::Ident(name) => add(path, line, &split(&name.to_string()), places),
+            TokenTree::Literal(literal) if is_stored(&literal) => {}
             TokenTree::Literal(literal) => add(path, line, &literal.to_string(), places),
             TokenTree::Punct(sign) => {
                 is_attribute = sign.as_char() == '#' || (is_attribute && sign.as_char() == '!');
@@ -95,6 +103,11 @@ fn add_tokens(path: &str, tokens: TokenStream, places: &mut Vec<Place>) {
         }
         is_attribute = false;
     }
+}
+
+fn is_stored(literal: &Literal) -> bool {
+    let Ok(text) = syn::parse_str::<LitStr>(&literal.to_string()) else { return false };
+    STORED.contains(&text.value().as_str())
 }
 
 fn add(path: &str, line: usize, text: &str, places: &mut Vec<Place>) {

@@ -26,25 +26,28 @@ fn long_functions_of(file: &File) -> Vec<Finding> {
     long.collect()
 }
 
-/// The lines of code in the body of the function that begins on the first of `lines`.
+/// Returns the number of lines of code in the body of the function that begins on the first of `lines`.
 fn function_length(lines: &[&str]) -> Option<usize> {
     let first = lines.first()?;
     let indent = first.len() - first.trim_start().len();
     if !is_function(first.trim_start()) {
         return None;
     }
-    let at_margin = |line: &&str| {
-        let text = line.split_at_checked(indent).map(|(_, text)| text).unwrap_or_default();
-        !text.is_empty() && !text.starts_with(' ')
-    };
-    let opening =
-        lines.iter().position(|line| line.ends_with('{') || line.ends_with(['}', ';']) && at_margin(line))?;
+    let opening = lines
+        .iter()
+        .position(|line| line.ends_with('{') || line.ends_with(['}', ';']) && is_at_margin(line, indent))?;
     let body = lines.get(opening + 1..)?;
     if !lines.get(opening)?.ends_with('{') {
         return None;
     }
-    let end = body.iter().position(|line| at_margin(line) && line.trim() == "}")?;
+    let end = body.iter().position(|line| is_at_margin(line, indent) && line.trim() == "}")?;
     Some(body.get(..end)?.iter().filter(|line| is_code(line)).count())
+}
+
+/// Returns whether a line begins at this indent.
+fn is_at_margin(line: &str, indent: usize) -> bool {
+    let text = line.split_at_checked(indent).map(|(_, text)| text).unwrap_or_default();
+    !text.is_empty() && !text.starts_with(' ')
 }
 
 fn is_function(line: &str) -> bool {
@@ -59,7 +62,7 @@ fn is_code(line: &&str) -> bool {
     !line.is_empty() && !line.starts_with("//")
 }
 
-/// Looks at the attributes and comments right above a function.
+/// Returns whether the attributes and comments right above a function have a reason.
 fn has_reason(above: &[&str]) -> bool {
     let head = above.iter().rev().map(|line| line.trim_start());
     head.take_while(|line| line.starts_with("#[") || line.starts_with("//"))

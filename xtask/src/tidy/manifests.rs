@@ -1,4 +1,4 @@
-//! Manifests: every member says what it is and inherits the lints of the workspace, and there is one compiler.
+//! Checks manifests: every member has a description and the lints of the workspace, and one compiler is named.
 
 use crate::{File, Finding, Tree};
 
@@ -14,42 +14,48 @@ fn members(tree: &Tree) -> impl Iterator<Item = &File> {
 
 /// Finds members whose `[package]` lacks one of [`KEYS`].
 pub(super) fn described(tree: &Tree) -> Vec<Finding> {
-    let missing = |file: &File| {
+    let mut findings = Vec::new();
+    for file in members(tree) {
         let (line, package) = section(file, "package").unwrap_or((1, Vec::new()));
-        let has = |key: &str| package.iter().any(|entry| is_set(entry, key));
-        let missing = KEYS.into_iter().filter(|key| !has(key));
-        let finding = |key| Finding::new(&file.path, line, format!("`[package]` has no `{key}`"));
-        missing.map(finding).collect::<Vec<_>>()
-    };
-    members(tree).flat_map(missing).collect()
+        for key in KEYS {
+            if !package.iter().any(|entry| is_set(entry, key)) {
+                findings.push(Finding::new(&file.path, line, format!("`[package]` has no `{key}`")));
+            }
+        }
+    }
+    findings
 }
 
 /// Finds members without `[lints] workspace = true`.
 pub(super) fn lints_inherited(tree: &Tree) -> Vec<Finding> {
-    let inherits =
-        |file: &&File| section(file, "lints").is_some_and(|(_, lints)| lints.contains(&"workspace = true"));
-    let finding = |file: &File| {
-        Finding::new(
-            &file.path,
-            1,
-            "the lints of the workspace are not inherited: add `[lints]` with `workspace = true`",
-        )
-    };
-    members(tree).filter(|file| !inherits(file)).map(finding).collect()
+    const SENTENCE: &str =
+        "the lints of the workspace are not inherited: add `[lints]` with `workspace = true`";
+    let mut findings = Vec::new();
+    for file in members(tree) {
+        let lints = section(file, "lints");
+        if !lints.is_some_and(|(_, lints)| lints.contains(&"workspace = true")) {
+            findings.push(Finding::new(&file.path, 1, SENTENCE));
+        }
+    }
+    findings
 }
 
-/// Finds a promise to work with an older compiler than the one that CI runs, which nobody would keep.
+/// Finds a `rust-version` older than the compiler of CI, which no check would keep true.
 pub(super) fn one_compiler(tree: &Tree) -> Vec<Finding> {
     let (Some(workspace), Some(toolchain)) = (tree.get("Cargo.toml"), tree.get("rust-toolchain.toml")) else {
         return Vec::new();
     };
-    let (oldest, channel) = (value(workspace, "rust-version"), value(toolchain, "channel"));
+    let oldest = value(workspace, "rust-version");
+    let channel = value(toolchain, "channel");
     let agree = oldest.zip(channel).is_some_and(|(oldest, channel)| channel.starts_with(oldest));
-    let sentence = || format!("rust-version is {oldest:?}, and CI runs {channel:?} of rust-toolchain.toml");
-    (!agree).then(|| Finding::new("Cargo.toml", 1, sentence())).into_iter().collect()
+    if agree {
+        return Vec::new();
+    }
+    let sentence = format!("rust-version is {oldest:?}, and CI runs {channel:?} of rust-toolchain.toml");
+    vec![Finding::new("Cargo.toml", 1, sentence)]
 }
 
-/// The text that the first `key = "…"` of a file sets.
+/// Returns the text that the first `key = "…"` of a file sets.
 fn value<'a>(file: &'a File, key: &str) -> Option<&'a str> {
     file.text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'))
 }
@@ -59,7 +65,7 @@ fn is_set(entry: &str, key: &str) -> bool {
     end.starts_with('=') || end.starts_with(".workspace")
 }
 
-/// The line of a section's heading, and what stands below it.
+/// Returns the line of a section's heading, and the lines below it.
 fn section<'a>(file: &'a File, name: &str) -> Option<(usize, Vec<&'a str>)> {
     let heading = format!("[{name}]");
     let mut lines = file.lines().skip_while(|(_, line)| *line != heading);

@@ -43,7 +43,7 @@ pub(super) fn home_paths(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// Says whether a name follows `folder`, and `folder` is not the end of a longer path.
+/// Returns whether a name follows `folder`, and `folder` is not the end of a longer path.
 fn begins_a_path(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(place, _)| {
         let before = line[..place].chars().next_back();

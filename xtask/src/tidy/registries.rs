@@ -1,4 +1,4 @@
-//! Registries: a family is a file, a `mod` line and a line in the table; whoever forgets one hears of it.
+//! Checks registries: a family is a file, a `mod` line and a line in the table.
 
 use crate::{File, Finding, Tree};
 
@@ -9,10 +9,13 @@ pub(super) fn families(tree: &Tree) -> Vec<Finding> {
     let names: Vec<_> = tree.stems(FAMILIES, "rs").filter(|name| *name != "mod").collect();
     let tables = [format!("{FAMILIES}/mod.rs"), format!("{FAMILIES}.rs")];
     let Some(table) = tables.iter().find_map(|path| tree.get(path)) else {
-        let finding = || Finding::new(FAMILIES, 1, "the folder of families has no table beside it");
-        return (!names.is_empty()).then(finding).into_iter().collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        return vec![Finding::new(FAMILIES, 1, "the folder of families has no table beside it")];
     };
-    let (modules, rows) = (modules(table), rows(table));
+    let modules = modules(table);
+    let rows = rows(table);
     let mut findings = unlisted(table, &names, &modules, "mod NAME;");
     findings.extend(unlisted(table, &names, &rows, "&NAME::FAMILY,"));
     findings.extend(unsorted(table, &modules, "mod"));
@@ -29,7 +32,7 @@ fn modules(table: &File) -> Vec<Entry<'_>> {
     named.collect()
 }
 
-/// Whatever stands between `&` and `::FAMILY`; a short table is one line.
+/// Returns the names between `&` and `::FAMILY`. A short table is one line.
 fn rows(table: &File) -> Vec<Entry<'_>> {
     let parts =
         table.lines().flat_map(|(number, line)| line.split('&').skip(1).map(move |part| (number, part)));
@@ -37,10 +40,15 @@ fn rows(table: &File) -> Vec<Entry<'_>> {
 }
 
 fn unlisted(table: &File, names: &[&str], entries: &[Entry<'_>], line: &str) -> Vec<Finding> {
-    let listed = |name: &str| entries.iter().any(|(_, entry)| *entry == name);
-    let missing = names.iter().filter(|name| !listed(name));
-    let sentence = |name: &str| format!("{FAMILIES}/{name}.rs has no line `{}`", line.replace("NAME", name));
-    missing.map(|name| Finding::new(&table.path, 1, sentence(name))).collect()
+    let mut findings = Vec::new();
+    for name in names {
+        if !entries.iter().any(|(_, entry)| entry == name) {
+            let line = line.replace("NAME", name);
+            let sentence = format!("{FAMILIES}/{name}.rs has no line `{line}`");
+            findings.push(Finding::new(&table.path, 1, sentence));
+        }
+    }
+    findings
 }
 
 fn unsorted(table: &File, entries: &[Entry<'_>], what: &str) -> Vec<Finding> {
@@ -49,7 +57,7 @@ fn unsorted(table: &File, entries: &[Entry<'_>], what: &str) -> Vec<Finding> {
     wrong
         .map(|((_, before), (number, after))| {
             let sentence =
-                format!("`{after}` stands below `{before}` in the {what} lines; they are sorted by name");
+                format!("`{after}` is below `{before}` in the {what} lines; they are sorted by name");
             Finding::new(&table.path, *number, sentence)
         })
         .collect()

@@ -1,11 +1,11 @@
-//! What can go wrong on the way to a library. Knows no other crate's errors.
+//! The errors of a search for the library.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::gpu::Gpu;
 
-/// Why no library of ONNX Runtime could be had.
+/// Why no library of ONNX Runtime was found or fetched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocateError {
@@ -20,7 +20,7 @@ pub enum LocateError {
         reason: String,
         /// The command that would set it up.
         command: &'static str,
-        /// Every place looked at, in order.
+        /// Every place that was searched, in order.
         looked_at: Vec<String>,
     },
     /// The caller or the environment named a library that is not there.
@@ -31,7 +31,7 @@ pub enum LocateError {
         /// The path, made absolute.
         path: PathBuf,
     },
-    /// Somebody else may change the library, or put another one in its place.
+    /// Other users may change the library, or put another one in its place.
     #[error(
         "library {library:?} is not loaded: {path:?} {reason}; run `chmod go-w` on it, or remove it if it is not yours (what \
          was fetched is fetched again), or name a library that you trust with ORT_DYLIB_PATH"
@@ -55,7 +55,7 @@ pub enum LocateError {
         /// How it differs.
         reason: String,
     },
-    /// A library is shorter than it says of itself.
+    /// A library is shorter than its header requires.
     #[error(
         "{path:?} is not a whole library: it has {bytes} bytes of at least {needed}; copy or install it again"
     )]
@@ -64,7 +64,7 @@ pub enum LocateError {
         path: PathBuf,
         /// Its length.
         bytes: u64,
-        /// How long it says that it is.
+        /// The length that its header requires.
         needed: u64,
     },
     /// No wheel is pinned for this machine.
@@ -119,11 +119,11 @@ pub enum LocateError {
     /// A file could not be read or written.
     #[error("could not {action} {path:?}")]
     Io {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Why that failed.
         source: io::Error,
     },
 }

@@ -1,19 +1,26 @@
-//! What a fetch tells its observer. Prints nothing.
+//! The steps of a fetch, as reported to an observer.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A step of a fetch, in the order in which they happen.
+/// A step of a fetch, as passed to the observer of [`Locator::locate`](crate::Locator::locate). The variants are in the order in
+/// which they happen.
+///
+/// ```
+/// use alloquy_onnx_runtime::DownloadEvent;
+///
+/// assert_eq!(DownloadEvent::Verified.to_string(), "the digest is the pinned one");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
-    /// Another process is fetching; this one waits for it.
+pub enum DownloadEvent {
+    /// Another process is fetching the library; this process waits for it.
     Waiting,
     /// The download begins.
     Downloading {
         /// Package and version, such as `onnxruntime 1.31.1`.
         wheel: String,
-        /// Roughly how many bytes.
+        /// The approximate size of the download, in bytes.
         bytes: u64,
     },
     /// The wheel has the pinned digest.
@@ -23,23 +30,25 @@ pub enum Event {
         /// Its name.
         file: String,
     },
-    /// Everything is in place.
+    /// The library is in the cache.
     Installed {
-        /// Where.
+        /// The folder that holds the library.
         folder: PathBuf,
     },
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for DownloadEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::Waiting => formatter.write_str("waiting for another process that fetches onnx runtime"),
-            Event::Downloading { wheel, bytes } => {
+            DownloadEvent::Waiting => {
+                formatter.write_str("waiting for another process that fetches onnx runtime")
+            }
+            DownloadEvent::Downloading { wheel, bytes } => {
                 write!(formatter, "downloading {wheel} ({} MB)", bytes.div_ceil(1_000_000))
             }
-            Event::Verified => formatter.write_str("the digest is the pinned one"),
-            Event::Unpacking { file } => write!(formatter, "unpacking {file}"),
-            Event::Installed { folder } => write!(formatter, "installed into {}", folder.display()),
+            DownloadEvent::Verified => formatter.write_str("the digest is the pinned one"),
+            DownloadEvent::Unpacking { file } => write!(formatter, "unpacking {file}"),
+            DownloadEvent::Installed { folder } => write!(formatter, "installed into {}", folder.display()),
         }
     }
 }

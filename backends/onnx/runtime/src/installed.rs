@@ -1,9 +1,9 @@
-//! What was installed into a folder of the cache, and whether it is still there as it was. Loads nothing.
+//! Lists what was installed into a folder of the cache, and checks that it has not changed since.
 //!
-//! A list beside the library has the length and the digest of each file. To hash a library takes some hundredths of a second, so
-//! what the system says of a file whose digest was right is remembered in a second list: as long as that stays the same (device,
-//! number, length, and the times of the last change of its content and of its entry, the second of which no program can set), the
-//! file is not read again.
+//! A list beside the library has the length and the digest of each file. Hashing a library takes some hundredths of a second, so
+//! a second list has a stamp of each file whose digest was right. The stamp is the file's device, inode, length, and the
+//! times of the last change of its content and of its entry; no program can set the last of these. As long as the stamp is the same,
+//! the file is not read again.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -15,13 +15,13 @@ use crate::error::{LocateError, Result, io_error};
 use crate::rights::Readers;
 use crate::wheel::Wheel;
 
-/// What was installed: a digest, a length and a name on each line.
+/// The list of installed files: a digest, a length and a name on each line.
 pub(crate) const LIST: &str = "installed.txt";
 
-/// What the system says of the files whose digests were right.
+/// The list of stamps: a digest that was right and the stamp of its file on each line.
 const COMPARED: &str = "compared.txt";
 
-/// How long the lists may be.
+/// How long a list may be, in bytes.
 const LONGEST: u64 = 64 << 10;
 
 /// A file as it was installed.
@@ -42,15 +42,16 @@ pub(crate) fn list(folder: &Path, readers: Readers, wheel: &Wheel) -> Result<()>
         lines += &format!("{digest} {bytes} {}\n", file.name);
     }
     let path = folder.join(LIST);
-    let write = || -> io::Result<()> {
-        let mut file = readers.create_file(&path)?;
-        file.write_all(lines.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(io_error("write", &path))
+    write_durably(&path, readers, &lines).map_err(io_error("write", &path))
 }
 
-/// Returns the files that say what is loaded: those of `wheel` in `folder`, and the lists where they are there.
+fn write_durably(path: &Path, readers: Readers, text: &str) -> io::Result<()> {
+    let mut file = readers.create_file(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Returns the files that decide what is loaded: those of `wheel` in `folder`, and the lists that exist.
 pub(crate) fn files(folder: &Path, wheel: &Wheel) -> Vec<PathBuf> {
     let lists = [LIST, COMPARED].map(|name| folder.join(name)).into_iter().filter(|path| path.exists());
     wheel.files().map(|file| folder.join(file.name)).chain(lists).collect()
@@ -64,8 +65,9 @@ pub(crate) fn check(folder: &Path, readers: Readers, wheel: &Wheel) -> Result<()
     let mut now = String::new();
     for file in wheel.files() {
         let path = folder.join(file.name);
-        let expected = listed.iter().find(|installed| installed.name == file.name);
-        let expected = expected.ok_or_else(|| altered(&path, format!("{LIST} does not name it")))?;
+        let Some(expected) = listed.iter().find(|installed| installed.name == file.name) else {
+            return Err(altered(&path, format!("{LIST} does not name it")));
+        };
         let found = fs::metadata(&path).map_err(io_error("look at", &path))?;
         if found.len() != expected.bytes {
             return Err(altered(
@@ -91,19 +93,22 @@ pub(crate) fn check(folder: &Path, readers: Readers, wheel: &Wheel) -> Result<()
     Ok(())
 }
 
-/// What an installation without a list must be: programs before wrote none.
+/// Returns what an installation without a list must hold: earlier versions of Alloquy wrote none.
 fn pinned(wheel: &Wheel) -> Vec<Installed> {
-    let installed = |file: &crate::wheel::WheelFile| Installed {
-        sha256: file.sha256.to_owned(),
-        bytes: file.bytes,
-        name: file.name.to_owned(),
-    };
-    wheel.files().map(installed).collect()
+    let mut installed = Vec::new();
+    for file in wheel.files() {
+        let sha256 = file.sha256.to_owned();
+        let name = file.name.to_owned();
+        installed.push(Installed { sha256, bytes: file.bytes, name });
+    }
+    installed
 }
 
 fn parse(line: &str) -> Option<Installed> {
     let mut words = line.splitn(3, ' ');
-    let (sha256, bytes, name) = (words.next()?, words.next()?, words.next()?);
+    let sha256 = words.next()?;
+    let bytes = words.next()?;
+    let name = words.next()?;
     Some(Installed { sha256: sha256.to_owned(), bytes: bytes.parse().ok()?, name: name.to_owned() })
 }
 
@@ -126,7 +131,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Where this cannot be written, as in a folder that root has filled, the digests are compared each time.
+/// Writes the list of stamps. Where that is not possible, as in a folder that root has filled, the digests are compared each time.
 fn remember(folder: &Path, readers: Readers, stamps: &str) {
     let part = folder.join(format!(".{COMPARED}.{}", std::process::id()));
     let written = readers.create_file(&part).and_then(|mut file| file.write_all(stamps.as_bytes()));
@@ -136,30 +141,31 @@ fn remember(folder: &Path, readers: Readers, stamps: &str) {
     }
 }
 
-/// Returns what changes whenever a file does; `None` where the system says nothing of the kind, or it may not show yet.
+/// Returns a text that changes whenever the file does; `None` where the system has no such facts, or the file changed too recently.
 #[cfg(unix)]
 fn stamp(found: &Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
     use std::time::{Duration, SystemTime};
 
-    /// Clocks of file systems are coarse: what changed a moment ago may change again without showing it.
+    /// Clocks of file systems are coarse: a file that changed a moment ago may change again without a new time.
     const SETTLED: Duration = Duration::from_secs(3);
 
     let changed = Duration::new(u64::try_from(found.ctime()).ok()?, u32::try_from(found.ctime_nsec()).ok()?);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let is_settled = now.checked_sub(changed).is_some_and(|since| since >= SETTLED);
-    is_settled.then(|| {
-        format!(
-            "{} {} {} {}.{:09} {}.{:09}",
-            found.dev(),
-            found.ino(),
-            found.len(),
-            found.mtime(),
-            found.mtime_nsec(),
-            found.ctime(),
-            found.ctime_nsec()
-        )
-    })
+    if !is_settled {
+        return None;
+    }
+    Some(format!(
+        "{} {} {} {}.{:09} {}.{:09}",
+        found.dev(),
+        found.ino(),
+        found.len(),
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec()
+    ))
 }
 
 #[cfg(not(unix))]

@@ -1,23 +1,23 @@
-//! A library on disk: where it was found, and how one is told by its name. Loads nothing.
+//! A library on disk: where it was found, and how its file name is recognised.
 
 use std::path::{Path, PathBuf};
 
 use crate::gpu::Gpu;
 
-/// A library that was found.
+/// A library that was found; the result of [`Locator::locate`](crate::Locator::locate).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Library {
     /// Its absolute path.
     pub path: PathBuf,
-    /// Who had it.
-    pub origin: Origin,
+    /// Where it was found.
+    pub origin: LibraryOrigin,
 }
 
 /// Where a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
+pub enum LibraryOrigin {
     /// The caller named it.
     Option,
     /// `ORT_DYLIB_PATH` names it.
@@ -51,7 +51,7 @@ pub(crate) fn library_in(folder: &Path, gpu: Gpu) -> Option<PathBuf> {
     serves(folder, gpu).then_some(path)
 }
 
-/// Says whether what `gpu` needs lies in `folder`.
+/// Returns whether `folder` holds what `gpu` needs.
 fn serves(folder: &Path, gpu: Gpu) -> bool {
     match gpu {
         Gpu::None => true,
@@ -59,8 +59,8 @@ fn serves(folder: &Path, gpu: Gpu) -> bool {
     }
 }
 
-/// Returns the version in a library's name, such as `libonnxruntime.so.1.31.1`, or `None` when it names another
-/// thing. A name without a version stands above all others: someone put it there on purpose.
+/// Returns the version in a library's name, such as `libonnxruntime.so.1.31.1`; `None` for the name of anything
+/// else. A name without a version ranks above all others: someone put it there on purpose.
 fn version_in(name: &str) -> Option<Vec<u32>> {
     let rest = name.strip_prefix(NAME.0)?;
     let (before, after) = rest.split_once(NAME.1)?;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_is_told_by_its_name() {
+    fn a_library_is_recognised_by_its_name() {
         let (stem, end) = NAME;
         assert_eq!(version_in(&format!("{stem}{end}")), Some(vec![u32::MAX]));
         assert_eq!(version_in(&format!("{stem}{end}.1.31.1")), Some(vec![1, 31, 1]));

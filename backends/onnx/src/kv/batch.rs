@@ -1,8 +1,8 @@
-//! Buffers that several sessions share, a row each, so that a step of all of them reads the weights once. A session that
-//! runs by itself has a batch of one row.
+//! Buffers with a row for each of several sessions, so that a step of all of them reads the weights once. A session that
+//! runs alone has a batch of one row.
 //!
-//! A row that takes no part in a step is fed a token all the same, behind all that its sessions hold: what is written there
-//! does not count, and is overwritten by the next token that does. So sessions leave and come back without a copy.
+//! A step computes a token in every row, also in rows of sessions that take no part in it. Such a token is written after the
+//! positions that count, and the next token that counts overwrites it. So sessions pause and return without a copy.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,33 +22,35 @@ pub(super) struct Batch(Mutex<State>);
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) buffers: Buffers,
-    /// How many positions of each row are in use, at most; `None` where no session is.
+    /// How many positions of each row are in use at most; `None` for a free row.
     pub(super) rows: Vec<Option<usize>>,
 }
 
 impl Batch {
-    /// Makes a batch with so many rows, none of which is taken.
+    /// Makes a batch of free rows.
     pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Arc<Self>> {
         let buffers = Buffers::new(decoder, rows, wish)?;
         Ok(Arc::new(Self(Mutex::new(State { buffers, rows: vec![None; rows] }))))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while it was locked leaves rows behind that count nothing more than before.
+        // A panic during a run leaves the counts of the rows as they were before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a free row, in which `held` positions will count.
     pub(super) fn take(&self, held: usize) -> Result<usize> {
         let mut state = self.lock();
-        let free = state.rows.iter_mut().enumerate().find(|(_, row)| row.is_none());
-        let none = || Error::new(ErrorKind::Backend, "a batch has no free row");
-        let (index, row) = free.ok_or_else(none)?;
-        *row = Some(held);
-        Ok(index)
+        for (index, row) in state.rows.iter_mut().enumerate() {
+            if row.is_none() {
+                *row = Some(held);
+                return Ok(index);
+            }
+        }
+        Err(Error::new(ErrorKind::Backend, "a batch has no free row"))
     }
 
-    /// Nobody reads a row any longer.
+    /// Frees a row.
     pub(super) fn release(&self, row: usize) {
         if let Some(row) = self.lock().rows.get_mut(row) {
             *row = None;
@@ -59,7 +61,7 @@ impl Batch {
         self.lock().buffers.capacity
     }
 
-    /// Returns how many positions of a row were written to, at most.
+    /// Returns up to which position a row was written.
     pub(super) fn written(&self) -> usize {
         self.lock().buffers.written
     }
@@ -68,17 +70,17 @@ impl Batch {
         self.lock().rows.len() == 1
     }
 
-    /// Appends the first `held` positions of a row, of one of the cache's tensors.
+    /// Appends the first `held` positions of a row in one of the tensors.
     pub(super) fn write(&self, row: usize, slot: (usize, &Slot), held: usize, into: &mut Vec<u8>) {
         self.lock().buffers.write(row, slot, held, into);
     }
 
-    /// Has memory brought for the first `held` positions of a row, which are about to be written.
+    /// Requests memory for the first `held` positions of a row, which are about to be written.
     pub(super) fn fetch(&self, row: usize, slots: &[Slot], held: usize) {
         self.lock().buffers.fetch(row, slots, held);
     }
 
-    /// Takes `held` positions that were written down into a row.
+    /// Reads `held` positions of a snapshot into a row.
     pub(super) fn restore(
         &self,
         row: usize,
@@ -89,7 +91,7 @@ impl Batch {
         self.lock().buffers.restore(row, slots, held, from)
     }
 
-    /// Takes `held` positions that were written down into a row, of one of the cache's tensors.
+    /// Reads `held` positions of a snapshot into a row of one of the tensors.
     pub(super) fn read(
         &self,
         row: usize,
@@ -109,7 +111,7 @@ impl Batch {
     ) -> Result<()> {
         let mut state = self.lock();
         state.buffers.run(decoder, feed, read).map_err(error::runtime("run the model"))?;
-        state.rows = feed.rows.iter().map(|row| Some(row.held + row.tokens.len())).collect();
+        state.rows = feed.rows.iter().map(|row| Some(row.end())).collect();
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! Tensors that a graph reads as past and writes as present, with a row for each session in them.
+//! Tensors that a graph reads as past and writes as present, with a row for each session.
 
-use alloquy_core::{Error, Result};
+use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
@@ -14,60 +14,61 @@ use crate::feeds::feeds;
 use crate::layout::Slot;
 use crate::row::Row;
 
-/// How many positions a cache has room for at least.
+/// For how many positions a cache has room at least.
 pub(super) const FIRST_CAPACITY: usize = 256;
 
-/// How many bytes of addresses a cache takes, for a conversation that then never has to be copied because it grows. They cost nothing
-/// where there are plenty, and where memory comes when it is written to: on Windows all of it has to be there. Where mistakes are
-/// looked for, caches have to grow.
+/// How many bytes of addresses a cache reserves, so that a growing conversation is never copied. Addresses cost nothing on 64-bit
+/// Unix, where memory is assigned when it is first written. On Windows all of it would be assigned at once. In debug builds caches
+/// grow, so that tests cover that.
 const AMPLE: usize =
     if cfg!(all(unix, target_pointer_width = "64", not(debug_assertions))) { 2 << 30 } else { 0 };
 
-/// For how many positions more than it writes a step has memory brought: a few pages of each head, which come in a third less time
-/// together than one by one.
+/// For how many further positions a step requests memory: a few pages of each head. Requesting them together takes a third less
+/// time than one by one.
 const AHEAD: usize = 32;
 
-/// What a graph is run on.
+/// The inputs of a run.
 pub(super) struct Feed<'a> {
-    /// What each row of the tensors is given.
+    /// One for each row of the tensors.
     pub(super) rows: &'a [Row<'a>],
-    /// Of how many of the last tokens the logits are wanted.
+    /// For how many of the last tokens logits are wanted.
     pub(super) keep: usize,
     pub(super) options: Option<&'a RunOptions>,
 }
 
-/// Tensors with room for so many positions in each of so many rows.
+/// The tensors of a cache, bound to the graph.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    /// Holds on to every tensor as past and as present, and to the logits while steps follow each other. Before the room: it
-    /// goes first.
+    /// Binds every tensor as past and as present, and the logits while steps follow each other. It is declared before the room,
+    /// so it is dropped first.
     binding: IoBinding,
     room: Room,
+    /// For how many positions each row has room.
     pub(super) capacity: usize,
-    /// How many positions of a row were written to, at most: so much of the room there is memory for, and at most [`AHEAD`] more.
+    /// Up to which position a row was written. The system has assigned memory up to there, and for at most [`AHEAD`] more.
     pub(super) written: usize,
-    /// For how many positions of each row memory was brought.
+    /// For how many positions of each row memory was requested.
     fetched: Vec<usize>,
-    /// Where the logits of a step go, the token of each row.
+    /// The logits of a step: one token in each row.
     logits: DynTensor,
     /// Whether the last run was a step.
     stepped: bool,
 }
 
-/// For how many positions there has to be room in each row.
+/// For how many positions each row must have room.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wish {
     pub(super) needed: usize,
-    /// For how many there was, where it no longer suffices.
+    /// For how many there was room before, when that no longer suffices.
     pub(super) before: usize,
-    /// For how many the graph or somebody who knows what comes wants it.
+    /// For how many the graph or the caller requires room.
     pub(super) least: usize,
 }
 
 impl Wish {
-    /// Returns how much room there is to be in a context of that length, if it is not to be less than `first`.
+    /// Returns the capacity for a context of that length, at least `first` if the context allows it.
     ///
-    /// Doubling makes the copies of a growing cache cost no more than the cache itself.
+    /// The capacity doubles, so all copies of a growing cache together cost no more than the cache itself.
     fn capacity(self, context: usize, first: usize) -> usize {
         let wanted = self.needed.max(self.before * 2).max(first).min(context);
         wanted.max(self.needed).max(self.least)
@@ -77,18 +78,7 @@ impl Wish {
 impl Buffers {
     pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Self> {
         let (capacity, mut room) = ample_room(decoder, rows, wish)?;
-        let mut bind = || -> ort::Result<IoBinding> {
-            let mut binding = decoder.lock().create_binding()?;
-            for (slot, tensor) in decoder.layout.slots.iter().zip(room.tensors()) {
-                binding.bind_input(&slot.past, tensor)?;
-                binding.bind_output(&slot.present, tensor)?;
-            }
-            for (name, tensor) in decoder.adapter.tensors() {
-                binding.bind_input(name, tensor)?;
-            }
-            Ok(binding)
-        };
-        let binding = bind().map_err(error::runtime("bind a cache"))?;
+        let binding = bind(decoder, &mut room).map_err(error::runtime("bind a cache"))?;
         let logits = step_logits(decoder, rows).map_err(error::runtime("make room for logits"))?;
         Ok(Self { binding, room, capacity, written: 0, fetched: vec![0; rows], logits, stepped: false })
     }
@@ -98,18 +88,18 @@ impl Buffers {
         write_positions(slot, held, self.room.row(row, number), into);
     }
 
-    /// Has memory brought for the first `held` positions of a row, which are about to be written.
+    /// Requests memory for the first `held` positions of a row, which are about to be written.
     pub(super) fn fetch(&mut self, row: usize, slots: &[Slot], held: usize) {
         let Some(fetched) = self.fetched.get_mut(row).filter(|fetched| **fetched < held) else { return };
         self.room.fetch(slots, row, &(*fetched..held));
         *fetched = held;
     }
 
-    /// Has memory brought for what a run writes: of a step for those that follow as well, so that few of them have to ask. What the
-    /// graph's threads came upon page by page would hold up all of them each time.
+    /// Requests memory for the positions that a run writes. Without it, the graph's threads would all wait each time one of them
+    /// meets a new page. A step also requests memory for the following steps, so that few of them have to.
     fn fetch_ends(&mut self, slots: &[Slot], rows: &[Row<'_>]) {
         for (number, row) in rows.iter().enumerate() {
-            let end = row.held + row.tokens.len();
+            let end = row.end();
             if self.fetched.get(number).is_some_and(|&fetched| fetched < end) {
                 let ahead = if row.tokens.len() == 1 { AHEAD } else { 0 };
                 self.fetch(number, slots, (end + ahead).min(self.capacity));
@@ -117,7 +107,7 @@ impl Buffers {
         }
     }
 
-    /// Takes `held` positions that were written down into a row.
+    /// Reads `held` positions of a snapshot into a row.
     pub(super) fn restore(
         &mut self,
         row: usize,
@@ -132,7 +122,7 @@ impl Buffers {
         self.room.fill(slots, row, held, |slot, bytes| read_positions(slot, held, from, bytes))
     }
 
-    /// Takes `held` positions that were written down into a row of one of the tensors.
+    /// Reads `held` positions of a snapshot into a row of one of the tensors.
     pub(super) fn read(
         &mut self,
         row: usize,
@@ -144,7 +134,7 @@ impl Buffers {
         read_positions(slot, held, from, self.room.row_mut(row, number))
     }
 
-    /// Runs the graph; `read` takes what it wants of the outputs.
+    /// Runs the graph; `read` copies what it needs from the outputs.
     pub(super) fn run(
         &mut self,
         decoder: &Decoder,
@@ -155,8 +145,7 @@ impl Buffers {
             self.binding.bind_input(name, &value)?;
         }
         self.bind_logits(decoder, feed)?;
-        let ends = feed.rows.iter().map(|row| row.held + row.tokens.len());
-        self.written = ends.fold(self.written, usize::max);
+        self.written = feed.rows.iter().map(Row::end).fold(self.written, usize::max);
         self.fetch_ends(&decoder.layout.slots, feed.rows);
         let mut session = decoder.lock();
         let outputs = decoder.time.counted(|| match feed.options {
@@ -166,8 +155,8 @@ impl Buffers {
         read(&outputs)
     }
 
-    /// Says where the logits go. Those of a step have one shape, and a place that stays; those of anything else get a new one
-    /// each time, because that of the last run would be used again, and has the last run's shape.
+    /// Binds the output of the logits. In steps the logits have always the same shape, so they are bound once to one tensor. For
+    /// every other run they are bound again: the tensor of the last run has the shape of that run.
     fn bind_logits(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
         let steps = decoder.layout.logits_in_rows && feed.rows.iter().all(|row| row.tokens.len() == 1);
         if !steps {
@@ -182,17 +171,34 @@ impl Buffers {
     }
 }
 
-/// Makes ample room, or as much as will do where the system does not give that; returns for how many positions.
+fn bind(decoder: &Decoder, room: &mut Room) -> ort::Result<IoBinding> {
+    let mut binding = decoder.lock().create_binding()?;
+    for (slot, tensor) in decoder.layout.slots.iter().zip(room.tensors()) {
+        binding.bind_input(&slot.past, tensor)?;
+        binding.bind_output(&slot.present, tensor)?;
+    }
+    for (name, tensor) in decoder.adapter.tensors() {
+        binding.bind_input(name, tensor)?;
+    }
+    Ok(binding)
+}
+
+/// Makes room for [`AMPLE`] bytes, or for the positions that are needed if the system refuses that. Returns also for how many
+/// positions it is.
 fn ample_room(decoder: &Decoder, rows: usize, wish: Wish) -> Result<(usize, Room)> {
-    let of_at_least = |first| {
-        let capacity = wish.capacity(decoder.context_length, first);
-        Ok((capacity, Room::new(&decoder.layout.slots, rows, capacity)?))
-    };
     let ample = AMPLE / (decoder.layout.bytes_per_position() * rows).max(1);
-    of_at_least(ample.max(FIRST_CAPACITY)).or_else(|error: Error| {
-        tracing::debug!(%error, "a cache gets less room, and will be copied when it grows");
-        of_at_least(FIRST_CAPACITY)
-    })
+    match room_of(decoder, rows, wish, ample.max(FIRST_CAPACITY)) {
+        Err(error) => {
+            tracing::debug!(%error, "a cache gets less room, and will be copied when it grows");
+            room_of(decoder, rows, wish, FIRST_CAPACITY)
+        }
+        made => made,
+    }
+}
+
+fn room_of(decoder: &Decoder, rows: usize, wish: Wish, first: usize) -> Result<(usize, Room)> {
+    let capacity = wish.capacity(decoder.context_length, first);
+    Ok((capacity, Room::new(&decoder.layout.slots, rows, capacity)?))
 }
 
 /// Makes a tensor for the logits of one token in each row.
@@ -214,7 +220,7 @@ mod tests {
         assert_eq!(wish(1100, 1024).capacity(2048, 9000), 2048);
         assert_eq!(wish(40, 0).capacity(40_960, 9000), 9000);
         assert_eq!(Wish { least: 4096, ..wish(40, 0) }.capacity(2048, FIRST_CAPACITY), 4096);
-        // What does not fit is refused before, by who knows why.
+        // A session refuses what does not fit before it asks for room.
         assert_eq!(wish(3000, 2048).capacity(2048, FIRST_CAPACITY), 3000);
     }
 }

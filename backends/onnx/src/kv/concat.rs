@@ -1,7 +1,7 @@
-//! A cache that the graph gives anew, longer, at each run.
+//! A cache of tensors that the graph makes new, and longer, at each run.
 //!
-//! No tensor is ever changed, so forks share them for good. Going back cuts, which copies; it is put off until the next
-//! run, because whoever goes back twice should pay once.
+//! No tensor is ever changed, so forks share them. A rewind copies the positions that are kept. That copy is made at the next
+//! run, so that two rewinds in a row cost only one copy.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,32 +19,35 @@ use crate::error;
 use crate::feeds::feeds;
 use crate::layout::Slot;
 
-/// A cache that the graph gives anew.
+/// A cache of new tensors at each run.
 #[derive(Debug, Default)]
 pub(crate) struct ConcatCache {
     /// One tensor for each slot, or none before the first run.
     values: Arc<Vec<DynValue>>,
     positions: usize,
-    /// How many bytes it has copied when it was cut.
+    /// How many bytes were copied after rewinds.
     copied: usize,
 }
 
 impl ConcatCache {
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         self.cut(decoder, run.row.held)?;
-        let mut compute = || -> ort::Result<Vec<DynValue>> {
-            let mut session = decoder.lock();
-            let inputs = self.inputs(decoder, run)?;
-            let mut outputs = decoder.time.counted(|| match run.options {
-                Some(options) => session.run_with_options(inputs, options),
-                None => session.run(inputs),
-            })?;
-            last_rows(&outputs, &decoder.layout, run.rows, logits)?;
-            presents(decoder, &mut outputs)
-        };
-        let values = compute().map_err(error::runtime("run the model"))?;
-        (self.values, self.positions) = (Arc::new(values), run.row.held + run.row.tokens.len());
+        let values = self.compute(decoder, run, logits).map_err(error::runtime("run the model"))?;
+        self.values = Arc::new(values);
+        self.positions = run.row.end();
         Ok(())
+    }
+
+    /// Runs the graph and returns the new tensors.
+    fn compute(&self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> ort::Result<Vec<DynValue>> {
+        let mut session = decoder.lock();
+        let inputs = self.inputs(decoder, run)?;
+        let mut outputs = decoder.time.counted(|| match run.options {
+            Some(options) => session.run_with_options(inputs, options),
+            None => session.run(inputs),
+        })?;
+        last_rows(&outputs, &decoder.layout, run.rows, logits)?;
+        presents(decoder, &mut outputs)
     }
 
     fn inputs<'a>(
@@ -62,14 +65,18 @@ impl ConcatCache {
     }
 
     pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
-        let mut slots = slots.iter().zip(self.values.iter());
-        slots.try_for_each(|(slot, value)| written(slot, held, value, into))
+        for (slot, value) in slots.iter().zip(self.values.iter()) {
+            write(slot, held, value, into)?;
+        }
+        Ok(())
     }
 
-    /// Makes tensors of positions that were written down.
+    /// Makes the tensors of `held` positions from a snapshot.
     pub(super) fn restored(decoder: &Decoder, held: usize, state: &mut StateReader<'_>) -> Result<Self> {
-        let restore = |slot| filled(slot, held, state);
-        let values = decoder.layout.slots.iter().map(restore).collect::<Result<_>>()?;
+        let mut values = Vec::with_capacity(decoder.layout.slots.len());
+        for slot in &decoder.layout.slots {
+            values.push(filled(slot, held, state)?);
+        }
         Ok(Self { values: Arc::new(values), positions: held, copied: 0 })
     }
 
@@ -78,7 +85,7 @@ impl ConcatCache {
         Self { values: Arc::clone(&self.values), positions: self.positions, copied: 0 }
     }
 
-    /// Returns its part of the memory of its tensors, which forks share.
+    /// Returns its part of the memory of its tensors, which it shares with forks.
     pub(super) fn bytes(&self, decoder: &Decoder) -> usize {
         self.positions * decoder.layout.bytes_per_position() / Arc::strong_count(&self.values)
     }
@@ -93,30 +100,34 @@ impl ConcatCache {
         if held == self.positions && self.values.len() == slots.len() {
             return Ok(());
         }
-        let cut = |(index, slot): (usize, &Slot)| shortened(slot, held, self.values.get(index));
-        let values = slots.iter().enumerate().map(cut).collect::<Result<_>>()?;
-        (self.values, self.positions) = (Arc::new(values), held);
+        let mut values = Vec::with_capacity(slots.len());
+        for (index, slot) in slots.iter().enumerate() {
+            values.push(shortened(slot, held, self.values.get(index))?);
+        }
+        self.values = Arc::new(values);
+        self.positions = held;
         self.copied += held * decoder.layout.bytes_per_position();
         Ok(())
     }
 }
 
-/// Copies the first `held` positions of a tensor; without one there are none.
+/// Copies the first `held` positions of a tensor. Without a tensor, the copy is empty.
 fn shortened(slot: &Slot, held: usize, value: Option<&DynValue>) -> Result<DynValue> {
     let mut bytes = Vec::new();
     if let Some(value) = value.filter(|_| held > 0) {
-        written(slot, held, value, &mut bytes)?;
+        write(slot, held, value, &mut bytes)?;
     }
     filled(slot, held, &mut StateReader::new(&mut bytes.as_slice()))
 }
 
-fn written(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
+/// Appends the first `held` positions of a tensor.
+fn write(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
     let bytes = slot.element.bytes(value).map_err(error::runtime("read a cache"))?;
     write_positions(slot, held, bytes, into);
     Ok(())
 }
 
-/// Makes a tensor of `held` positions that were written down.
+/// Makes a tensor of `held` positions from a snapshot.
 fn filled(slot: &Slot, held: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
     let shape = [1, slot.heads as i64, held as i64, slot.width as i64];
     let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
@@ -127,9 +138,12 @@ fn filled(slot: &Slot, held: usize, from: &mut StateReader<'_>) -> Result<DynVal
 }
 
 fn presents(decoder: &Decoder, outputs: &mut SessionOutputs<'_>) -> ort::Result<Vec<DynValue>> {
-    let take = |slot: &Slot| {
-        let missing = || ort::Error::new(format!("{} was not given", slot.present));
-        outputs.remove(&slot.present).ok_or_else(missing)
-    };
-    decoder.layout.slots.iter().map(take).collect()
+    let mut presents = Vec::with_capacity(decoder.layout.slots.len());
+    for slot in &decoder.layout.slots {
+        let Some(present) = outputs.remove(&slot.present) else {
+            return Err(ort::Error::new(format!("the graph did not return {}", slot.present)));
+        };
+        presents.push(present);
+    }
+    Ok(presents)
 }

@@ -1,8 +1,9 @@
-//! A row of buffers that one or several caches read, and who of them may write there. Runs nothing.
+//! A row of a batch that one or several caches read, and the right of one of them to write there.
 //!
-//! A graph appends in place, so a fork needs no copy as long as nobody writes where it reads. The trunk goes on writing
-//! behind what its forks read. Whoever else would write (a fork, or a trunk that went back to before a fork's end) takes
-//! what it holds along to a row of its own first, unless nobody else is left to read this one.
+//! A graph appends in place, so a fork needs no copy as long as no positions change that it reads. The trunk continues to
+//! write after the positions that its forks read. Other caches are forks, and a trunk that was rewound to before the end of a
+//! fork. Before they write, they copy their positions to a row of their own. No copy is needed once no other cache reads the
+//! row.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,12 +15,12 @@ use super::batch::Batch;
 use super::place::Place;
 use crate::layout::Slot;
 
-/// A row that is taken. It is free again when this is dropped.
+/// A row in use. It is freed when this is dropped.
 #[derive(Debug)]
 struct Taken {
     place: Place,
-    /// Behind so many positions no fork reads. Only a fork of the one that writes here can move it outwards, and who forks
-    /// does not write meanwhile.
+    /// How many positions forks read at most; writing after them is safe. Only a fork of the writing cache can increase it,
+    /// and that cache does not write while it is forked.
     fence: AtomicUsize,
 }
 
@@ -29,11 +30,11 @@ impl Drop for Taken {
     }
 }
 
-/// A cache's hold on a row.
+/// A cache's use of a row.
 #[derive(Debug)]
 pub(super) struct Lease {
     taken: Arc<Taken>,
-    /// Whether it is the one that writes here; at most one of those that hold on to a row is.
+    /// Whether this cache may write; at most one of those that share a row may.
     writes: bool,
 }
 
@@ -44,29 +45,29 @@ impl Lease {
         Ok(Self { taken: Arc::new(Taken { place, fence: AtomicUsize::new(0) }), writes: true })
     }
 
-    /// Returns a hold on the same row that reads its first `held` positions.
+    /// Returns a lease of the same row that only reads its first `held` positions.
     pub(super) fn reading(&self, held: usize) -> Self {
         self.taken.fence.fetch_max(held, Ordering::Relaxed);
         Self { taken: Arc::clone(&self.taken), writes: false }
     }
 
-    /// Returns the row if writing there from position `start` on changes nothing that others read.
+    /// Returns the row if writing from position `start` on changes nothing that other caches read.
     pub(super) fn writable(&mut self, start: usize) -> Option<&Place> {
         if let Some(taken) = Arc::get_mut(&mut self.taken) {
-            // Nobody else is left, and nobody can come but through this hold.
+            // No other cache has a lease, and new ones are only made from this one.
             *taken.fence.get_mut() = 0;
             self.writes = true;
         }
-        let is_behind = start >= self.taken.fence.load(Ordering::Relaxed);
-        (self.writes && is_behind).then_some(&self.taken.place)
+        let is_after = start >= self.taken.fence.load(Ordering::Relaxed);
+        (self.writes && is_after).then_some(&self.taken.place)
     }
 
-    /// Returns how many caches hold on to this row.
+    /// Returns how many caches share this row.
     pub(super) fn holders(&self) -> usize {
         Arc::strong_count(&self.taken)
     }
 
-    /// Returns how many positions of its row were written to, at most.
+    /// Returns up to which position its row was written.
     pub(super) fn written(&self) -> usize {
         self.taken.place.batch.written()
     }
@@ -75,22 +76,25 @@ impl Lease {
         self.taken.place.batch.capacity()
     }
 
-    /// Writes down the first `held` positions.
+    /// Appends a snapshot of the first `held` positions.
     pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) {
         let Place { batch, row } = &self.taken.place;
-        slots.iter().enumerate().for_each(|slot| batch.write(*row, slot, held, into));
+        for slot in slots.iter().enumerate() {
+            batch.write(*row, slot, held, into);
+        }
     }
 
-    /// Takes in `held` positions that were written down.
+    /// Reads `held` positions of a snapshot.
     pub(super) fn restore(&self, held: usize, slots: &[Slot], state: &mut StateReader<'_>) -> Result<()> {
         let Place { batch, row } = &self.taken.place;
         batch.restore(*row, slots, held, state)
     }
 
-    /// Copies the first `held` positions into another row: tensor by tensor, so that no two batches are locked at once, and
-    /// both rows may be of the same one.
+    /// Copies the first `held` positions into another row. It copies tensor by tensor through a buffer, so that two batches are
+    /// never locked at once; both rows may belong to the same batch.
     pub(super) fn copy_to(&self, other: &Self, held: usize, slots: &[Slot]) -> Result<()> {
-        let (from, to) = (&self.taken.place, &other.taken.place);
+        let from = &self.taken.place;
+        let to = &other.taken.place;
         to.batch.fetch(to.row, slots, held);
         let mut bytes = Vec::new();
         for slot in slots.iter().enumerate() {

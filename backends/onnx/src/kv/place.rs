@@ -1,4 +1,4 @@
-//! Where a cache lies: in which batch, in which row.
+//! The place of a cache: a batch and a row in it.
 
 use std::sync::Arc;
 

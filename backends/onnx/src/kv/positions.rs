@@ -1,4 +1,4 @@
-//! Writes the positions of a cache's tensors as a state has them, and reads them.
+//! Writes the positions of a cache's tensors into a snapshot, and reads them.
 
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
@@ -16,7 +16,7 @@ pub(super) fn write_positions(slot: &Slot, held: usize, from: &[u8], into: &mut 
     }
 }
 
-/// Takes the first `held` positions of every head, which come next in what was written.
+/// Reads the first `held` positions of every head.
 pub(super) fn read_positions(
     slot: &Slot,
     held: usize,
@@ -25,18 +25,20 @@ pub(super) fn read_positions(
 ) -> Result<()> {
     let used = held * slot.width * slot.element.size();
     let room = (to.len() / slot.heads.max(1)).max(1);
-    to.chunks_exact_mut(room).try_for_each(|head| {
+    for head in to.chunks_exact_mut(room) {
         let head = head.get_mut(..used).unwrap_or_default();
         state.fill(head)?;
         in_little_endian(slot, head);
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
-/// Turns numbers as this machine has them into those of a state, or back: states are the same on every machine.
+/// Converts numbers between the byte order of this machine and that of snapshots, which is the same on every machine.
 fn in_little_endian(slot: &Slot, numbers: &mut [u8]) {
     if cfg!(target_endian = "big") {
-        numbers.chunks_exact_mut(slot.element.size()).for_each(<[u8]>::reverse);
+        for number in numbers.chunks_exact_mut(slot.element.size()) {
+            number.reverse();
+        }
     }
 }
 
@@ -46,7 +48,7 @@ mod tests {
     use crate::element::Element;
 
     #[test]
-    fn what_is_written_down_has_no_room_and_comes_back_into_any() {
+    fn a_snapshot_has_no_spare_room_and_is_read_into_any_room() {
         for element in [Element::F32, Element::F16, Element::Bf16] {
             let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2, element };
             let numbers = |numbers: &[u8]| -> Vec<u8> {
@@ -55,7 +57,8 @@ mod tests {
             let mut written = vec![7];
             write_positions(&slot, 1, &numbers(&[1, 2, 3, 4, 5, 6, 7, 8]), &mut written);
             assert_eq!(written.get(1..).unwrap_or_default(), numbers(&[1, 2, 5, 6]));
-            let (mut state, mut to) = (written.get(1..).unwrap_or_default(), numbers(&[9; 12]));
+            let mut state = written.get(1..).unwrap_or_default();
+            let mut to = numbers(&[9; 12]);
             let read = read_positions(&slot, 1, &mut StateReader::new(&mut state), &mut to);
             assert!(read.is_ok() && state.is_empty());
             assert_eq!(to, numbers(&[1, 2, 9, 9, 9, 9, 5, 6, 9, 9, 9, 9]));

@@ -1,5 +1,5 @@
-//! Memory for a cache, as the system gives it. It is zero without being cleared, and a page of it is not there before something is
-//! written to it, so room that is kept for later costs nothing yet.
+//! Memory for a cache, directly from the system. The system assigns a page, filled with zeros, when it is first written, so room
+//! for later costs nothing yet.
 
 use std::ops::Range;
 use std::sync::mpsc;
@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use crate::error;
 use crate::layout::Slot;
 
-/// Tensors with room for so many positions in each of so many rows, each in memory of its own.
+/// The tensors of a cache, each in memory of its own.
 #[derive(Debug)]
 pub(super) struct Room {
-    // Before the memory, so that none of them is there without it.
+    // Declared before the memory, so that the tensors are dropped first.
     tensors: Vec<DynValue>,
     memory: Vec<MmapMut>,
     rows: usize,
@@ -52,26 +52,26 @@ impl Room {
         &mut self.tensors
     }
 
-    /// Returns what is in a row of one of the tensors.
+    /// Returns the bytes of a row in one of the tensors.
     pub(super) fn row(&self, row: usize, number: usize) -> &[u8] {
         let bytes = self.memory.get(number).map(|memory| &**memory).unwrap_or_default();
         bytes.chunks_exact(row_size(bytes, self.rows)).nth(row).unwrap_or_default()
     }
 
-    /// Returns what is in a row of one of the tensors, to change it.
+    /// Returns the bytes of a row in one of the tensors, for writing.
     pub(super) fn row_mut(&mut self, row: usize, number: usize) -> &mut [u8] {
         let bytes = self.memory.get_mut(number).map(|memory| &mut **memory).unwrap_or_default();
         row_of(bytes, row, self.rows)
     }
 
-    /// Has the system give the memory for some positions of a row, on every core. Page by page, as they are written to,
-    /// takes it half as long again and one core; it does that all the same where this is not to be had.
+    /// Requests memory for some positions of a row, on all cores. Without a request the system assigns it page by page as it is
+    /// written, which takes half as long again, on one core. That happens where the request is unavailable.
     pub(super) fn fetch(&self, slots: &[Slot], row: usize, positions: &Range<usize>) {
         let tensors = slots.par_iter().zip(&self.memory);
         tensors.for_each(|(slot, memory)| populate(memory, slot, (row, self.rows), positions));
     }
 
-    /// Has a row of each tensor filled with `held` positions, while the system gives the memory for the next.
+    /// Fills a row of each tensor with `held` positions. Another thread requests the memory for the next tensor meanwhile.
     pub(super) fn fill(
         &mut self,
         slots: &[Slot],
@@ -83,7 +83,7 @@ impl Room {
         let mut tensors = slots.iter().zip(&mut self.memory);
         thread::scope(|scope| {
             let (fetched, ready) = mpsc::channel();
-            // Not one of rayon's, which may be the one that waits here.
+            // Not a thread of rayon: this function may run on one, and would then wait for itself.
             let fetching = thread::Builder::new().spawn_scoped(scope, move || {
                 tensors.try_for_each(|(slot, memory)| {
                     populate(memory, slot, (row, rows), &(0..held));
@@ -91,7 +91,10 @@ impl Room {
                 })
             });
             fetching.map_err(|source| refused("no thread to bring memory for a cache", source))?;
-            ready.iter().try_for_each(|(slot, memory)| read(slot, row_of(memory, row, rows)))
+            for (slot, memory) in &ready {
+                read(slot, row_of(memory, row, rows))?;
+            }
+            Ok(())
         })
     }
 }
@@ -105,25 +108,27 @@ fn row_of(bytes: &mut [u8], row: usize, rows: usize) -> &mut [u8] {
     bytes.chunks_exact_mut(size).nth(row).unwrap_or_default()
 }
 
-/// Has the system give memory for some positions of a row of a tensor, where it can be asked to.
+/// Requests memory for some positions of a row of a tensor; does nothing where the system has no such call.
 fn populate(memory: &MmapMut, slot: &Slot, (row, rows): (usize, usize), positions: &Range<usize>) {
     let head = memory.len() / (rows * slot.heads).max(1);
     let position = slot.bytes() / slot.heads.max(1);
-    let (start, end) = ((positions.start * position).min(head), (positions.end * position).min(head));
+    let start = (positions.start * position).min(head);
+    let end = (positions.end * position).min(head);
     #[cfg(target_os = "linux")]
     for number in row * slot.heads..(row + 1) * slot.heads {
-        let asked = memory.advise_range(memmap2::Advice::PopulateWrite, number * head + start, end - start);
-        if let Err(error) = asked {
-            tracing::trace!(%error, "pages come one by one");
+        let populated =
+            memory.advise_range(memmap2::Advice::PopulateWrite, number * head + start, end - start);
+        if let Err(error) = populated {
+            tracing::trace!(%error, "pages are assigned one by one");
         }
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (row, start, end);
 }
 
-/// Asks the system for memory. Nobody reads what was not written; where mistakes are looked for, all of it is NaN.
+/// Reserves memory. No code reads positions that were not written; in debug builds all of it is NaN, so that tests notice.
 fn pages(bytes: usize) -> Result<MmapMut> {
-    // Most of it may never be written, so no swap needs to be there for it.
+    // Most of it may never be written, so no swap is reserved for it.
     let memory = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon();
     let mut memory =
         memory.map_err(|source| refused(format!("no room for {bytes} bytes of a cache"), source))?;
@@ -137,22 +142,22 @@ fn refused(message: impl Into<String>, source: io::Error) -> Error {
     Error::new(ErrorKind::Backend, message).with_source(source)
 }
 
-/// Makes a tensor of memory that stays where it is. `ort` has tensors over borrowed memory as well, but copies them when they are
-/// bound as an input, and refuses those over a vector as an output: a cache is both.
+/// Makes a tensor over existing memory. A cache is bound as an input and as an output. The tensors of `ort` over borrowed memory
+/// do not suffice: it copies them as inputs, and refuses those over a vector as outputs.
 #[allow(unsafe_code)] // the runtime has no other way
 fn over(bytes: &mut [u8], slot: &Slot, shape: &[i64]) -> ort::Result<DynValue> {
     let host = MemoryInfo::default();
     let mut value = ptr::null_mut();
     let kind = slot.element.kind().into();
     // SAFETY: the pointers are those of live slices and of a live `MemoryInfo` of the CPU, each with its length. The runtime
-    // checks that the shape needs no more than these bytes, and keeps the pointer to them: `Room` drops its tensors before its
-    // memory, and `Buffers`, which has the only other hold on them in its binding, is where the room is.
+    // checks that the shape needs no more than these bytes, and keeps the pointer to them. A `Room` drops its tensors before its
+    // memory. The only other reference to them is the binding of `Buffers`, which is dropped before the room.
     ortsys![
         unsafe CreateTensorWithDataAsOrtValue(
             host.ptr(), bytes.as_mut_ptr().cast(), bytes.len(), shape.as_ptr(), shape.len(), kind, &mut value
         )?;
         nonNull(value)
     ];
-    // SAFETY: the value was just made, nobody else has it, and it is a tensor in the CPU's memory.
+    // SAFETY: the value was just made, there is no other pointer to it, and it is a tensor in the CPU's memory.
     Ok(unsafe { DynValue::from_ptr(value, Some(&Allocator::default())) })
 }

@@ -1,15 +1,15 @@
-//! What a cache is run with.
+//! The arguments of a run.
 
 use ort::session::RunOptions;
 
 use crate::row::Row;
 
-/// What is computed at once.
+/// One run of a graph for one session.
 pub(crate) struct Run<'a> {
-    /// What is fed; what the cache holds beyond the positions before it is forgotten.
+    /// The tokens. Positions of the cache from `row.held` on are discarded first.
     pub(crate) row: Row<'a>,
-    /// How many of the last logits are wanted; a graph may compute fewer.
+    /// For how many of the last tokens logits are wanted; a graph may compute fewer.
     pub(crate) rows: usize,
-    /// What ends it, where somebody may.
+    /// The options through which the run can be ended; `None` for a run that cannot be ended.
     pub(crate) options: Option<&'a RunOptions>,
 }

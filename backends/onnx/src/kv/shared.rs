@@ -1,14 +1,13 @@
 //! A cache that the graph writes into: past and present are one buffer.
 //!
-//! The kernel (`GroupQueryAttention`) appends behind the positions that the attention mask counts and reads
-//! nothing beyond them, so going back is only counting less. Layers with a sliding window get buffers of full
-//! length too: a ring as short as the window would have overwritten what a rewind needs.
+//! The kernel (`GroupQueryAttention`) appends after the positions that the attention mask counts and reads
+//! nothing beyond them, so a rewind only reduces the count. Layers with a sliding window get buffers of full
+//! length too: a ring as short as the window would have overwritten positions that a rewind needs.
 
 use std::sync::Arc;
 
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
-use ort::session::SessionOutputs;
 
 use super::batch::Batch;
 use super::buffers::{FIRST_CAPACITY, Feed, Wish};
@@ -21,29 +20,28 @@ use crate::layout::Slot;
 /// A cache that the graph writes into.
 #[derive(Debug)]
 pub(crate) struct SharedCache {
-    /// Where it is; nowhere before anything was computed.
+    /// The row that holds it; `None` before the first run.
     lease: Option<Lease>,
-    /// For how many positions there must be room.
+    /// For how many positions there must be room at least.
     pub(super) least: usize,
-    /// How many bytes it has taken along from row to row.
+    /// How many bytes were copied from row to row.
     copied: usize,
 }
 
 impl SharedCache {
-    /// Creates a cache without room; it will have room for at least `least` positions.
+    /// Creates an empty cache. It will have room for at least `least` positions.
     pub(super) fn new(least: usize) -> Self {
         Self { lease: None, least, copied: 0 }
     }
 
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         let Run { row, rows, options } = *run;
-        let batch = self.alone(decoder, row.held, row.held + row.tokens.len())?;
-        let read = |outputs: &SessionOutputs<'_>| last_rows(outputs, &decoder.layout, rows, logits);
+        let batch = self.alone(decoder, row.held, row.end())?;
         let feed = Feed { rows: &[row], keep: rows, options };
-        batch.run_alone(decoder, &feed, read)
+        batch.run_alone(decoder, &feed, |outputs| last_rows(outputs, &decoder.layout, rows, logits))
     }
 
-    /// Returns a cache that reads the first `held` positions where they are.
+    /// Returns a cache that reads the first `held` positions in the same row.
     pub(super) fn fork(&self, held: usize) -> Self {
         let lease = self.lease.as_ref().filter(|_| held > 0);
         Self { lease: lease.map(|lease| lease.reading(held)), ..Self::new(self.least) }
@@ -55,14 +53,14 @@ impl SharedCache {
         }
     }
 
-    /// Takes in positions that were written down.
+    /// Reads `held` positions of a snapshot.
     pub(super) fn restored(
         mut self,
         decoder: &Decoder,
         held: usize,
         state: &mut StateReader<'_>,
     ) -> Result<Self> {
-        // With room for what is asked next, or the first thing to do would be to copy it all again.
+        // With room for the next tokens, or the next run would copy everything again.
         let needed = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
         let batch = Batch::new(decoder, 1, Wish { needed, before: 0, least: self.least })?;
         let lease = Lease::take(&batch, held)?;
@@ -71,13 +69,13 @@ impl SharedCache {
         Ok(self)
     }
 
-    /// Returns where it may write behind the first `held` positions, if anywhere.
+    /// Returns the row if it may write there after the first `held` positions.
     pub(super) fn writable(&mut self, held: usize) -> Option<Place> {
         self.lease.as_mut()?.writable(held).cloned()
     }
 
-    /// Returns a batch of one row, its own, with room for `needed` positions, of which the first `held` are kept. Without
-    /// memory for them, nothing changes.
+    /// Returns a batch with one row, which is its own, with room for `needed` positions; keeps the first `held` positions. If
+    /// there is no memory for them, nothing changes.
     fn alone(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<Arc<Batch>> {
         let own = self.writable(held).filter(|place| place.batch.has_one_row());
         let before = match own {
@@ -90,7 +88,7 @@ impl SharedCache {
         Ok(batch)
     }
 
-    /// Takes the first `held` positions along into a free row of a batch. Where that fails, nothing changes.
+    /// Copies the first `held` positions into a free row of a batch, and uses that row from now on. If that fails, nothing changes.
     pub(super) fn move_into(&mut self, decoder: &Decoder, batch: &Arc<Batch>, held: usize) -> Result<()> {
         let taken = Lease::take(batch, held)?;
         if let Some(before) = self.lease.as_ref().filter(|_| held > 0) {
@@ -105,10 +103,10 @@ impl SharedCache {
         self.lease.as_ref().map_or(0, Lease::capacity)
     }
 
-    /// Returns its part of the memory of its row, which all that hold on to it share.
+    /// Returns its part of the memory of its row, which it shares with forks.
     pub(super) fn bytes(&self, decoder: &Decoder) -> usize {
-        let share = |lease: &Lease| lease.written() * decoder.layout.bytes_per_position() / lease.holders();
-        self.lease.as_ref().map_or(0, share)
+        let Some(lease) = &self.lease else { return 0 };
+        lease.written() * decoder.layout.bytes_per_position() / lease.holders()
     }
 
     pub(super) fn copied(&self) -> usize {

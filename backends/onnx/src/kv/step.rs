@@ -1,10 +1,9 @@
-//! A step of several sessions: one token in each, in a row of one batch.
+//! A step of several sessions: computes one token of each, in the rows of one batch.
 
 use std::sync::Arc;
 
 use alloquy_core::Result;
 use alloquy_core::tokenizer::TokenId;
-use ort::session::SessionOutputs;
 
 use super::batch::{Batch, State};
 use super::buffers::{Feed, Wish};
@@ -14,22 +13,22 @@ use crate::decoder::{Decoder, row_logits};
 use crate::error;
 use crate::row::Row;
 
-/// A token that a session adds to what it holds.
+/// A token that a session appends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) id: TokenId,
-    /// Behind so many positions.
+    /// How many positions precede it.
     pub(crate) held: usize,
     /// As in [`Row`].
     pub(crate) shift: i64,
 }
 
-/// What one session gives to a step and gets from it.
+/// One session's part of a step: its cache, its token, and the place for its logits.
 pub(crate) struct Share<'a> {
     cache: &'a mut SharedCache,
     token: Token,
     logits: &'a mut Vec<f32>,
-    /// Where it may write its token, if anywhere.
+    /// The row in which it may write its token, if there is one.
     place: Option<Place>,
 }
 
@@ -39,7 +38,7 @@ impl<'a> Share<'a> {
         Self { cache, token, logits, place }
     }
 
-    /// Returns its row, if it may write in this batch.
+    /// Returns its row if it may write in this batch.
     fn row_in(&self, batch: &Arc<Batch>) -> Option<usize> {
         self.place.as_ref().filter(|place| Arc::ptr_eq(&place.batch, batch)).map(|place| place.row)
     }
@@ -73,26 +72,26 @@ fn gather(decoder: &Decoder, shares: &[Share<'_>]) -> Result<Arc<Batch>> {
     Batch::new(decoder, shares.len(), Wish { needed, before, least })
 }
 
-/// Says whether the sessions can step in a batch, once those that are not here yet have come: there is room for each, and
-/// more than half of the rows take part.
+/// Returns whether a step of these sessions can run in a batch. There must be a free row for every session that has none in it,
+/// and room for a token in every row. More than half of the rows must take part.
 fn suits(batch: &Arc<Batch>, shares: &[Share<'_>]) -> bool {
     let state = batch.lock();
     let coming = shares.iter().filter(|share| share.row_in(batch).is_none()).count();
     let free = state.rows.iter().filter(|row| row.is_none()).count();
-    let is_full = |length: usize| length >= state.buffers.capacity;
-    let has_room = !state.rows.iter().flatten().any(|&length| is_full(length));
-    has_room
-        && coming <= free
+    let capacity = state.buffers.capacity;
+    coming <= free
         && shares.len() * 2 > state.rows.len()
-        && !shares.iter().any(|share| is_full(share.token.held))
+        && state.rows.iter().flatten().all(|&length| length < capacity)
+        && shares.iter().all(|share| share.token.held < capacity)
 }
 
 /// Runs a token of each session in its row.
 fn run(batch: &Arc<Batch>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Result<()> {
     let mut state = batch.lock();
     let State { buffers, rows } = &mut *state;
-    let idle = |row: &Option<usize>| Token { id: 0, held: row.unwrap_or(0), shift: 0 };
-    let mut fed: Vec<_> = rows.iter().map(idle).collect();
+    // Rows that take no part get token 0 after their positions. For rows of 5, 7 and no positions, of which the second takes
+    // part with token 42, this feeds (0 at 5), (42 at 7), (0 at 0).
+    let mut fed: Vec<_> = rows.iter().map(|row| Token { id: 0, held: row.unwrap_or(0), shift: 0 }).collect();
     for share in &*shares {
         if let Some(place) = share.row_in(batch).and_then(|row| fed.get_mut(row)) {
             *place = share.token;
@@ -102,14 +101,15 @@ fn run(batch: &Arc<Batch>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Resul
         .iter()
         .map(|token| Row::of_tokens(std::slice::from_ref(&token.id), token.held, token.shift))
         .collect();
-    let read = |outputs: &SessionOutputs<'_>| {
-        shares.iter_mut().try_for_each(|share| {
-            let row = share.row_in(batch).unwrap_or_default();
-            row_logits(outputs, &decoder.layout, row, share.logits)
-        })
-    };
     let feed = Feed { rows: &fed, keep: 1, options: None };
-    buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))?;
+    let ran = buffers.run(decoder, &feed, |outputs| {
+        for share in &mut *shares {
+            let row = share.row_in(batch).unwrap_or_default();
+            row_logits(outputs, &decoder.layout, row, share.logits)?;
+        }
+        Ok(())
+    });
+    ran.map_err(error::runtime("run the model"))?;
     for share in &*shares {
         if let Some(length) = share.row_in(batch).and_then(|row| rows.get_mut(row)) {
             *length = Some(share.token.held + 1);

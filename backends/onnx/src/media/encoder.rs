@@ -1,9 +1,9 @@
-//! The graph that makes features of pictures or of sounds. Knows no position.
+//! An encoder: the graph that makes features of images or of audio.
 
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use alloquy_core::Result;
+use alloquy_core::{Error, Result};
 use alloquy_engine::media_processor::MediaTensor;
 use alloquy_model_files::Description;
 use ort::session::{RunOptions, Session, SessionOutputs};
@@ -16,7 +16,7 @@ use crate::element::Element;
 use crate::error::{self, model, unsupported};
 use crate::layout::EMBEDDINGS;
 
-/// What an encoder encodes.
+/// The media that an encoder encodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EncoderKind {
     Vision,
@@ -24,7 +24,7 @@ pub(crate) enum EncoderKind {
 }
 
 impl EncoderKind {
-    /// Its place in `genai_config.json`.
+    /// Returns its section in `genai_config.json`.
     fn section(self) -> &'static str {
         match self {
             Self::Vision => "vision",
@@ -32,7 +32,7 @@ impl EncoderKind {
         }
     }
 
-    /// What it is called where graphs are told apart.
+    /// Returns its name in the model's identity.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Vision => "vision encoder",
@@ -40,7 +40,7 @@ impl EncoderKind {
         }
     }
 
-    /// What exporters call its features.
+    /// Returns the name that exporters give its features.
     fn features(self) -> &'static str {
         match self {
             Self::Vision => "image_features",
@@ -53,26 +53,26 @@ impl EncoderKind {
 #[derive(Debug)]
 pub(crate) struct Encoder {
     pub(crate) kind: EncoderKind,
-    /// The file's, for messages.
+    /// The file's name, for messages.
     name: String,
     session: Mutex<Session>,
     inputs: Vec<Input>,
-    /// What is read of the outputs: under which name it is fed to the decoder, and under which it is given.
+    /// The outputs that are read: the name of the decoder's input, and the name of the output.
     outputs: Vec<(String, String)>,
-    /// What true means in its mask, once it was asked.
+    /// The meaning of true in its mask, known after the first audio clip.
     true_is: OnceLock<TrueIs>,
 }
 
 #[derive(Debug)]
 struct Input {
     name: String,
-    /// What else it is called in `genai_config.json`.
+    /// Its other names in `genai_config.json`.
     called: Vec<String>,
     kind: TensorElementType,
     shape: Vec<i64>,
 }
 
-/// What an encoder gave, by the names of the decoder's inputs: rows of numbers, a row for each position.
+/// The outputs of an encoder by the names of the decoder's inputs: rows of numbers, one for each position.
 #[derive(Debug)]
 pub(crate) struct Encoded(Vec<(String, Vec<f32>)>);
 
@@ -81,13 +81,28 @@ impl Encoded {
         self.0.iter().find(|(name, _)| name == of).map(|(_, values)| values.as_slice())
     }
 
+    /// Returns the features that replace embeddings.
+    pub(super) fn features(&self) -> &[f32] {
+        self.values(EMBEDDINGS).unwrap_or_default()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(_, values)| size_of_val(values.as_slice())).sum()
     }
 }
 
+/// How an encoder is run.
+#[derive(Clone, Copy)]
+pub(super) struct EncoderRun<'a> {
+    /// How many numbers a feature must have.
+    pub(super) width: usize,
+    pub(super) time: &'a ComputeTime,
+    pub(super) options: &'a RunOptions,
+}
+
 impl Encoder {
-    /// Reads what a graph takes and gives; `deepstack` names the decoder's inputs for what is added behind its first layers.
+    /// Finds the inputs and outputs of a graph. `deepstack` are the decoder's inputs for features that are added after its first
+    /// layers.
     pub(crate) fn read(
         kind: EncoderKind,
         name: String,
@@ -100,81 +115,69 @@ impl Encoder {
         let names: Vec<_> = session.outputs().iter().map(|output| output.name().to_owned()).collect();
         let mut outputs = vec![(EMBEDDINGS.to_owned(), features(kind, &name, &names, description)?)];
         for wanted in deepstack.iter().filter(|_| kind == EncoderKind::Vision) {
-            let given = names.iter().find(|given| *given == wanted || is_same_layer(given, wanted));
-            let missing = || {
-                let given = names.join(", ");
-                model(format!("the decoder takes {wanted}, and {name} gives no such thing, only {given}"))
+            let Some(given) = names.iter().find(|given| *given == wanted || is_same_layer(given, wanted))
+            else {
+                return Err(model(format!(
+                    "the decoder takes {wanted}, and {name} gives no such thing, only {}",
+                    names.join(", ")
+                )));
             };
-            outputs.push((wanted.clone(), given.ok_or_else(missing)?.clone()));
+            outputs.push((wanted.clone(), given.clone()));
         }
         Ok(Self { kind, name, session: Mutex::new(session), inputs, outputs, true_is: OnceLock::new() })
     }
 
-    /// Returns the outputs that nobody reads.
+    /// Returns the outputs that are not read.
     pub(crate) fn unread(&self) -> Vec<String> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let names = session.outputs().iter().map(|output| output.name().to_owned());
         names.filter(|name| !self.outputs.iter().any(|(_, given)| given == name)).collect()
     }
 
-    /// Says whether each of the tensors has an input, and each input a tensor.
+    /// Returns whether there is an input for each of the tensors, and a tensor for each input.
     pub(super) fn takes(&self, tensors: &[MediaTensor]) -> bool {
         tensors.len() == self.inputs.len()
             && tensors.iter().all(|tensor| self.inputs.iter().any(|input| input.takes(tensor)))
             && self.inputs.iter().all(|input| tensors.iter().any(|tensor| input.takes(tensor)))
     }
 
-    /// Makes features of tensors that it takes, of so many numbers each.
-    pub(super) fn encode(
-        &self,
-        tensors: Vec<MediaTensor>,
-        width: usize,
-        time: &ComputeTime,
-        options: &RunOptions,
-    ) -> Result<Encoded> {
-        let run = |tensors| self.run(tensors, width, time, options);
-        match self.kind == EncoderKind::Audio && is_masked(&tensors) {
-            true => {
-                let true_is = self.true_is(&tensors, &run)?;
-                run(tensors.into_iter().map(|tensor| true_is.masked(tensor)).collect())
-            }
-            false => run(tensors),
+    /// Makes features of tensors that it takes.
+    pub(super) fn encode(&self, tensors: Vec<MediaTensor>, run: EncoderRun<'_>) -> Result<Encoded> {
+        if self.kind != EncoderKind::Audio || !is_masked(&tensors) {
+            return self.run(tensors, run);
         }
+        let true_is = self.true_is(&tensors, run)?;
+        self.run(tensors.into_iter().map(|tensor| true_is.masked(tensor)).collect(), run)
     }
 
-    /// Returns what true means in the mask. Two that ask at once are told the same.
-    fn true_is(
-        &self,
-        tensors: &[MediaTensor],
-        run: &impl Fn(Vec<MediaTensor>) -> Result<Encoded>,
-    ) -> Result<TrueIs> {
+    /// Returns the meaning of true in the mask. Two threads that find it out at once get the same result.
+    fn true_is(&self, tensors: &[MediaTensor], run: EncoderRun<'_>) -> Result<TrueIs> {
         if let Some(known) = self.true_is.get() {
             return Ok(*known);
         }
-        let is_fixed = |tensor: &MediaTensor| {
-            let input = self.inputs.iter().find(|input| input.takes(tensor));
-            input.is_none_or(|input| input.shape.iter().take(2).any(|size| *size >= 0))
-        };
-        let [one, other] = questions(tensors, is_fixed);
-        let (one, other) = (run(one)?, run(other)?);
-        let heard = |encoded: &Encoded| encoded.values(EMBEDDINGS).unwrap_or_default().to_vec();
-        Ok(*self.true_is.get_or_init(|| TrueIs::told_by(&heard(&one), &heard(&other))))
+        let [one, other] = questions(tensors, |tensor| self.is_fixed(tensor));
+        let one = self.run(one, run)?;
+        let other = self.run(other, run)?;
+        Ok(*self.true_is.get_or_init(|| TrueIs::of_features(one.features(), other.features())))
     }
 
-    fn run(
-        &self,
-        tensors: Vec<MediaTensor>,
-        width: usize,
-        time: &ComputeTime,
-        options: &RunOptions,
-    ) -> Result<Encoded> {
+    /// Returns whether the input for a tensor has a fixed number of stretches or frames.
+    fn is_fixed(&self, tensor: &MediaTensor) -> bool {
+        let input = self.inputs.iter().find(|input| input.takes(tensor));
+        input.is_none_or(|input| input.shape.iter().take(2).any(|size| *size >= 0))
+    }
+
+    fn run(&self, tensors: Vec<MediaTensor>, run: EncoderRun<'_>) -> Result<Encoded> {
         let fed = tensors.into_iter().map(|tensor| self.fed(tensor)).collect::<Result<Vec<_>>>()?;
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let action = format!("run {}", self.name);
-        let outputs = time.counted(|| session.run_with_options(fed, options));
+        let outputs = run.time.counted(|| session.run_with_options(fed, run.options));
         let outputs = outputs.map_err(error::runtime(&action))?;
-        let read = |(name, given): &(String, String)| Ok((name.clone(), self.rows(&outputs, given, width)?));
-        self.outputs.iter().map(read).collect::<Result<_>>().map(Encoded)
+        let mut encoded = Vec::with_capacity(self.outputs.len());
+        for (name, given) in &self.outputs {
+            encoded.push((name.clone(), self.rows(&outputs, given, run.width)?));
+        }
+        Ok(Encoded(encoded))
     }
 
     fn fed(&self, tensor: MediaTensor) -> Result<(String, DynValue)> {
@@ -182,35 +185,37 @@ impl Encoder {
         let input = input.ok_or_else(|| unsupported(format!("{self} takes no {}", tensor.name)))?;
         let fits = tensor.shape.len() == input.shape.len()
             && tensor.shape.iter().zip(&input.shape).all(|(&size, &taken)| taken < 0 || taken == size as i64);
-        let (name, kind, shape) = (tensor.name.clone(), kind_of(&tensor.values), tensor.shape.clone());
-        let refused = || {
-            model(format!(
-                "the processor gives {name} as {kind} {shape:?}, and {} takes {} as {} {:?}",
-                self.name, input.name, input.kind, input.shape
-            ))
-        };
-        match fits {
-            true => {
-                let value = value(tensor, input.kind).map_err(error::runtime("make a tensor of media"))?;
-                Ok((input.name.clone(), value.ok_or_else(refused)?))
-            }
-            false => Err(refused()),
+        let given = format!("{} as {} {:?}", tensor.name, kind_of(&tensor.values), tensor.shape);
+        if fits
+            && let Some(value) =
+                value(tensor, input.kind).map_err(error::runtime("make a tensor of media"))?
+        {
+            return Ok((input.name.clone(), value));
         }
+        Err(model(format!(
+            "the processor gives {given}, and {} takes {} as {} {:?}",
+            self.name, input.name, input.kind, input.shape
+        )))
     }
 
     fn rows(&self, outputs: &SessionOutputs<'_>, name: &str, width: usize) -> Result<Vec<f32>> {
-        let wrong = |given: &str| {
-            model(format!("{} gives {name} as {given}, and the decoder takes rows of {width}", self.name))
+        let Some(value) = outputs.get(name) else {
+            return Err(self.mismatch(name, "nothing", width));
         };
-        let value = outputs.get(name).ok_or_else(|| wrong("nothing"))?;
         let given = value.dtype();
         let shape = given.tensor_shape().filter(|shape| shape.last() == Some(&(width as i64)));
         let element = given.tensor_type().and_then(Element::of);
-        let (Some(shape), Some(element)) = (shape, element) else { return Err(wrong(&given.to_string())) };
+        let (Some(shape), Some(element)) = (shape, element) else {
+            return Err(self.mismatch(name, &given.to_string(), width));
+        };
         let mut rows = Vec::new();
         let read = element.widen(value, 0..shape.num_elements(), &mut rows);
         read.map_err(error::runtime("read features"))?;
         Ok(rows)
+    }
+
+    fn mismatch(&self, output: &str, given: &str, width: usize) -> Error {
+        model(format!("{} gives {output} as {given}, and the decoder takes rows of {width}", self.name))
     }
 }
 
@@ -223,7 +228,8 @@ impl fmt::Display for Encoder {
 
 impl Input {
     fn read(input: &Outlet, kind: EncoderKind, description: &Description) -> Result<Self> {
-        let (name, given) = (input.name().to_owned(), input.dtype());
+        let name = input.name().to_owned();
+        let given = input.dtype();
         let (Some(element), Some(shape)) = (given.tensor_type(), given.tensor_shape()) else {
             return Err(unsupported(format!("an encoder takes {name} as {given}, not a tensor")));
         };
@@ -251,14 +257,16 @@ fn features(kind: EncoderKind, file: &str, outputs: &[String], description: &Des
     }
 }
 
-/// Says whether an encoder's output and a decoder's input, by their names, are of the same layer: of both, exporters
-/// differ in the name and agree in the number.
+/// Returns whether an encoder's output and a decoder's input belong to the same layer. Exporters name them differently, but with
+/// the same number at the end.
 fn is_same_layer(given: &str, wanted: &str) -> bool {
-    let number = |name: &str| {
-        let digits = name.rsplit(|character: char| !character.is_ascii_digit()).next();
-        digits.and_then(|digits| digits.parse::<usize>().ok())
-    };
-    given.starts_with("deepstack") && number(given).is_some() && number(given) == number(wanted)
+    let number = last_number(given);
+    given.starts_with("deepstack") && number.is_some() && number == last_number(wanted)
+}
+
+fn last_number(name: &str) -> Option<usize> {
+    let digits = name.rsplit(|character: char| !character.is_ascii_digit()).next()?;
+    digits.parse().ok()
 }
 
 #[cfg(test)]
@@ -266,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_are_told_by_their_number() {
+    fn layers_are_matched_by_their_number() {
         assert!(is_same_layer("deepstack_feature_1", "deepstack_visual_embeds.1"));
         assert!(!is_same_layer("deepstack_feature_1", "deepstack_visual_embeds.2"));
         assert!(!is_same_layer("image_features_1", "deepstack_visual_embeds.1"));

@@ -1,34 +1,32 @@
-//! What an encoder of sounds means by true in its mask. Knows no session and no position.
+//! Finds out what true means in the mask of an audio encoder.
 //!
-//! Processors mark with true what is sound, and a model inverts that before its encoder has it. An export may hold the model's
-//! part, or the encoder's alone, under the same name; so the graph is asked, once.
+//! Processors mark audio with true, and a model inverts the mask before its encoder gets it. An export may contain that part of
+//! the model or only the encoder, with the same names. So the graph is tested once, at the first audio clip.
 
 use alloquy_engine::media_processor::{MediaTensor, TensorData};
 
-/// What stands where a mask is true.
+/// What a mask marks with true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrueIs {
-    Sound,
+    Audio,
     Padding,
 }
 
-/// How many frames the graph is asked with at most: about a second.
+/// How many frames of a clip the graph is tested with at most: about a second.
 const FRAMES: usize = 96;
 
 impl TrueIs {
-    /// Says what true is, by whether anything is heard of two sounds that true stands beside everywhere.
-    pub(super) fn told_by(one: &[f32], other: &[f32]) -> Self {
-        match one == other {
-            true => Self::Padding,
-            false => Self::Sound,
-        }
+    /// Returns the meaning of true, from the features of two different clips whose masks are true everywhere. Equal features mean
+    /// that the encoder ignored both clips as padding.
+    pub(super) fn of_features(one: &[f32], other: &[f32]) -> Self {
+        if one == other { Self::Padding } else { Self::Audio }
     }
 
-    /// Returns a tensor as the encoder has it.
+    /// Returns a tensor of the processor as the encoder takes it: a mask is inverted if true is padding.
     pub(super) fn masked(self, tensor: MediaTensor) -> MediaTensor {
         match (self, tensor.values) {
             (Self::Padding, TensorData::Bool(mask)) => {
-                let values = TensorData::Bool(mask.into_iter().map(|is_sound| !is_sound).collect());
+                let values = TensorData::Bool(mask.into_iter().map(|is_audio| !is_audio).collect());
                 MediaTensor { values, ..tensor }
             }
             (_, values) => MediaTensor { values, ..tensor },
@@ -36,26 +34,27 @@ impl TrueIs {
     }
 }
 
-/// Says whether any of the tensors is a mask of truth values.
+/// Returns whether any of the tensors is a mask of booleans.
 pub(super) fn is_masked(tensors: &[MediaTensor]) -> bool {
     tensors.iter().any(|tensor| matches!(tensor.values, TensorData::Bool(_)))
 }
 
-/// The beginning of a sound, or where an axis is fixed all of it, with true beside all; and another sound of that length.
+/// Returns two test clips: the start of a clip, or all of it where an axis is fixed, with a mask of true; and the same with other
+/// samples.
 pub(super) fn questions(
     tensors: &[MediaTensor],
     is_fixed: impl Fn(&MediaTensor) -> bool,
 ) -> [Vec<MediaTensor>; 2] {
-    let begun = |tensor: &MediaTensor| match is_fixed(tensor) {
-        true => tensor.clone(),
-        false => beginning(tensor),
-    };
-    let one: Vec<_> = tensors.iter().map(|tensor| answerable(begun(tensor))).collect();
+    let mut one = Vec::with_capacity(tensors.len());
+    for tensor in tensors {
+        let start = if is_fixed(tensor) { tensor.clone() } else { beginning(tensor) };
+        one.push(all_true(start));
+    }
     let other = one.iter().cloned().map(changed).collect();
     [one, other]
 }
 
-/// The first frames of the first stretch; of what has no frames, all.
+/// Returns the first frames of the first stretch; a tensor without frames is returned whole.
 fn beginning(tensor: &MediaTensor) -> MediaTensor {
     let MediaTensor { name, shape, values } = tensor;
     let [_, frames, rest @ ..] = shape.as_slice() else { return tensor.clone() };
@@ -69,14 +68,15 @@ fn beginning(tensor: &MediaTensor) -> MediaTensor {
     MediaTensor { name: name.clone(), shape: [&[1, frames], rest].concat(), values }
 }
 
-fn answerable(tensor: MediaTensor) -> MediaTensor {
+/// Sets all of a mask to true.
+fn all_true(tensor: MediaTensor) -> MediaTensor {
     match tensor.values {
         TensorData::Bool(mask) => MediaTensor { values: TensorData::Bool(vec![true; mask.len()]), ..tensor },
         values => MediaTensor { values, ..tensor },
     }
 }
 
-/// Adds a pattern that no normalisation takes out again.
+/// Adds a pattern that no normalisation removes.
 fn changed(tensor: MediaTensor) -> MediaTensor {
     match tensor.values {
         TensorData::F32(values) => {
@@ -91,7 +91,7 @@ fn changed(tensor: MediaTensor) -> MediaTensor {
 mod tests {
     use super::*;
 
-    fn sound() -> Vec<MediaTensor> {
+    fn audio() -> Vec<MediaTensor> {
         let features = TensorData::F32((0..2 * 100 * 3).map(|index| index as f32).collect());
         let mask = TensorData::Bool((0..200).map(|index| index % 100 < 90).collect());
         vec![
@@ -101,28 +101,28 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_is_asked_with_the_beginning_where_it_takes_that() {
+    fn a_graph_is_tested_with_the_start_of_a_clip_where_it_takes_that() {
         for (is_fixed, stretches, frames) in [(true, 2, 100), (false, 1, FRAMES)] {
-            let [one, other] = questions(&sound(), |_| is_fixed);
-            for asked in [&one, &other] {
+            let [one, other] = questions(&audio(), |_| is_fixed);
+            for clip in [&one, &other] {
                 assert_eq!(
-                    (&asked[0].shape, &asked[1].shape),
+                    (&clip[0].shape, &clip[1].shape),
                     (&vec![stretches, frames, 3], &vec![stretches, frames])
                 );
-                assert_eq!(asked[1].values, TensorData::Bool(vec![true; stretches * frames]));
+                assert_eq!(clip[1].values, TensorData::Bool(vec![true; stretches * frames]));
             }
             assert_ne!(one[0], other[0]);
         }
     }
 
     #[test]
-    fn a_mask_is_turned_around_where_true_is_padding() {
+    fn a_mask_is_inverted_if_true_is_padding() {
         let mask = |values: [bool; 2]| MediaTensor {
             name: "mask".into(),
             shape: vec![1, 2],
             values: TensorData::Bool(values.to_vec()),
         };
-        assert_eq!(TrueIs::told_by(&[1.0], &[2.0]).masked(mask([true, false])), mask([true, false]));
-        assert_eq!(TrueIs::told_by(&[1.0], &[1.0]).masked(mask([true, false])), mask([false, true]));
+        assert_eq!(TrueIs::of_features(&[1.0], &[2.0]).masked(mask([true, false])), mask([true, false]));
+        assert_eq!(TrueIs::of_features(&[1.0], &[1.0]).masked(mask([true, false])), mask([false, true]));
     }
 }

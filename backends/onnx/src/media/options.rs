@@ -1,4 +1,4 @@
-//! What was asked for to be done with media, and how it is had. Reads no media.
+//! The options for media, and the encoders that they lead to.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::layout::Layout;
 use crate::providers::{Loaded, Providers};
 use crate::source::{Part, Parts};
 
-/// How many bytes of features are kept unless told otherwise: those of ten pictures of 1920 by 1080 pixels in a model of three
-/// thousand million weights.
+/// How many bytes of features are kept by default: those of ten images of 1920 by 1080 pixels in a model of three thousand
+/// million weights.
 const BUDGET: usize = 256 << 20;
 
 type Choose = Box<dyn FnOnce(&ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>>>;
 
-/// What was asked for.
+/// The options for media.
 pub(crate) struct MediaOptions {
     pub(crate) choose: Option<Choose>,
     pub(crate) vision: Option<Providers>,
@@ -35,7 +35,7 @@ impl Default for MediaOptions {
     }
 }
 
-/// What there is of a model when its decoder has been loaded.
+/// A model whose decoder has been loaded.
 pub(crate) struct Opened<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) layout: &'a Layout,
@@ -45,7 +45,8 @@ pub(crate) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    /// Loads an encoder for the first of the providers that can; tells the model which that is and what nobody reads.
+    /// Loads an encoder for the first provider that can run it. Adds to the model's facts which providers that replaces, and which
+    /// outputs are not read.
     fn encoder(
         &self,
         kind: EncoderKind,
@@ -54,21 +55,22 @@ impl<'a> Opened<'a> {
         providers: &Providers,
         model: &mut ModelInfo,
     ) -> Result<(Encoder, LoadedBeside<'a>)> {
-        let Loaded { loaded, provider, degradations } = graphs.load(part, providers)?;
-        let (name, deepstack) = (part.graph.name(), &self.layout.deepstack);
+        let Loaded { loaded, provider, warnings } = graphs.load(part, providers)?;
+        let name = part.graph.name();
+        let deepstack = &self.layout.deepstack;
         let encoder = Encoder::read(kind, name, loaded, &self.parts.description, deepstack)?;
-        model.degradations.extend(degradations);
+        model.warnings.extend(warnings);
         note(model, &encoder, part);
         Ok((encoder, LoadedBeside { name: kind.as_str(), part, provider }))
     }
 }
 
-/// What reads media, if anything does, and the graphs that were loaded for it.
+/// The reader of media, if there is one, and the graphs that were loaded for it.
 type Reading<'a> = (Option<Arc<MediaReader>>, Vec<LoadedBeside<'a>>);
 
 impl MediaOptions {
-    /// Chooses a processor and loads the encoders that it feeds, where the model has some and its decoder takes what they
-    /// give; tells the model what became of that.
+    /// Chooses a processor and loads the encoders that it feeds. Does nothing for a model without encoders, or with a decoder that
+    /// takes no embeddings.
     pub(crate) fn open<'a>(
         self,
         opened: &Opened<'a>,
@@ -81,13 +83,14 @@ impl MediaOptions {
         else {
             return Ok((None, Vec::new()));
         };
-        let processor = self.choose.map(|choose| choose(model)).transpose()?.flatten();
-        let Some(processor) = processor else { return Ok((None, Vec::new())) };
+        let Some(choose) = self.choose else { return Ok((None, Vec::new())) };
+        let Some(processor) = choose(model)? else { return Ok((None, Vec::new())) };
         let wanted = [
             (EncoderKind::Vision, &parts.vision, self.vision.as_ref()),
             (EncoderKind::Audio, &parts.audio, self.audio.as_ref()),
         ];
-        let (mut encoders, mut beside) = (Vec::new(), Vec::new());
+        let mut encoders = Vec::new();
+        let mut beside = Vec::new();
         for (kind, part, own) in wanted {
             let Some(part) = part.as_ref().filter(|_| takes(&*processor, kind)) else { continue };
             let (encoder, loaded) = opened.encoder(kind, part, graphs, own.unwrap_or(providers), model)?;
@@ -108,7 +111,7 @@ fn takes(processor: &dyn MediaProcessor, kind: EncoderKind) -> bool {
     })
 }
 
-/// Says which outputs have no effect.
+/// Lists the outputs that have no effect.
 fn note(model: &mut ModelInfo, encoder: &Encoder, part: &Part) {
     for output in encoder.unread() {
         let place = format!("{} {output}", part.graph.name());

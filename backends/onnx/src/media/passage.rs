@@ -1,8 +1,8 @@
-//! What stands for media in a decoder's positions: tokens, features between them, and how they are numbered. Runs nothing.
+//! The positions of media in a decoder's prompt: their tokens, their features and their numbers.
 
 use alloquy_core::Result;
-use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
-use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPiece};
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
+use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPlaceholder};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::error::model;
@@ -14,27 +14,33 @@ const AXES: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Passage {
     tokens: Vec<TokenId>,
-    /// Which feature stands at each position, if one does.
+    /// The feature at each position; `None` for a position of text.
     features: Vec<Option<u32>>,
-    /// The numbers of each position, from 0; none where they follow each other.
+    /// The numbers of each position, from 0; empty if they are consecutive.
     numbers: Vec<[i64; AXES]>,
-    /// The number behind all of them.
+    /// The number of the position after the media.
     next: i64,
+    /// How many features there are.
     count: u32,
     is_numbered: bool,
 }
 
 impl Passage {
-    /// Lays an outline out, for a decoder that numbers positions on so many axes.
+    /// Makes the positions of an outline, for a decoder that numbers positions on so many axes.
     pub(crate) fn of(outline: &MediaOutline, tokenizer: &HuggingFaceTokenizer, axes: usize) -> Result<Self> {
         let mut passage = Self { is_numbered: axes == AXES, ..Self::default() };
         for piece in &outline.pieces {
             match piece {
-                MediaPiece::Text(text) => passage.say(&tokenizer.encode(&[Piece::Text(text)])?),
-                MediaPiece::Positions { token, count, grid } => {
-                    let unknown =
-                        || model(format!("the tokenizer has no token {token:?} for media to stand at"));
-                    passage.show(tokenizer.token(token).ok_or_else(unknown)?, *count, *grid)?;
+                MediaPlaceholder::Text(text) => {
+                    passage.add_text(&tokenizer.encode(&[TokenizerInput::Text(text)])?);
+                }
+                MediaPlaceholder::Positions { token, count, grid } => {
+                    let Some(id) = tokenizer.token(token) else {
+                        return Err(model(format!(
+                            "the tokenizer has no token {token:?}, which marks media"
+                        )));
+                    };
+                    passage.add_features(id, *count, *grid)?;
                 }
             }
         }
@@ -45,12 +51,12 @@ impl Passage {
         &self.tokens
     }
 
-    /// Returns how many features stand in it.
+    /// Returns how many features it has.
     pub(crate) fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// Returns by how much the numbers behind it differ from the count of positions.
+    /// Returns the difference between the number of the next position and the count of positions.
     pub(crate) fn shift(&self) -> i64 {
         self.next - self.tokens.len() as i64
     }
@@ -65,18 +71,18 @@ impl Passage {
         numbers.copied().unwrap_or(position as i64)
     }
 
-    /// Returns about how many bytes it takes.
+    /// Returns approximately how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.tokens.len() * size_of::<(TokenId, Option<u32>)>() + size_of_val(self.numbers.as_slice())
     }
 
-    fn say(&mut self, tokens: &[TokenId]) {
+    fn add_text(&mut self, tokens: &[TokenId]) {
         self.tokens.extend_from_slice(tokens);
         self.features.resize(self.tokens.len(), None);
         self.follow(tokens.len());
     }
 
-    fn show(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) -> Result<()> {
+    fn add_features(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) -> Result<()> {
         self.tokens.resize(self.tokens.len() + count, token);
         let first = self.count;
         self.count = first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
@@ -91,7 +97,7 @@ impl Passage {
         Ok(())
     }
 
-    /// Numbers positions that follow each other, on all axes alike.
+    /// Gives positions consecutive numbers, the same on all axes.
     fn follow(&mut self, count: usize) {
         let end = self.next + count as i64;
         if self.is_numbered {
@@ -100,13 +106,16 @@ impl Passage {
         self.next = end;
     }
 
-    /// Numbers positions by where they are: time, row, column. What follows goes on behind the longer of the sides, however
-    /// long a film is (`get_rope_index` of transformers 5.23; in the paper on Qwen2-VL, section 2.1, behind the highest of
-    /// all numbers).
+    /// Numbers positions by their time, row and column. The positions after them continue after the longer of the two sides,
+    /// however long a video is: `get_rope_index` of transformers 5.23 does so. In the paper on Qwen2-VL, section 2.1, they
+    /// continue after the highest of all numbers.
+    ///
+    /// For example, an image of 2 by 3 positions from number 5 on gives `[5, 5, 5] [5, 5, 6] [5, 5, 7] [5, 6, 5] [5, 6, 6]
+    /// [5, 6, 7]`, and the next position has number 8.
     fn spread(&mut self, grid: MediaGrid) {
         let start = self.next;
         for time in 0..grid.time {
-            // In single precision, in which the reference counts.
+            // In single precision, like the reference.
             let time = start + (time as f32 * grid.time_step as f32) as i64;
             for row in 0..grid.height as i64 {
                 let columns = 0..grid.width as i64;
@@ -117,7 +126,7 @@ impl Passage {
     }
 }
 
-/// Returns how many positions a grid has, unless that is beyond all numbers.
+/// Returns how many positions a grid has; `None` if the number overflows.
 fn positions(grid: MediaGrid) -> Option<usize> {
     grid.time.checked_mul(grid.height)?.checked_mul(grid.width)
 }

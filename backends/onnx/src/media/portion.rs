@@ -1,12 +1,12 @@
-//! Some of the positions of media: their numbers, and the features that are fed there.
+//! A range of the positions of media: their numbers and their features.
 
 use super::reader::Shown;
 
-/// Some of the positions of media.
+/// A range of the positions of media.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portion<'a> {
     pub(crate) shown: &'a Shown,
-    /// The first of them.
+    /// The first position of the range.
     pub(crate) start: usize,
     /// The number that the first position of the media has.
     pub(crate) base: i64,
@@ -18,12 +18,12 @@ impl Portion<'_> {
         self.base + self.shown.passage.number(axis, self.start + index)
     }
 
-    /// Returns which feature stands at a position, if any.
+    /// Returns the feature at a position, if there is one.
     pub(crate) fn feature(&self, index: usize) -> Option<usize> {
         self.shown.passage.feature(self.start + index)
     }
 
-    /// Returns the numbers that stand at a position: the embedding, or what is added behind the first layers.
+    /// Returns the numbers of the feature at a position for an input: the embeddings, or one of those after the first layers.
     pub(crate) fn values(&self, index: usize, of: &str, width: usize) -> Option<&[f32]> {
         let start = self.feature(index)? * width;
         self.shown.encoded.values(of)?.get(start..start + width)

@@ -1,67 +1,66 @@
-//! What turns media into positions and features, and remembers both. Knows no session.
+//! Turns media into positions and features, and caches both.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::media::Digest;
-use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_core::{Media, Result};
 use alloquy_engine::media_processor::{MediaProcessor, MediaTensor};
 use alloquy_model_files::HuggingFaceTokenizer;
 use ort::session::RunOptions;
 
-use super::encoder::{Encoded, Encoder, EncoderKind};
+use super::encoder::{Encoded, Encoder, EncoderKind, EncoderRun};
 use super::passage::Passage;
 use super::recent::Recent;
 use crate::compute_time::ComputeTime;
-use crate::error::{model, unsupported};
-use crate::layout::EMBEDDINGS;
+use crate::error::{invalid, model, unsupported};
 
-/// How many bytes of positions are remembered: those of ten pictures of the largest kind, and of thousands of the usual one.
+/// How many bytes of positions are cached: ten images of the largest size, or thousands of the usual size.
 const PASSAGES: usize = 8 << 20;
 
-/// What a decoder says of media that it is given.
+/// The decoder's requirements for media.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fixed {
     pub(crate) vocabulary: usize,
-    /// How many numbers stand for a position.
+    /// How many numbers a feature has.
     pub(crate) width: usize,
-    /// On how many axes positions are numbered.
+    /// How many axes position numbers have.
     pub(crate) axes: usize,
 }
 
-/// What became of the encoders' results.
+/// Statistics of the cache of encoded media.
 ///
 /// ```no_run
 /// use alloquy_onnx::OnnxEngine;
 ///
 /// let engine = OnnxEngine::load("models/qwen2.5-vl-3b")?;
 /// let statistics = engine.media_statistics();
-/// println!("{} of {} encoded anew", statistics.misses, statistics.hits + statistics.misses);
+/// println!("{} of {} were encoded", statistics.misses, statistics.hits + statistics.misses);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MediaStatistics {
-    /// How often media had been encoded before.
+    /// How often encoded media were found in the cache.
     pub hits: u64,
-    /// How often media were encoded.
+    /// How often media had to be encoded.
     pub misses: u64,
-    /// Of how many media the features are kept.
+    /// How many encoded media are in the cache.
     pub kept: usize,
-    /// How many bytes these features take.
+    /// How many bytes they take.
     pub bytes: usize,
-    /// How many positions of sounds were left to the embedding of their token, because the encoder gave fewer features than
-    /// the processor said.
+    /// How many positions of audio kept the embedding of their token, because the encoder gave fewer features than the media
+    /// processor has positions.
     pub unfilled: u64,
 }
 
-/// The positions of media, and what stands there.
+/// The positions of media, and their features.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) passage: Arc<Passage>,
     pub(crate) encoded: Arc<Encoded>,
 }
 
-/// A processor, the encoders it feeds, and what they gave.
+/// A media processor, the encoders that it feeds, and the cache of their results.
 #[derive(Debug)]
 pub(crate) struct MediaReader {
     processor: Arc<dyn MediaProcessor>,
@@ -79,7 +78,7 @@ struct Kept {
 }
 
 impl MediaReader {
-    /// Reads with a processor; features of so many bytes are kept.
+    /// Makes a reader that keeps features of up to `budget` bytes.
     pub(crate) fn new(
         processor: Arc<dyn MediaProcessor>,
         tokenizer: Arc<HuggingFaceTokenizer>,
@@ -101,7 +100,8 @@ impl MediaReader {
 
     pub(crate) fn statistics(&self) -> MediaStatistics {
         let kept = self.kept();
-        let (count, bytes) = (kept.encoded.count(), kept.encoded.bytes());
+        let count = kept.encoded.count();
+        let bytes = kept.encoded.bytes();
         MediaStatistics { kept: count, bytes, ..kept.statistics }
     }
 
@@ -120,9 +120,10 @@ impl MediaReader {
         Ok(passage)
     }
 
-    /// Returns media as a decoder is shown them. Whatever ends `options` ends the encoder too.
+    /// Returns the positions and features of media. Ending the run through `options` also ends the encoder.
     pub(crate) fn shown(&self, media: &Media, time: &ComputeTime, options: &RunOptions) -> Result<Shown> {
-        let (key, passage) = (self.key(media), self.passage(media)?);
+        let key = self.key(media);
+        let passage = self.passage(media)?;
         let known = self.kept().encoded.get(key);
         if let Some(encoded) = known {
             self.kept().statistics.hits += 1;
@@ -130,7 +131,8 @@ impl MediaReader {
         }
         let tensors = self.processor.tensors(media)?;
         let encoder = self.encoder(&tensors)?;
-        let encoded = Arc::new(encoder.encode(tensors, self.fixed.width, time, options)?);
+        let encoded =
+            Arc::new(encoder.encode(tensors, EncoderRun { width: self.fixed.width, time, options })?);
         let unfilled = self.unfilled(encoder, &encoded, &passage)?;
         let mut kept = self.kept();
         kept.statistics.misses += 1;
@@ -139,14 +141,15 @@ impl MediaReader {
         Ok(Shown { passage, encoded })
     }
 
-    /// What is kept of media is found by what they are, how their bytes are read, and what reads them.
+    /// Returns the key of the cache: a digest of the processor's identity, the bytes of the media and their type.
     fn key(&self, media: &Media) -> Digest {
-        let (processor, digest) = (self.processor.identity(), media.digest());
+        let processor = self.processor.identity();
+        let digest = media.digest();
         Digest::of(&[processor.as_bytes(), digest.as_bytes(), media.media_type().as_bytes()].concat())
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // A panic while it was locked leaves numbers behind that are at most a little wrong.
+        // A panic while it was locked leaves statistics that are at most a little wrong.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,21 +167,22 @@ impl MediaReader {
     }
 
     fn check(&self, passage: &Passage) -> Result<()> {
-        let unknown = passage.tokens().iter().find(|&&token| token as usize >= self.fixed.vocabulary);
-        match (unknown, passage.tokens().is_empty()) {
-            (None, false) => Ok(()),
-            (None, true) => Err(Error::new(ErrorKind::Invalid, "media for which no position stands")),
-            (Some(token), _) => Err(model(format!(
-                "media stand at token {token}, which is not one of the {} tokens",
-                self.fixed.vocabulary
-            ))),
+        if passage.tokens().is_empty() {
+            return Err(invalid("media without any position"));
         }
+        let vocabulary = self.fixed.vocabulary;
+        if let Some(token) = passage.tokens().iter().find(|&&token| token as usize >= vocabulary) {
+            return Err(model(format!(
+                "media have positions with token {token}, which is not one of the {vocabulary} tokens"
+            )));
+        }
+        Ok(())
     }
 
-    /// Returns how many positions have no feature. Sounds may have such: Gemma 3n gives every sound as many positions, and
-    /// some exports leave out what fills them up.
+    /// Returns how many positions have no feature. Only audio clips may have such positions: Gemma 3n gives every clip the same
+    /// number of positions, and some exports do not make the features that fill them up.
     fn unfilled(&self, encoder: &Encoder, encoded: &Encoded, passage: &Passage) -> Result<usize> {
-        let given = encoded.values(EMBEDDINGS).map_or(0, <[f32]>::len) / self.fixed.width.max(1);
+        let given = encoded.features().len() / self.fixed.width.max(1);
         match passage.count().checked_sub(given) {
             Some(0) => Ok(0),
             Some(unfilled) if encoder.kind == EncoderKind::Audio && given > 0 => Ok(unfilled),

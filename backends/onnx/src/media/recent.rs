@@ -1,17 +1,17 @@
-//! What was used last, as much as fits into a budget of bytes. Knows nothing of what it keeps.
+//! A cache of the least recently used kind, with a budget in bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 
-/// Values by digest, of which those go that were not used for longest.
+/// Values by digest. The least recently used are removed first.
 #[derive(Debug)]
 pub(super) struct Recent<T> {
     entries: HashMap<Digest, Entry<T>>,
     budget: usize,
     bytes: usize,
-    /// Counts uses.
+    /// The number of uses so far.
     clock: u64,
 }
 
@@ -34,7 +34,7 @@ impl<T> Recent<T> {
         Some(Arc::clone(&entry.value))
     }
 
-    /// Keeps a value, unless it takes more than there is for all of them.
+    /// Keeps a value, unless it alone exceeds the budget.
     pub(super) fn keep(&mut self, digest: Digest, value: Arc<T>, bytes: usize) {
         if bytes > self.budget {
             return;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_used_for_longest_goes_first() {
+    fn the_least_recently_used_is_removed_first() {
         let [first, second, third, large] = [1, 2, 3, 4].map(|byte| Digest::of(&[byte]));
         let mut recent = Recent::new(10);
         recent.keep(first, Arc::new(1), 4);

@@ -1,10 +1,10 @@
-//! A processor's tensors in the kinds of numbers that graphs take, and under the names that graphs have for them. Runs nothing.
+//! Converts a processor's tensors to the number types and the names that graphs have.
 
 use alloquy_engine::media_processor::{MediaTensor, TensorData};
 use half::{bf16, f16};
 use ort::value::{DynValue, Tensor, TensorElementType};
 
-/// Names of one and the same thing: Hugging Face's processors, transformers.js and ONNX Runtime GenAI differ in some.
+/// Names of the same tensor in Hugging Face's processors, transformers.js and ONNX Runtime GenAI.
 const ALIASES: [&[&str]; 6] = [
     &["pixel_values", "pixel_values_videos"],
     &["image_grid_thw", "video_grid_thw", "grid_thw"],
@@ -14,12 +14,12 @@ const ALIASES: [&[&str]; 6] = [
     &["input_features_mask", "feature_attention_mask", "audio_attention_mask", "attention_mask"],
 ];
 
-/// Says whether two names are of the same thing.
+/// Returns whether two names are names of the same tensor.
 pub(super) fn are_alike(left: &str, right: &str) -> bool {
     left == right || ALIASES.iter().any(|alike| alike.contains(&left) && alike.contains(&right))
 }
 
-/// Returns a tensor in the kind of numbers that a graph takes, or `None` where that would lose what it says.
+/// Converts a tensor to a number type; `None` if that would change its values.
 pub(super) fn value(tensor: MediaTensor, kind: TensorElementType) -> ort::Result<Option<DynValue>> {
     let MediaTensor { shape, values, .. } = tensor;
     Ok(Some(match (values, kind) {
@@ -62,7 +62,7 @@ fn integers(values: TensorData) -> Option<Vec<i64>> {
     })
 }
 
-/// Returns what a tensor is made of, for messages.
+/// Returns the number type of a tensor, for messages.
 pub(super) fn kind_of(values: &TensorData) -> &'static str {
     match values {
         TensorData::F32(_) => "f32",

@@ -1,5 +1,5 @@
-//! Exports whose caches and logits have 16 bits, made of those with 32: between a wide graph and its narrow inputs and
-//! outputs stand casts. Knows the wire format of protocol buffers, and of ONNX what it changes (`onnx.proto`).
+//! Makes exports whose caches and logits have 16 bits from those with 32: casts are added between the graph and its inputs
+//! and outputs. Reads and writes protocol buffers, and of ONNX (`onnx.proto`) only the changed messages.
 
 use std::collections::HashSet;
 use std::fs;
@@ -35,7 +35,7 @@ impl Message {
                     let length = number(&mut bytes);
                     Field::Bytes(bytes.split_off(..length as usize).unwrap().to_vec())
                 }
-                // Of a fixed length; kept as it is, with its tag.
+                // Of a fixed length; kept unchanged, with its tag.
                 5 => Field::Bytes(bytes.split_off(..4).unwrap().to_vec()),
                 kind => panic!("a field of the kind {kind}"),
             };
@@ -69,7 +69,7 @@ impl Message {
         self.0.push((field << 3, Field::Number(number)));
     }
 
-    /// What stands in a field that holds bytes.
+    /// Returns the contents of a field that holds bytes.
     fn all(&mut self, field: u64) -> impl Iterator<Item = &mut Vec<u8>> {
         self.0.iter_mut().filter_map(move |(tag, value)| match value {
             Field::Bytes(bytes) if *tag >> 3 == field => Some(bytes),
@@ -124,7 +124,7 @@ fn cast(from: &str, name: &str, to: u64) -> Message {
     node
 }
 
-/// A graph that is being made narrow.
+/// A graph while it is made narrow.
 struct Narrowing {
     to: u64,
     nodes: Vec<Message>,
@@ -146,25 +146,24 @@ fn wide(name: &str) -> String {
 impl Narrowing {
     fn node(&mut self, mut node: Message) {
         let is_attention = node.text(4) == "GroupQueryAttention";
-        match is_attention {
-            true => self.attention(node),
-            false => {
-                let mut given = Vec::new();
-                for name in node.all(1).filter(|name| is_narrow(str::from_utf8(name).unwrap())) {
-                    *name = wide(str::from_utf8(name).unwrap()).into_bytes();
-                }
-                for name in node.all(2).filter(|name| is_narrow(str::from_utf8(name).unwrap())) {
-                    given.push(String::from_utf8(name.clone()).unwrap());
-                    *name = wide(str::from_utf8(name).unwrap()).into_bytes();
-                }
-                self.nodes.push(node);
-                let casts = given.iter().map(|name| cast(&wide(name), name, self.to));
-                self.nodes.extend(casts);
+        if is_attention {
+            self.attention(node);
+        } else {
+            let mut given = Vec::new();
+            for name in node.all(1).filter(|name| is_narrow(str::from_utf8(name).unwrap())) {
+                *name = wide(str::from_utf8(name).unwrap()).into_bytes();
             }
+            for name in node.all(2).filter(|name| is_narrow(str::from_utf8(name).unwrap())) {
+                given.push(String::from_utf8(name.clone()).unwrap());
+                *name = wide(str::from_utf8(name).unwrap()).into_bytes();
+            }
+            self.nodes.push(node);
+            let casts = given.iter().map(|name| cast(&wide(name), name, self.to));
+            self.nodes.extend(casts);
         }
     }
 
-    /// An attention computes in the numbers of its caches.
+    /// Adds casts around an attention, which computes in the number type of its caches.
     fn attention(&mut self, mut node: Message) {
         let inputs = node.all(1).enumerate().filter(|(at, name)| ATTENTION.contains(at) && !name.is_empty());
         for (_, input) in inputs {
@@ -204,7 +203,7 @@ fn narrowed_graph(bytes: &[u8], to: u64) -> Vec<u8> {
                 }
                 rest.push(tag >> 3, value.bytes());
             }
-            // What is known of values between nodes need not be.
+            // The types of values between nodes are optional.
             (13, _) => {}
             (_, field) => rest.0.push((tag, field)),
         }

@@ -20,7 +20,7 @@ impl Parameter {
     }
 }
 
-/// Where the one table of places stands: all tables have four fields of four bytes.
+/// The place of the only vtable: all tables have four fields of four bytes.
 const PLACES: usize = 8;
 
 /// The bytes of an adapter.
@@ -54,7 +54,7 @@ fn table(bytes: &mut Vec<u8>, fields: [u32; 4]) -> usize {
     place
 }
 
-/// Appends a vector whose elements begin at a multiple of 8, and lets the field at `field` lead to it.
+/// Appends a vector whose elements begin at a multiple of 8, and points the field at `field` to it.
 fn vector(bytes: &mut Vec<u8>, field: usize, count: usize, elements: &[u8]) {
     while bytes.len() % 8 != 4 {
         bytes.push(0);
@@ -72,7 +72,7 @@ fn number(bytes: &mut Vec<u8>, number: u32) {
     bytes.extend_from_slice(&number.to_le_bytes());
 }
 
-/// Lets the four bytes at `field` lead to `place`.
+/// Points the four bytes at `field` to `place`.
 fn point(bytes: &mut [u8], field: usize, place: usize) {
     bytes[field..field + 4].copy_from_slice(&((place - field) as u32).to_le_bytes());
 }

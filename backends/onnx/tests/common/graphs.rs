@@ -1,32 +1,32 @@
-//! Little decoders written by hand: an embedding, a sum or an attention over what came before, and a head to which a
-//! low-rank adapter may add.
+//! Little decoders written by hand: an embedding, a sum or an attention over the earlier tokens, and a head with an optional
+//! low-rank adapter.
 
 use alloquy_model_files::ModelFiles;
 
 use super::protobuf::Message;
 
-/// So large that weights are long enough to be written beside a graph.
+/// Large enough that weights are written to a file beside the graph.
 pub const VOCABULARY: usize = 64;
 pub const WIDTH: usize = 8;
 pub const RANK: usize = 2;
 
 const TOKENIZER: &[u8] = include_bytes!("../../../../model-files/tests/fixtures/tokenizers/unigram.json");
 
-/// How the graph keeps what it has seen.
+/// The kind of the graph's cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cache {
-    /// It gives new tensors, and sums over them.
+    /// The graph makes new tensors, and sums over them.
     Concat,
-    /// It writes into the buffer that it is given, and attends to it.
+    /// The graph writes into the buffer of its input, and attends to it.
     Shared,
 }
 
-/// How the graph comes by the adapter's tensors.
+/// Where the adapter's tensors are.
 #[derive(Clone, Debug)]
 pub enum Lora {
-    /// They are inputs, and have to be fed.
+    /// They are inputs that must be fed.
     Required,
-    /// They are inputs of rank 0 unless they are fed.
+    /// They are inputs with default values of rank 0.
     Optional,
     /// They are weights.
     Baked(Vec<f32>, Vec<f32>),
@@ -59,12 +59,12 @@ pub fn graph(cache: Cache, lora: &Lora) -> Vec<u8> {
     graph_of(cache, lora, weights(lora))
 }
 
-/// The bytes of the embeddings that a graph has unless they lie in a file.
+/// The bytes of the embeddings, for a file beside a graph.
 pub fn embeddings() -> Vec<u8> {
     noise(1, VOCABULARY * WIDTH).iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// The bytes of a graph whose embeddings lie where these entries say: in a file beside it, or somewhere else.
+/// The bytes of a graph whose embeddings are in the file that these entries name.
 pub fn graph_with_embeddings_at(entries: &[(&str, &str)]) -> Vec<u8> {
     let lora = Lora::Merged(noise(3, WIDTH * RANK), noise(4, RANK * VOCABULARY));
     let sized = Message::default().number(1, VOCABULARY as u64).number(1, WIDTH as u64);
@@ -180,7 +180,8 @@ fn weights(lora: &Lora) -> Vec<Message> {
         }
         Lora::Merged(a, b) => {
             for (index, weight) in head.iter_mut().enumerate() {
-                let (row, column) = (index / VOCABULARY, index % VOCABULARY);
+                let row = index / VOCABULARY;
+                let column = index % VOCABULARY;
                 *weight +=
                     (0..RANK).map(|rank| a[row * RANK + rank] * b[rank * VOCABULARY + column]).sum::<f32>();
             }
@@ -224,7 +225,7 @@ fn float(name: &str, shape: &[&str]) -> Message {
     value(name, FLOAT, shape)
 }
 
-/// What an input or output is; a size that is no number has a name.
+/// An input or output; a size that is not a number is a symbol.
 fn value(name: &str, element: u64, shape: &[&str]) -> Message {
     let dimension = |size: &&str| match size.parse() {
         Ok(size) => Message::default().number(1, size),

@@ -1,4 +1,4 @@
-//! Where the models to test with are, and greedy decoding.
+//! The folder of the test models, and greedy decoding.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, dead_code, unreachable_pub)]
 
@@ -8,13 +8,13 @@ mod protobuf;
 
 use std::path::PathBuf;
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 use alloquy_onnx::OnnxEngine;
 use serde::Deserialize;
 
-/// Returns the folder of models, or says that the test is skipped.
+/// Returns the folder of models, or prints that the test is skipped.
 pub fn models() -> Option<PathBuf> {
     let default = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let shared = std::env::var_os("ALLOQUY_SHARED").map_or(default, PathBuf::from);
@@ -33,7 +33,7 @@ pub fn load(models: &std::path::Path, name: &str) -> OnnxEngine {
         .unwrap_or_else(|error| panic!("{name}: {error:#}"))
 }
 
-/// What a reference implementation said.
+/// The tokens of a reference implementation.
 #[derive(Debug, Deserialize)]
 pub struct Golden {
     #[serde(default)]
@@ -56,20 +56,20 @@ pub fn golden(models: &std::path::Path, file: &str) -> Golden {
     serde_json::from_str(&std::fs::read_to_string(models.join(file)).unwrap()).unwrap()
 }
 
-pub fn units(tokens: &[TokenId]) -> Vec<Unit> {
-    tokens.iter().copied().map(Unit::Token).collect()
+pub fn units(tokens: &[TokenId]) -> Vec<PromptUnit> {
+    tokens.iter().copied().map(PromptUnit::Token).collect()
 }
 
 /// Feeds `tokens` in chunks and returns the last logits.
 pub fn feed(session: &mut dyn Session, tokens: &[TokenId], chunk: usize) -> Vec<f32> {
     let mut logits = Vec::new();
     for chunk in units(tokens).chunks(chunk) {
-        logits = session.forward(chunk, &Cancel::default()).unwrap().to_vec();
+        logits = session.forward(chunk, &CancelToken::default()).unwrap().to_vec();
     }
     logits
 }
 
-/// Goes on greedily, `count` tokens after those whose logits are given.
+/// Continues greedily with `count` tokens, from the given logits on.
 pub fn continued(session: &mut dyn Session, mut logits: Vec<f32>, count: usize) -> Vec<TokenId> {
     let mut tokens = vec![likeliest(&logits)];
     while tokens.len() < count {

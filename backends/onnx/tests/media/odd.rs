@@ -1,12 +1,14 @@
-//! Processors that do not fit their model, or stand for more than one stretch of positions.
+//! Processors that do not fit their model, or make more than one stretch of positions.
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::{Media, Result};
-use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
+use alloquy_engine::media_processor::{
+    MediaGrid, MediaOutline, MediaPlaceholder, MediaProcessor, MediaTensor,
+};
 
 use super::tiny::Family;
 
-/// What is odd about a processor of Gemma 3.
+/// The way in which a processor of Gemma 3 is odd.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Odd {
     /// Another name for its tensor.
@@ -35,18 +37,18 @@ impl MediaProcessor for Odd {
     }
 
     fn outline(&self, media: &Media) -> Result<MediaOutline> {
-        let soft = |count| MediaPiece::positions("<image_soft_token>", count);
+        let soft = |count| MediaPlaceholder::positions("<image_soft_token>", count);
         match self {
             Self::Count(count) => Ok(MediaOutline::of(soft(*count))),
-            Self::Token => Ok(MediaOutline::of(MediaPiece::positions("<no such token>", 4))),
-            Self::Grid => Ok(MediaOutline::of(MediaPiece::Positions {
+            Self::Token => Ok(MediaOutline::of(MediaPlaceholder::positions("<no such token>", 4))),
+            Self::Grid => Ok(MediaOutline::of(MediaPlaceholder::Positions {
                 token: "<|image_pad|>".into(),
                 count: 6,
                 grid: Some(MediaGrid { time: 1, height: 2, width: 2, time_step: 1.0 }),
             })),
             Self::Nothing => Ok(MediaOutline::default()),
             Self::Halves => {
-                let pieces = vec![soft(2), MediaPiece::Text("<start_of_image>".into()), soft(2)];
+                let pieces = vec![soft(2), MediaPlaceholder::Text("<start_of_image>".into()), soft(2)];
                 Ok(MediaOutline { pieces, ..MediaOutline::default() })
             }
             _ => Family::Gemma3.outline(media),

@@ -1,5 +1,7 @@
-//! What policies for a full context ask of a path: where a part of it may begin, where a model was asked, which calls it has,
-//! and what its messages weigh. Each message is looked at once.
+//! The outline of a path, for policies for a full context.
+//!
+//! It has the places where a shorter path may begin, the places of the replies, the calls, and the sizes of the messages.
+//! Each message is read once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,56 +9,56 @@ use std::sync::Arc;
 use crate::media::Digest;
 use crate::message::{Content, Message, Role};
 
-/// What a message weighs besides its text: the marks around it.
+/// The size of the markup around a message, in bytes.
 const MESSAGE: u64 = 16;
 
-/// What a piece of media weighs.
+/// The assumed size of a piece of media, in bytes.
 const MEDIUM: u64 = 1024;
 
-/// The roles, calls and weights of a path's messages, as [`MessagePath::outline`](super::MessagePath::outline) returns them.
+/// The roles, calls and sizes of a path's messages. [`MessagePath::outline`](super::MessagePath::outline) returns it.
 ///
-/// A policy that shortens prompts looks at this in place of the messages: it is there without counting a token, and what it
-/// costs a turn does not grow with the conversation.
+/// A policy that shortens prompts reads it instead of the messages. It needs no tokenizer, and its cost for a turn does
+/// not grow with the conversation.
 #[derive(Clone, Debug, Default)]
 pub struct PathOutline {
     system: usize,
     restarts: Vec<usize>,
     answers: Vec<usize>,
-    /// The calls by their ids, each with its message: the last one of that id.
+    /// The calls by their ids, each with the index of the last message with that id.
     calls: HashMap<String, usize>,
     weights: Vec<u64>,
 }
 
 impl PathOutline {
-    /// Returns how many system messages are at the beginning.
+    /// Returns the number of system messages at the beginning.
     pub fn system(&self) -> usize {
         self.system
     }
 
-    /// Returns the indices of the user's messages at which a shorter path may begin: no tool result from there on belongs to
-    /// an earlier call.
+    /// Returns the indices of the user messages at which a shorter path may begin: no later tool result belongs to an
+    /// earlier call.
     pub fn restarts(&self) -> &[usize] {
         &self.restarts
     }
 
-    /// Returns the indices of the assistant's messages.
+    /// Returns the indices of the assistant messages.
     pub fn answers(&self) -> &[usize] {
         &self.answers
     }
 
-    /// Says whether a message has a tool call of this id.
+    /// Returns whether a message has a tool call of this id.
     pub fn has_call(&self, id: &str) -> bool {
         self.calls.contains_key(id)
     }
 
-    /// Returns how many bytes the first `length` messages have, about; a piece of media counts as a kilobyte.
+    /// Returns about how many bytes the first `length` messages have; a piece of media counts as a kilobyte.
     pub fn weight(&self, length: usize) -> u64 {
         let Some(last) = length.checked_sub(1) else { return 0 };
         self.weights.get(last).or(self.weights.last()).copied().unwrap_or_default()
     }
 
     fn add(&mut self, message: &Message) {
-        // Each message has its weight.
+        // There is one weight per message, so this is the index of the new one.
         let index = self.weights.len();
         match message.role {
             Role::System if self.system == index => self.system += 1,
@@ -69,7 +71,7 @@ impl PathOutline {
         }
         let asked = message.tool_results().filter_map(|result| self.calls.get(result.id.as_str()));
         if let Some(earliest) = asked.min().copied() {
-            // A path that began between the two would have a result without its call.
+            // A path that began between the call and the result would have a result without its call.
             let valid = self.restarts.partition_point(|restart| *restart <= earliest);
             self.restarts.truncate(valid);
         }
@@ -77,11 +79,11 @@ impl PathOutline {
     }
 }
 
-/// What was found out about messages, as far as somebody has looked.
+/// The outline and the digests of the messages that were read so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outlined {
     outline: Arc<PathOutline>,
-    /// The digest of the messages up to each. Dearer than the rest, and made where it is asked for.
+    /// The digest of the messages up to each one. They are costly, so they are computed on demand.
     digests: Vec<Digest>,
 }
 
@@ -98,7 +100,7 @@ impl Outlined {
         Arc::clone(&self.outline)
     }
 
-    /// Returns what tells the first `length` messages from others.
+    /// Returns the digest of the first `length` messages.
     pub(super) fn digest(&mut self, messages: &[Message], length: usize) -> Digest {
         for message in messages.iter().take(length).skip(self.digests.len()) {
             let mut said = self.digests.last().map(|digest| digest.as_bytes().to_vec()).unwrap_or_default();
@@ -110,7 +112,7 @@ impl Outlined {
     }
 }
 
-/// The JSON of a value, which for a message always exists.
+/// Returns the JSON of a value. Serializing a message never fails.
 fn written(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }

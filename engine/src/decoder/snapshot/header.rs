@@ -1,9 +1,9 @@
-//! What stands before the state of a snapshot: versions, lengths, what it was computed with, and its units as bytes.
+//! The head of a snapshot, before its state: versions, lengths, what it was computed with, and its units as bytes.
 
-use super::refusal::SnapshotRefusal;
+use super::refusal::SnapshotError;
 use alloquy_core::Result;
 use alloquy_core::media::{Digest, Media};
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 
 const MAGIC: [u8; 8] = *b"ALQYSNAP";
 const VERSION: u32 = 4;
@@ -16,14 +16,14 @@ pub(super) const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 3 * DIGEST;
 /// What a state was computed with: with anything else it would be another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SnapshotOrigin {
+pub struct SnapshotIdentity {
     /// The model, with its adapter where it has one: [`Engine::identity`](crate::Engine::identity).
     pub model: Digest,
     /// The template that rendered the prompts.
     pub template: Digest,
 }
 
-impl SnapshotOrigin {
+impl SnapshotIdentity {
     /// A model and a template.
     pub fn new(model: Digest, template: Digest) -> Self {
         Self { model, template }
@@ -40,23 +40,25 @@ impl SnapshotOrigin {
     }
 }
 
-/// What a snapshot says before its state.
+/// What a snapshot has before its state.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) origin: SnapshotOrigin,
+    pub(super) origin: SnapshotIdentity,
     pub(super) key: Digest,
     pub(super) beginning: Beginning,
 }
 
 impl Head {
-    /// Says whether what was computed with `origin` can go on from this.
-    pub(super) fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
-        let SnapshotOrigin { model, template } = self.origin;
-        match () {
-            () if model != origin.model => Err(SnapshotRefusal::OtherModel),
-            () if template != origin.template => Err(SnapshotRefusal::OtherTemplate),
-            () => Ok(()),
+    /// Checks that sessions of `origin` can continue from this snapshot.
+    pub(super) fn check(&self, origin: &SnapshotIdentity) -> Result<(), SnapshotError> {
+        let SnapshotIdentity { model, template } = self.origin;
+        if model != origin.model {
+            return Err(SnapshotError::OtherModel);
         }
+        if template != origin.template {
+            return Err(SnapshotError::OtherTemplate);
+        }
+        Ok(())
     }
 }
 
@@ -64,16 +66,16 @@ impl Head {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beginning {
     /// The units.
-    pub units: Vec<Unit>,
-    /// Whether the session held something else after them than the prompt has.
-    pub went_on: bool,
+    pub units: Vec<PromptUnit>,
+    /// Whether the session held more units after these, which another prompt had.
+    pub was_longer: bool,
 }
 
-/// What stands before the units.
+/// The fields before the units.
 pub(super) struct Header {
     pub(super) units: u64,
     pub(super) state: u64,
-    pub(super) origin: SnapshotOrigin,
+    pub(super) origin: SnapshotIdentity,
     pub(super) key: Digest,
 }
 
@@ -85,17 +87,19 @@ impl Header {
         [&MAGIC[..], &VERSION.to_le_bytes(), numbers.as_flattened(), digests.as_flattened()].concat()
     }
 
-    /// Reads the first bytes of `found`.
-    pub(super) fn read(mut bytes: &[u8], found: u64) -> Result<Self, SnapshotRefusal> {
-        let cut = || SnapshotRefusal::Cut { expected: (UNITS + DIGEST) as u64, found };
+    /// Reads the first bytes of a snapshot that has `found` bytes.
+    pub(super) fn read(mut bytes: &[u8], found: u64) -> Result<Self, SnapshotError> {
+        let expected = (UNITS + DIGEST) as u64;
         if take(&mut bytes) != Some(MAGIC) {
-            return Err(SnapshotRefusal::Foreign);
+            return Err(SnapshotError::Foreign);
         }
-        let version = take(&mut bytes).map(u32::from_le_bytes).ok_or_else(cut)?;
+        let Some(version) = take(&mut bytes).map(u32::from_le_bytes) else {
+            return Err(SnapshotError::Cut { expected, found });
+        };
         if version != VERSION {
-            return Err(SnapshotRefusal::OtherVersion { found: version });
+            return Err(SnapshotError::OtherVersion { found: version });
         }
-        Self::read_fields(&mut bytes).ok_or_else(cut)
+        Self::read_fields(&mut bytes).ok_or(SnapshotError::Cut { expected, found })
     }
 
     fn read_fields(bytes: &mut &[u8]) -> Option<Self> {
@@ -103,22 +107,19 @@ impl Header {
         let model = Digest::from_bytes(take(bytes)?);
         let template = Digest::from_bytes(take(bytes)?);
         let key = Digest::from_bytes(take(bytes)?);
-        Some(Self { units, state, origin: SnapshotOrigin { model, template }, key })
+        Some(Self { units, state, origin: SnapshotIdentity { model, template }, key })
     }
 
-    /// Makes sure that units and state are as long as they say, where there are `found` bytes in all.
-    pub(super) fn check_length(&self, found: u64) -> Result<(), SnapshotRefusal> {
+    /// Checks that a snapshot of `found` bytes has units and a state of the lengths in this header.
+    pub(super) fn check_length(&self, found: u64) -> Result<(), SnapshotError> {
         let rest = (UNITS + DIGEST) as u64;
         let expected = rest.checked_add(self.units).and_then(|length| length.checked_add(self.state));
-        let expected = expected.ok_or(SnapshotRefusal::Damaged)?;
-        match expected == found {
-            true => Ok(()),
-            false => Err(SnapshotRefusal::Cut { expected, found }),
-        }
+        let expected = expected.ok_or(SnapshotError::Damaged)?;
+        if expected == found { Ok(()) } else { Err(SnapshotError::Cut { expected, found }) }
     }
 }
 
-/// Takes so many bytes off the front.
+/// Takes the first `LENGTH` bytes off.
 fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
@@ -127,39 +128,39 @@ fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
 
 const TOKEN: u8 = 0;
 const MEDIA: u8 = 1;
-const WENT_ON: u8 = 2;
+const WAS_LONGER: u8 = 2;
 
-pub(super) fn encode(Beginning { units, went_on }: &Beginning) -> Vec<u8> {
+pub(super) fn encode(Beginning { units, was_longer }: &Beginning) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(units.len() * 5 + 1);
     for unit in units {
         match unit {
-            Unit::Token(token) => {
+            PromptUnit::Token(token) => {
                 bytes.push(TOKEN);
                 bytes.extend_from_slice(&token.to_le_bytes());
             }
-            Unit::Media(media) => {
+            PromptUnit::Media(media) => {
                 bytes.push(MEDIA);
                 bytes.extend_from_slice(media.digest().as_bytes());
             }
         }
     }
-    bytes.extend(went_on.then_some(WENT_ON));
+    bytes.extend(was_longer.then_some(WAS_LONGER));
     bytes
 }
 
-/// Reads units; `None` where they are none.
+/// Reads units; `None` where the bytes are no units.
 pub(super) fn decode(mut bytes: &[u8]) -> Option<Beginning> {
     let mut units = Vec::new();
     while let Some([kind]) = take(&mut bytes) {
         units.push(match kind {
-            TOKEN => Unit::Token(u32::from_le_bytes(take(&mut bytes)?)),
-            // Nobody computes it again, so that its bytes and their type are not missed.
-            MEDIA => Unit::Media(Media::known_as(Digest::from_bytes(take(&mut bytes)?))),
-            WENT_ON if bytes.is_empty() => return Some(Beginning { units, went_on: true }),
+            TOKEN => PromptUnit::Token(u32::from_le_bytes(take(&mut bytes)?)),
+            // Its units are never computed again, so its bytes and their type are not needed.
+            MEDIA => PromptUnit::Media(Media::known_as(Digest::from_bytes(take(&mut bytes)?))),
+            WAS_LONGER if bytes.is_empty() => return Some(Beginning { units, was_longer: true }),
             _ => return None,
         });
     }
-    Some(Beginning { units, went_on: false })
+    Some(Beginning { units, was_longer: false })
 }
 
 #[cfg(test)]
@@ -168,30 +169,30 @@ mod tests {
 
     #[test]
     fn units_come_back_and_others_are_none() {
-        let picture = Media::new("image/png", b"x".to_vec());
-        let units = vec![Unit::Token(7), Unit::Media(picture), Unit::Token(u32::MAX)];
-        for went_on in [false, true] {
-            let beginning = Beginning { units: units.clone(), went_on };
+        let image = Media::new("image/png", b"x".to_vec());
+        let units = vec![PromptUnit::Token(7), PromptUnit::Media(image), PromptUnit::Token(u32::MAX)];
+        for was_longer in [false, true] {
+            let beginning = Beginning { units: units.clone(), was_longer };
             let bytes = encode(&beginning);
             assert!(decode(&bytes) == Some(beginning));
         }
-        let bytes = encode(&Beginning { units, went_on: false });
+        let bytes = encode(&Beginning { units, was_longer: false });
         assert!(decode(bytes.get(..bytes.len() - 1).unwrap_or_default()).is_none());
         assert!(decode(&[3, 0, 0, 0, 0]).is_none());
-        assert!(decode(&[2, 0, 7, 0, 0, 0]).is_none(), "nothing stands behind it");
+        assert!(decode(&[2, 0, 7, 0, 0, 0]).is_none(), "nothing follows it");
     }
 
     #[test]
     fn a_key_is_of_everything_that_the_state_depends_on() {
-        let digest = |text: &str| Digest::of(text.as_bytes());
-        let origin = SnapshotOrigin::new(digest("model"), digest("template"));
-        let others = [
-            SnapshotOrigin::new(digest("another"), origin.template),
-            SnapshotOrigin::new(origin.model, digest("another")),
-        ];
-        let encoded = |token| encode(&Beginning { units: vec![Unit::Token(token)], went_on: false });
-        let units = encoded(1);
-        others.iter().for_each(|other| assert_ne!(other.key(&units), origin.key(&units)));
-        assert_ne!(origin.key(&encoded(2)), origin.key(&units));
+        let another = Digest::of(b"another");
+        let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
+        let others =
+            [SnapshotIdentity::new(another, origin.template), SnapshotIdentity::new(origin.model, another)];
+        let units = encode(&Beginning { units: vec![PromptUnit::Token(1)], was_longer: false });
+        for other in others {
+            assert_ne!(other.key(&units), origin.key(&units));
+        }
+        let other_units = encode(&Beginning { units: vec![PromptUnit::Token(2)], was_longer: false });
+        assert_ne!(origin.key(&other_units), origin.key(&units));
     }
 }

@@ -1,18 +1,18 @@
-//! A snapshot on its way back: its head at once, its state when a session takes it, and at the end whether it was whole.
+//! Reads a snapshot: first its head, then its state when a session needs it, and its checksum at the end.
 
 use std::io::{self, Read};
 
-use super::header::{Beginning, DIGEST, Head, Header, SnapshotOrigin, UNITS, decode};
-use super::refusal::SnapshotRefusal;
+use super::header::{Beginning, DIGEST, Head, Header, SnapshotIdentity, UNITS, decode};
+use super::refusal::SnapshotError;
 use super::source::SnapshotSource;
 
-/// So many bytes are hashed on every core; fewer are hashed sooner on one.
+/// How many bytes are hashed on all cores; fewer are hashed faster on one.
 const WORTH_SHARING: usize = 128 << 10;
 
-/// How much of a state that nobody wants is read at once.
+/// How much of an unused state is read at once.
 const CHUNK: usize = 1 << 20;
 
-/// A snapshot whose head is read, and whose state is what is read of it.
+/// A snapshot whose head is read. To read from it is to read its state.
 pub struct Reading<R> {
     pub(super) head: Head,
     hashed: Hashed<R>,
@@ -24,33 +24,33 @@ impl Reading<SnapshotSource> {
     /// Reads the head.
     ///
     /// # Errors
-    /// Those of [`Snapshot::read`](super::Snapshot::read), but for what its state says.
-    pub fn of(source: SnapshotSource) -> Result<Self, SnapshotRefusal> {
+    /// Those of [`Snapshot::read`](super::Snapshot::read), except those of its state.
+    pub fn of(source: SnapshotSource) -> Result<Self, SnapshotError> {
         let length = source.length();
         Self::open(source, length)
     }
 }
 
 impl<R: Read> Reading<R> {
-    /// Reads the head of a snapshot of `length` bytes. Its key says whether it is whole.
-    pub(super) fn open(source: R, length: u64) -> Result<Self, SnapshotRefusal> {
+    /// Reads the head of a snapshot of `length` bytes, and checks its key.
+    pub(super) fn open(source: R, length: u64) -> Result<Self, SnapshotError> {
         let mut hashed = Hashed { source, hasher: blake3::Hasher::new() };
         let header = Header::read(&hashed.first(UNITS as u64)?, length)?;
         header.check_length(length)?;
         let encoded = hashed.first(header.units)?;
         if header.origin.key(&encoded) != header.key {
-            return Err(SnapshotRefusal::Damaged);
+            return Err(SnapshotError::Damaged);
         }
-        let beginning = decode(&encoded).ok_or(SnapshotRefusal::Damaged)?;
+        let beginning = decode(&encoded).ok_or(SnapshotError::Damaged)?;
         let head = Head { origin: header.origin, key: header.key, beginning };
         Ok(Self { head, hashed, left: header.state })
     }
 
-    /// Says whether what was computed with `origin` can go on from this.
+    /// Checks that sessions of `origin` can continue from this snapshot.
     ///
     /// # Errors
     /// Those of [`Snapshot::check`](super::Snapshot::check).
-    pub fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
+    pub fn check(&self, origin: &SnapshotIdentity) -> Result<(), SnapshotError> {
         self.head.check(origin)
     }
 
@@ -59,18 +59,18 @@ impl<R: Read> Reading<R> {
         &self.head.beginning
     }
 
-    /// Reads what is left, and says whether all of it was what was written.
+    /// Reads the rest, and checks that all bytes are those that were written.
     ///
     /// # Errors
-    /// [`SnapshotRefusal::Damaged`] when it was not, [`SnapshotRefusal::Unreadable`] when that cannot be found out.
-    pub fn finish(mut self) -> Result<(), SnapshotRefusal> {
+    /// [`SnapshotError::Damaged`] when they are not, [`SnapshotError::Unreadable`] when they cannot be read.
+    pub fn finish(mut self) -> Result<(), SnapshotError> {
         let mut chunk = vec![0; CHUNK];
         while self.read(&mut chunk).map_err(|error| unreadable(&error))? > 0 {}
         let mut written = [0; DIGEST];
         match self.hashed.source.read_exact(&mut written) {
             Ok(()) if self.hashed.hasher.finalize() == written => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(unreadable(&error)),
-            _ => Err(SnapshotRefusal::Damaged),
+            _ => Err(SnapshotError::Damaged),
         }
     }
 }
@@ -81,7 +81,7 @@ impl<R> std::fmt::Debug for Reading<R> {
     }
 }
 
-/// What is read is the state.
+/// Reads the state.
 impl<R: Read> Read for Reading<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.hashed.by_ref().take(self.left).read(into)?;
@@ -97,8 +97,8 @@ struct Hashed<R> {
 }
 
 impl<R: Read> Hashed<R> {
-    /// The next `count` bytes, or fewer where the source ends: no length is believed before its bytes are there.
-    fn first(&mut self, count: u64) -> Result<Vec<u8>, SnapshotRefusal> {
+    /// Reads the next `count` bytes, or fewer where the source ends. A length from outside allocates nothing by itself.
+    fn first(&mut self, count: u64) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = Vec::new();
         self.by_ref().take(count).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
         Ok(bytes)
@@ -109,14 +109,15 @@ impl<R: Read> Read for Hashed<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(into)?;
         let read = into.get(..count).unwrap_or_default();
-        match count < WORTH_SHARING {
-            true => self.hasher.update(read),
-            false => self.hasher.update_rayon(read),
-        };
+        if count < WORTH_SHARING {
+            self.hasher.update(read);
+        } else {
+            self.hasher.update_rayon(read);
+        }
         Ok(count)
     }
 }
 
-fn unreadable(error: &io::Error) -> SnapshotRefusal {
-    SnapshotRefusal::Unreadable { message: error.to_string() }
+fn unreadable(error: &io::Error) -> SnapshotError {
+    SnapshotError::Unreadable { message: error.to_string() }
 }

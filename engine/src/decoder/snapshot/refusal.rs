@@ -1,21 +1,21 @@
-//! Why nothing goes on from a snapshot. What follows is always the same: the prompt is computed.
+//! Why a snapshot is refused. The consequence is always the same: the prompt is computed.
 
 use serde::{Deserialize, Serialize};
 
 use alloquy_core::{Error, ErrorKind};
 
-/// Why nothing goes on from a snapshot: the next prompt is computed as if there were none.
+/// Why a snapshot is refused. The next prompt is computed as if there were none.
 ///
 /// ```
-/// use alloquy_engine::decoder::SnapshotRefusal;
+/// use alloquy_engine::decoder::SnapshotError;
 ///
-/// let refusal = SnapshotRefusal::Cut { expected: 5000, found: 4096 };
+/// let refusal = SnapshotError::Cut { expected: 5000, found: 4096 };
 /// assert_eq!(refusal.to_string(), "it has 4096 bytes and should have 5000");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum SnapshotRefusal {
+pub enum SnapshotError {
     /// It is no snapshot at all.
     Foreign,
     /// It has a layout that this version does not read.
@@ -23,7 +23,7 @@ pub enum SnapshotRefusal {
         /// The layout's version.
         found: u32,
     },
-    /// It is not as long as it says.
+    /// It is shorter or longer than its header says.
     Cut {
         /// How many bytes it should have.
         expected: u64,
@@ -34,23 +34,23 @@ pub enum SnapshotRefusal {
     Damaged,
     /// Its bytes could not be read.
     Unreadable {
-        /// What the system said.
+        /// The error of the system.
         message: String,
     },
     /// It was computed by another model, by this one run in another way, or with another adapter.
     OtherModel,
     /// Its prompt was rendered by another template.
     OtherTemplate,
-    /// This engine has no state that can be put back, or cannot say which model it runs.
+    /// This engine cannot restore a state, or its model has no identity.
     Unsupported,
-    /// The engine failed at it, or all its sessions are in use.
+    /// The engine failed to restore it, or all its sessions are in use.
     Engine {
-        /// What it said.
+        /// The error of the engine.
         message: String,
     },
 }
 
-impl std::fmt::Display for SnapshotRefusal {
+impl std::fmt::Display for SnapshotError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Foreign => formatter.write_str("it is no snapshot"),
@@ -70,9 +70,9 @@ impl std::fmt::Display for SnapshotRefusal {
     }
 }
 
-impl std::error::Error for SnapshotRefusal {}
+impl std::error::Error for SnapshotError {}
 
-impl From<Error> for SnapshotRefusal {
+impl From<Error> for SnapshotError {
     fn from(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Unsupported => Self::Unsupported,

@@ -1,8 +1,8 @@
-//! Where a snapshot's bytes come from.
+//! The bytes of a snapshot, from any reader.
 
 use std::io::{self, Cursor, Read};
 
-/// The bytes of a snapshot where they are kept, read once from the first to the last.
+/// The bytes of a snapshot, read once from the first to the last.
 ///
 /// ```
 /// use std::io::Read;
@@ -21,7 +21,7 @@ pub struct SnapshotSource {
 }
 
 impl SnapshotSource {
-    /// `length` bytes that `reader` gives.
+    /// Creates a source of the next `length` bytes of `reader`.
     pub fn new(reader: impl Read + Send + 'static, length: u64) -> Self {
         Self { reader: Box::new(reader), length }
     }

@@ -1,12 +1,12 @@
-//! What a session has written down, on its way back into one.
+//! Reads the saved state of a session.
 
 use std::io::{ErrorKind as IoErrorKind, Read};
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-/// The state of a session as it is read back, from its first byte to its last.
+/// Reads the saved state of a session, from its first byte to its last.
 ///
-/// Half a gigabyte goes straight to where it is needed: nothing holds all of it a second time.
+/// A session reads it piece by piece into its own memory, so that a state of half a gigabyte is not in memory twice.
 ///
 /// ```
 /// use alloquy_core::ErrorKind;
@@ -25,12 +25,12 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
-    /// A state that `source` holds, and nothing else.
+    /// Creates a reader of a state, which is all that `source` has.
     pub fn new(source: &'a mut dyn Read) -> Self {
         Self { source }
     }
 
-    /// Takes the next bytes, as many as there is room for.
+    /// Reads the next bytes, as many as fit into `into`.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] when there are fewer, [`ErrorKind::Store`] when they cannot be read.
@@ -41,10 +41,10 @@ impl<'a> StateReader<'a> {
         })
     }
 
-    /// Makes sure that all was taken.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when something is left, [`ErrorKind::Store`] when that cannot be found out.
+    /// [`ErrorKind::Corrupt`] when something is left, [`ErrorKind::Store`] when it cannot be read.
     pub fn end(&mut self) -> Result<()> {
         match self.source.read_exact(&mut [0]) {
             Ok(()) => Err(Error::new(ErrorKind::Corrupt, "a state has too many bytes")),

@@ -1,8 +1,8 @@
-//! What either side says of a node beside its message: the name of a branch is a label here, and what a reply took is a
+//! Translates the facts of a node beside its message: the name of a branch is a label here, the counts of tokens are a
 //! [`Usage`]. Knows metadata; not messages, not trees.
 //!
-//! A state has one map of facts for each node. So a node's facts are made flat here, under the names that they had in
-//! `metadata` in version 0.1, which documents of then have in their notes.
+//! A state has one map of facts for each node. So a node's facts become one flat map here, under the names that they had
+//! in `metadata` in version 0.1. Documents of that version have these names in their notes.
 
 use alloquy_core::report::{FinishReason, ReplyFacts, Usage};
 use alloquy_core::{Node, Role};
@@ -35,52 +35,55 @@ const FACTS: [&str; 13] = [
     "degradations",
 ];
 
-/// What a state calls two of them.
+/// The names of two facts in a state.
 const FINISH_REASON: &str = "finish_reason";
 const SYSTEM_PROMPT_OVERRIDE: &str = "system_prompt_override";
 
-/// Whatever is said in other words on the other side, in the words of both.
+/// The names of every fact that the two sides name or write differently, in both spellings.
 const TRANSLATED: [&str; 7] =
     [LABEL, PROMPT, USAGE, FINISH, FINISH_REASON, SYSTEM_PROMPT, SYSTEM_PROMPT_OVERRIDE];
 
-/// What a state says of a node.
+/// The facts of a node as a state has them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct StateFacts {
     pub(super) metadata: Map<String, Value>,
     pub(super) branch_name: Value,
     pub(super) prompt_name: Value,
 }
 
-impl Told {
-    /// Says facts in the words of a state.
+impl StateFacts {
+    /// Translates flat facts into those of a state.
     pub(super) fn of(facts: &Map<String, Value>) -> Self {
-        let mut told = Self { metadata: facts.clone(), ..Self::default() };
-        for (name, place) in [(LABEL, &mut told.branch_name), (PROMPT, &mut told.prompt_name)] {
+        let mut stated = Self { metadata: facts.clone(), ..Self::default() };
+        for (name, place) in [(LABEL, &mut stated.branch_name), (PROMPT, &mut stated.prompt_name)] {
             if let Some(text) = text(facts, name).filter(|text| !text.is_empty()) {
-                told.metadata.shift_remove(name);
+                stated.metadata.shift_remove(name);
                 *place = text.into();
             }
         }
         if let Some(usage) = facts.get(USAGE).and_then(|usage| Usage::deserialize(usage).ok()) {
-            told.metadata.insert(USAGE.to_owned(), counted(&usage));
+            stated.metadata.insert(USAGE.to_owned(), counted(&usage));
         }
         if let Some(finish) = facts.get(FINISH).and_then(|finish| FinishReason::deserialize(finish).ok()) {
-            told.metadata.shift_remove(FINISH);
-            told.metadata.insert(FINISH_REASON.to_owned(), reason(finish));
+            stated.metadata.shift_remove(FINISH);
+            stated.metadata.insert(FINISH_REASON.to_owned(), reason(finish));
         }
         if let Some(prompt) = text(facts, SYSTEM_PROMPT) {
-            told.metadata.shift_remove(SYSTEM_PROMPT);
-            told.metadata.insert(SYSTEM_PROMPT_OVERRIDE.to_owned(), prompt.into());
+            stated.metadata.shift_remove(SYSTEM_PROMPT);
+            stated.metadata.insert(SYSTEM_PROMPT_OVERRIDE.to_owned(), prompt.into());
         }
-        told
+        stated
     }
 
-    /// Says the same as facts. What cannot be read stays as it is.
+    /// Translates back into flat facts. What cannot be read stays as it is.
     pub(super) fn facts(&self) -> Map<String, Value> {
         let mut facts = self.metadata.clone();
-        for (name, told) in [(LABEL, &self.branch_name), (PROMPT, &self.prompt_name)] {
-            let told = told.as_str().filter(|told| !told.is_empty());
-            facts.extend(told.map(|told| (name.to_owned(), told.into())));
+        for (name, stated) in [(LABEL, &self.branch_name), (PROMPT, &self.prompt_name)] {
+            if let Some(text) = stated.as_str()
+                && !text.is_empty()
+            {
+                facts.insert(name.to_owned(), text.into());
+            }
         }
         if let Some(usage) = self.metadata.get(USAGE).and_then(usage) {
             facts.insert(USAGE.to_owned(), json!(usage));
@@ -97,29 +100,35 @@ impl Told {
         facts
     }
 
-    /// Takes out what would mean something here that nobody meant there.
+    /// Removes metadata of the host's own whose name has a meaning here, and returns the names.
     pub(super) fn set_aside(&mut self, role: Role) -> Vec<String> {
-        let is_reply = role == Role::Assistant;
-        let foreign = [LABEL, PROMPT, FINISH, SYSTEM_PROMPT, TEMPLATE].into_iter();
-        let foreign = foreign.chain((!is_reply).then_some(MODEL));
-        foreign.filter(|name| self.metadata.shift_remove(*name).is_some()).map(str::to_owned).collect()
+        let mut names = Vec::new();
+        for name in [LABEL, PROMPT, FINISH, SYSTEM_PROMPT, TEMPLATE, MODEL] {
+            let is_known_to_both = name == MODEL && role == Role::Assistant;
+            if !is_known_to_both && self.metadata.shift_remove(name).is_some() {
+                names.push(name.to_owned());
+            }
+        }
+        names
     }
 
-    /// Returns what of the metadata `other` says otherwise or not at all.
+    /// Returns the entries of the metadata that `other` lacks or that have another value in it.
     pub(super) fn difference(&self, other: &Self) -> Map<String, Value> {
-        let differs = |(name, value): &(&String, &Value)| other.metadata.get(*name) != Some(value);
-        let differing = self.metadata.iter().filter(differs);
-        differing.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let mut differing = self.metadata.clone();
+        differing.retain(|name, value| other.metadata.get(name) != Some(value));
+        differing
     }
 
-    /// Says whether a reply took tokens, but nobody can read how many.
+    /// Says whether there is a usage whose counts cannot be read.
     pub(super) fn is_uncounted(&self) -> bool {
-        let is_unread = |told: &Value| usage(told).is_none() && Usage::deserialize(told).is_err();
-        self.metadata.get(USAGE).is_some_and(|told| !told.is_null() && is_unread(told))
+        match self.metadata.get(USAGE) {
+            None | Some(Value::Null) => false,
+            Some(stated) => usage(stated).is_none() && Usage::deserialize(stated).is_err(),
+        }
     }
 }
 
-/// Returns `metadata` of a node with the facts of the node in it, which win over entries of the same name.
+/// Adds the facts of a node to its `metadata`; they replace entries of the same name.
 pub(super) fn flat(node: &Node, mut metadata: Map<String, Value>) -> Map<String, Value> {
     // The host's own texts of these names would be read as the name of a branch and of a prompt: a note keeps them.
     take_text(&mut metadata, LABEL);
@@ -147,7 +156,7 @@ fn put<T: Serialize>(metadata: &mut Map<String, Value>, name: &str, fact: Option
     }
 }
 
-/// The inverse of [`flat`]: gives a node its facts and its metadata, as far as one map can say which is which.
+/// The inverse of [`flat`]: sets the facts and the metadata of a node, as far as one map distinguishes them.
 pub(super) fn set(node: &mut Node, mut flat: Map<String, Value>) {
     node.label = take_text(&mut flat, LABEL);
     node.prompt_name = take_text(&mut flat, PROMPT);
@@ -164,34 +173,42 @@ fn take_text(metadata: &mut Map<String, Value>, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// What one map cannot say of a node: facts of middleware, and metadata under names that facts have.
+/// What one map cannot hold of a node: facts of middleware, and metadata under the names of facts.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Unmixed {
     reply: Option<Box<ReplyFacts>>,
     label: Option<String>,
     prompt_name: Option<String>,
-    /// The entries under names that facts have.
+    /// The entries under the names of facts.
     metadata: Map<String, Value>,
 }
 
 impl Unmixed {
-    /// Notes a node unless it is what [`set`] makes of its flat facts.
+    /// Notes a node unless [`set`] restores it from its flat facts.
     pub(super) fn of(node: &Node, metadata: &Map<String, Value>, flat: Map<String, Value>) -> Option<Self> {
-        let mut again = node.clone();
-        set(&mut again, flat);
-        let is_same = (&again.reply, &again.label, &again.prompt_name, &again.metadata)
-            == (&node.reply, &node.label, &node.prompt_name, metadata);
+        let mut restored = node.clone();
+        set(&mut restored, flat);
+        let is_same = restored.reply == node.reply
+            && restored.label == node.label
+            && restored.prompt_name == node.prompt_name
+            && restored.metadata == *metadata;
         if is_same {
             return None;
         }
-        let (reply, label, prompt_name) = (node.reply.clone(), node.label.clone(), node.prompt_name.clone());
-        Some(Self { reply, label, prompt_name, metadata: named_like_facts(metadata) })
+        Some(Self {
+            reply: node.reply.clone(),
+            label: node.label.clone(),
+            prompt_name: node.prompt_name.clone(),
+            metadata: named_like_facts(metadata),
+        })
     }
 
-    /// Puts back what was noted of a node that has the facts `flat`; says whether they are still those that were noted.
+    /// Restores a noted node that has the facts `flat`; returns false when these were changed since.
     pub(super) fn restore(self, flat: &Map<String, Value>, node: &mut Node) -> bool {
         let mut noted = node.clone();
-        (noted.reply, noted.label, noted.prompt_name) = (self.reply, self.label, self.prompt_name);
+        noted.reply = self.reply;
+        noted.label = self.label;
+        noted.prompt_name = self.prompt_name;
         if named_like_facts(&self::flat(&noted, self.metadata.clone())) != named_like_facts(flat) {
             return false;
         }
@@ -208,16 +225,22 @@ fn named_like_facts(metadata: &Map<String, Value>) -> Map<String, Value> {
     found
 }
 
-/// Returns those of `metadata` that have other words on the other side.
+/// Returns the entries of `metadata` that the two sides name or write differently.
 pub(super) fn translated(metadata: &Map<String, Value>) -> Map<String, Value> {
-    let found =
-        TRANSLATED.into_iter().filter_map(|name| Some((name.to_owned(), metadata.get(name)?.clone())));
-    found.collect()
+    let mut found = Map::new();
+    for name in TRANSLATED {
+        if let Some(value) = metadata.get(name) {
+            found.insert(name.to_owned(), value.clone());
+        }
+    }
+    found
 }
 
-/// Puts `facts` in the place of what `metadata` has of them in either words.
+/// Replaces the translated entries of `metadata` by `facts`.
 pub(super) fn put_back(metadata: &mut Map<String, Value>, facts: &Map<String, Value>) {
-    TRANSLATED.into_iter().for_each(|name| drop(metadata.shift_remove(name)));
+    for name in TRANSLATED {
+        metadata.shift_remove(name);
+    }
     metadata.extend(facts.clone());
 }
 
@@ -226,25 +249,29 @@ fn text<'a>(metadata: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 }
 
 fn counted(usage: &Usage) -> Value {
-    let (prompt, reply) = (usage.prompt, usage.generated);
-    json!({"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt.saturating_add(reply)})
+    let total = usage.prompt.saturating_add(usage.generated);
+    json!({"prompt_tokens": usage.prompt, "completion_tokens": usage.generated, "total_tokens": total})
 }
 
 /// Reads how many tokens a reply took. One count of two is enough: the other is left out where it is zero.
-fn usage(told: &Value) -> Option<Usage> {
-    let count = |name: &str| match told.get(name) {
-        None | Some(Value::Null) => Some(None),
-        Some(count) => count.as_u64().and_then(|count| usize::try_from(count).ok()).map(Some),
-    };
-    let (prompt, reply) = (count("prompt_tokens")?, count("completion_tokens")?);
-    let (prompt, generated) = match (prompt, reply) {
-        (None, None) => return None,
-        (prompt, reply) => (prompt.unwrap_or_default(), reply.unwrap_or_default()),
-    };
-    Some(Usage::new(prompt, generated))
+fn usage(stated: &Value) -> Option<Usage> {
+    let prompt = count(stated, "prompt_tokens")?;
+    let generated = count(stated, "completion_tokens")?;
+    if prompt.is_none() && generated.is_none() {
+        return None;
+    }
+    Some(Usage::new(prompt.unwrap_or_default(), generated.unwrap_or_default()))
 }
 
-/// The words of dataknobs are `stop`, `length` and `tool_calls`; what is none of them is said in ours.
+/// Reads one count: `Some(None)` when there is none, `None` when it is no number of tokens.
+fn count(stated: &Value, name: &str) -> Option<Option<usize>> {
+    match stated.get(name) {
+        None | Some(Value::Null) => Some(None),
+        Some(count) => Some(Some(usize::try_from(count.as_u64()?).ok()?)),
+    }
+}
+
+/// Dataknobs has the reasons `stop`, `length` and `tool_calls`; every other reason keeps its name here.
 fn reason(finish: FinishReason) -> Value {
     match finish {
         FinishReason::StopString => json!(FinishReason::Stop),

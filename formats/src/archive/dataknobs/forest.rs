@@ -1,4 +1,4 @@
-//! Which node of a state stands below which, whatever the order of its lists. Knows ids; not messages.
+//! Builds the tree of a state from its nodes and edges, in whatever order these are listed. Knows ids; not messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,6 +6,7 @@ use alloquy_core::Result;
 use serde_json::{Map, Value};
 
 use super::ids::{below, invalid};
+use super::notes::NOTE;
 use crate::archive::Repair;
 
 /// The nodes of a state as a tree.
@@ -13,13 +14,13 @@ use crate::archive::Repair;
 pub(super) struct Forest {
     /// The nodes, in the order of the document.
     pub(super) nodes: Vec<Map<String, Value>>,
-    /// Those with a way to the root, parents before children, siblings in order.
+    /// The nodes with a way to the root, parents before children, siblings in order.
     pub(super) order: Vec<usize>,
     /// The parent of each.
     pub(super) parents: Vec<Option<usize>>,
-    /// Where each stands among its siblings.
+    /// The place of each node among its siblings.
     pub(super) places: Vec<usize>,
-    /// Whom each id means.
+    /// The node of each id.
     by_id: HashMap<String, usize>,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
@@ -60,7 +61,7 @@ impl Forest {
         self.nodes.get(node).and_then(|fields| fields.get("node_id")?.as_str()).unwrap_or_default()
     }
 
-    /// Notes whom each id means, and returns the earlier nodes of ids that come again.
+    /// Indexes the nodes by id, and returns the earlier nodes of ids that occur again.
     fn index(&mut self, repairs: &mut Vec<Repair>) -> Vec<usize> {
         let mut earlier = Vec::new();
         for node in 0..self.nodes.len() {
@@ -90,14 +91,21 @@ impl Forest {
         Ok(())
     }
 
-    /// The node without a name, else the first one to which no edge leads, else the first one.
+    /// Returns the node with an empty id, else the first one to which no edge leads, else the first one.
     fn root_of(&self, edges: &[Value]) -> Option<usize> {
+        if let Some(&root) = self.by_id.get("") {
+            return Some(root);
+        }
         let led_to: HashSet<_> = edges.iter().filter_map(|edge| edge.get(1)?.as_str()).collect();
-        let first = || (0..self.nodes.len()).find(|&node| !led_to.contains(self.id(node)));
-        self.by_id.get("").copied().or_else(first).or((!self.nodes.is_empty()).then_some(0))
+        for node in 0..self.nodes.len() {
+            if !led_to.contains(self.id(node)) {
+                return Some(node);
+            }
+        }
+        if self.nodes.is_empty() { None } else { Some(0) }
     }
 
-    /// A list without edges, as dataknobs exports it: the ids say where each stands.
+    /// Connects a list without edges, as dataknobs exports it: the parent of `0.2.1` is `0.2`.
     fn connect_by_ids(&mut self) {
         for node in 0..self.nodes.len() {
             let id = self.id(node);
@@ -128,13 +136,13 @@ impl Forest {
         }
     }
 
-    /// Orders siblings by their numbers, where all have one; otherwise the edges decide. A twin stands before the later.
+    /// Orders siblings by their numbers, where all have one; otherwise the edges decide. An earlier twin is before a later.
     fn sort(&mut self) {
         let mut lists = std::mem::take(&mut self.children);
         lists.push(std::mem::take(&mut self.roots));
         for siblings in &mut lists {
-            let number = |&node: &usize| self.id(node).rsplit('.').next()?.parse::<u64>().ok();
-            let numbers: Option<Vec<_>> = siblings.iter().map(|node| Some((number(node)?, *node))).collect();
+            let numbers: Option<Vec<_>> =
+                siblings.iter().map(|&node| Some((self.number(node)?, node))).collect();
             if let Some(mut numbers) = numbers {
                 numbers.sort_unstable();
                 *siblings = numbers.into_iter().map(|(_, node)| node).collect();
@@ -144,20 +152,34 @@ impl Forest {
         self.children = lists;
     }
 
+    /// Returns the number of a node among its siblings, as its id says it: 1 of `0.2.1`.
+    fn number(&self, node: usize) -> Option<u64> {
+        self.id(node).rsplit('.').next()?.parse().ok()
+    }
+
+    /// Visits the nodes from the roots down, level by level, and sets their order and their places.
     fn walk(&mut self, repairs: &mut Vec<Repair>) {
         let mut renumbered = Vec::new();
         let mut order = self.roots.clone();
         for (place, &root) in self.roots.iter().enumerate() {
-            self.places.get_mut(root).into_iter().for_each(|found| *found = place);
-            renumbered.extend((!self.id(root).is_empty()).then(|| self.id(root).to_owned()));
+            if let Some(found) = self.places.get_mut(root) {
+                *found = place;
+            }
+            if !self.id(root).is_empty() {
+                renumbered.push(self.id(root).to_owned());
+            }
         }
         let mut next = 0;
         while let Some(&node) = order.get(next) {
             next += 1;
             for (place, &child) in self.children.get(node).into_iter().flatten().enumerate() {
-                self.places.get_mut(child).into_iter().for_each(|found| *found = place);
+                if let Some(found) = self.places.get_mut(child) {
+                    *found = place;
+                }
                 let id = self.id(child);
-                renumbered.extend((id != below(self.id(node), place)).then(|| id.to_owned()));
+                if id != below(self.id(node), place) {
+                    renumbered.push(id.to_owned());
+                }
                 order.push(child);
             }
         }
@@ -198,8 +220,7 @@ impl Forest {
         &self.roots
     }
 
-    /// The node that an id means: by name, or by positions as Python reads numbers, in which ` 0` and `+0` are 0 and -1
-    /// is the last.
+    /// Returns the node of an id: by name, or by positions as Python reads them: ` 0` and `+0` are 0, and -1 is the last.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         if let Some(&node) = self.by_id.get(id) {
             return Some(node);
@@ -212,6 +233,29 @@ impl Forest {
             node = *children.get(usize::try_from(place).ok()?)?;
         }
         Some(node)
+    }
+
+    /// Returns the nodes from the root down that are noted as messages of the preface.
+    pub(super) fn lifted(&self) -> Vec<usize> {
+        let mut lifted = Vec::new();
+        let mut level = self.roots();
+        while let [node] = level {
+            if self.preface_note(*node).is_none() {
+                break;
+            }
+            lifted.push(*node);
+            level = self.children(*node);
+        }
+        lifted
+    }
+
+    fn preface_note(&self, node: usize) -> Option<&Value> {
+        self.nodes.get(node)?.get("metadata")?.get(NOTE)?.get("preface")
+    }
+
+    /// Returns whether a node is an empty message that was written because a state needs a root.
+    pub(super) fn is_placeholder(&self, node: usize) -> bool {
+        self.preface_note(node).is_some_and(|note| *note == Value::Bool(false))
     }
 }
 

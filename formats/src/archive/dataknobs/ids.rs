@@ -1,4 +1,4 @@
-//! Dotted ids of states, and the error of a state that is none.
+//! Dotted ids of states, and the error of an invalid state.
 
 use alloquy_core::{Error, ErrorKind};
 
@@ -6,7 +6,7 @@ pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Joins two ids: a root's is empty.
+/// Returns the id of the child at `place`: `0.2` of `0` and 2. The id of the root is empty.
 pub(super) fn below(parent: &str, place: usize) -> String {
     match parent {
         "" => place.to_string(),

@@ -1,4 +1,4 @@
-//! A message of a state, and the same as a message here. Knows fields; not trees.
+//! Converts messages of a state from and to messages here. Knows fields; not trees.
 
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::{Content, Message, Role};
@@ -13,13 +13,13 @@ const KNOWN: [&str; 7] =
 /// A message that was read.
 pub(super) struct ReadMessage {
     pub(super) message: Message,
-    /// What [`written`] would lack or have too much of: [`overlaid`] puts it back.
+    /// The fields that [`written`] would lack or add; [`overlaid`] restores them.
     pub(super) origin: Map<String, Value>,
-    /// The calls that wait for a result behind it.
+    /// The calls that wait for a result after it.
     pub(super) open: Vec<ToolCall>,
 }
 
-/// Reads the message of the node `node`; `open` are the calls that wait for a result, `seed` tells made-up ids apart.
+/// Reads the message of the node `node`; `open` are the calls that wait for a result, `seed` keeps made-up ids distinct.
 pub(super) fn read(
     raw: &Map<String, Value>,
     (node, seed): (&str, &str),
@@ -100,25 +100,31 @@ fn result(
     open: &mut Vec<ToolCall>,
     repairs: &mut Vec<Repair>,
 ) -> ToolResult {
-    let text = |name: &str| canonical.get(name).and_then(Value::as_str);
-    let (id, name) = (text("tool_call_id"), text("name"));
-    let answers = |call: &ToolCall| match (id, name) {
-        (Some(id), _) => call.id == id,
-        (None, Some(name)) => call.name == name,
-        (None, None) => true,
+    let id = canonical.get("tool_call_id").and_then(Value::as_str);
+    let name = canonical.get("name").and_then(Value::as_str);
+    // The call it answers: the one of its id, else the first of its name, else the first of all.
+    let position = match (id, name) {
+        (Some(id), _) => open.iter().position(|call| call.id == id),
+        (None, Some(name)) => open.iter().position(|call| call.name == name),
+        (None, None) => {
+            if open.is_empty() {
+                None
+            } else {
+                Some(0)
+            }
+        }
     };
-    let call = open.iter().position(answers).map(|place| open.remove(place));
-    if call.is_none() {
-        repairs.push(Repair::ResultRepaired(node.to_owned()));
-    }
-    let (called, known) = call.map_or((None, None), |call| (Some(call.id), Some(call.name)));
-    let id = id.map(str::to_owned).or(called).unwrap_or_else(|| format!("call-{seed}"));
-    let name = name.map(str::to_owned).or(known).unwrap_or_default();
     let content = canonical.get("content").cloned().unwrap_or_default();
-    ToolResult::new(id, name, content)
+    let Some(position) = position else {
+        repairs.push(Repair::ResultRepaired(node.to_owned()));
+        let id = id.map_or_else(|| format!("call-{seed}"), str::to_owned);
+        return ToolResult::new(id, name.unwrap_or_default(), content);
+    };
+    let call = open.remove(position);
+    ToolResult::new(id.unwrap_or(&call.id), name.unwrap_or(&call.name), content)
 }
 
-/// The fields of a message as schema 1.1.0 writes them: what is empty is left out, and so is what it does not know.
+/// Returns the fields of a message as schema 1.1.0 writes them: empty and unknown fields are left out.
 pub(super) fn canonical(raw: &Map<String, Value>) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), raw.get("role").cloned().unwrap_or_default());
@@ -139,10 +145,14 @@ pub(super) fn canonical(raw: &Map<String, Value>) -> Map<String, Value> {
 fn canonical_call(call: &Value) -> Value {
     let Some(fields) = call.as_object() else { return call.clone() };
     let mut call = Map::new();
-    call.extend(fields.get("name").map(|name| ("name".to_owned(), name.clone())));
+    if let Some(name) = fields.get("name") {
+        call.insert("name".to_owned(), name.clone());
+    }
     let parameters = fields.get("parameters").filter(|value| !value.is_null()).cloned();
     call.insert("parameters".to_owned(), parameters.unwrap_or_else(|| json!({})));
-    call.extend(fields.get("id").filter(|id| !id.is_null()).map(|id| ("id".to_owned(), id.clone())));
+    if let Some(id) = fields.get("id").filter(|id| !id.is_null()) {
+        call.insert("id".to_owned(), id.clone());
+    }
     Value::Object(call)
 }
 
@@ -157,7 +167,7 @@ fn is_truthy(value: &Value) -> bool {
     }
 }
 
-/// Writes the fields of a message, as far as a state has them.
+/// Writes the fields of a message that a state has.
 pub(super) fn written(message: &Message) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
@@ -171,7 +181,11 @@ pub(super) fn written(message: &Message) -> Map<String, Value> {
     let name = message.name.as_deref().or(first.map(|result| result.name.as_str()));
     let id = first.map(|result| result.id.as_str());
     for (field, value) in [("name", name), ("tool_call_id", id)] {
-        fields.extend(value.filter(|value| !value.is_empty()).map(|value| (field.to_owned(), value.into())));
+        if let Some(value) = value
+            && !value.is_empty()
+        {
+            fields.insert(field.to_owned(), value.into());
+        }
     }
     let calls: Vec<_> = message
         .tool_calls()
@@ -183,24 +197,25 @@ pub(super) fn written(message: &Message) -> Map<String, Value> {
     fields
 }
 
-/// What has to be put over `written` to get `canonical`; null takes a field away, but for the content.
+/// Returns what changes `written` into `canonical`; null removes a field, except for the content.
 fn difference(canonical: &Map<String, Value>, written: &Map<String, Value>) -> Map<String, Value> {
-    let mut difference: Map<_, _> = canonical
-        .iter()
-        .filter(|(name, value)| written.get(name.as_str()) != Some(value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    let superfluous = written.keys().filter(|name| !canonical.contains_key(name.as_str()));
-    difference.extend(superfluous.map(|name| (name.clone(), Value::Null)));
+    let mut difference = canonical.clone();
+    difference.retain(|name, value| written.get(name) != Some(value));
+    for name in written.keys() {
+        if !canonical.contains_key(name) {
+            difference.insert(name.clone(), Value::Null);
+        }
+    }
     difference
 }
 
-/// Puts a difference over what is written.
+/// Applies a difference to the written fields.
 pub(super) fn overlaid(mut written: Map<String, Value>, origin: &Map<String, Value>) -> Map<String, Value> {
     for (name, value) in origin {
-        match value {
-            Value::Null if name != "content" => drop(written.shift_remove(name)),
-            value => drop(written.insert(name.clone(), value.clone())),
+        if value.is_null() && name != "content" {
+            written.shift_remove(name);
+        } else {
+            written.insert(name.clone(), value.clone());
         }
     }
     written

@@ -1,17 +1,17 @@
-//! What either side keeps of the other: the names in metadata, and how a value is put there and taken out.
+//! What each side keeps of the other in its metadata: the names, and how a value is inserted and taken out.
 
 use serde_json::{Map, Value};
 
-/// Where metadata here keeps what a state said and a node cannot.
+/// The name in metadata here under which fields of a state are kept that a node lacks.
 pub(super) const ORIGIN: &str = "dataknobs";
 
-/// Where metadata of a state keeps what a node said and the state cannot.
+/// The name in metadata of a state under which fields of a node are kept that a state lacks.
 pub(super) const NOTE: &str = "alloquy";
 
-/// Where either keeps a value that stood under its own name before.
+/// The name under which either keeps a value that had its own name before.
 const SHADOWED: &str = "shadowed";
 
-/// What either keeps of a conversation, and of a node.
+/// The fields that are kept of a conversation and of a node.
 pub(super) const ORIGIN_OF_STATE: [&str; 5] = ["created_at", "updated_at", "further", "orphans", "metadata"];
 
 pub(super) const ORIGIN_OF_NODE: [&str; 6] =
@@ -22,7 +22,7 @@ pub(super) const NOTE_OF_RECORD: [&str; 5] = ["created", "preface", "sampling", 
 pub(super) const NOTE_OF_NODE: [&str; 7] =
     ["id", "message", "status", "tokens", "facts", "unmixed", "preface"];
 
-/// Puts `value` under `key`, and what stood there into it.
+/// Inserts `value` under `key`; a former value of that key moves into it.
 pub(super) fn insert_shadowing(metadata: &mut Map<String, Value>, key: &str, mut value: Map<String, Value>) {
     if value.is_empty() {
         return;
@@ -33,8 +33,8 @@ pub(super) fn insert_shadowing(metadata: &mut Map<String, Value>, key: &str, mut
     metadata.insert(key.to_owned(), Value::Object(value));
 }
 
-/// The inverse: takes the value out and puts back what stood there. What has other fields than `names` is somebody
-/// else's, and stays.
+/// The inverse: takes the value out and restores the former one. A value with other fields than `names` belongs to
+/// another program, and stays.
 pub(super) fn take_shadowing(
     metadata: &mut Map<String, Value>,
     key: &str,

@@ -1,8 +1,8 @@
-//! A state as an archive: versions, times, names, the head. Knows what was noted there by [`write`](super::write).
+//! Reads a state as an archive: versions, times, names, the head, and what [`write`](super::write) noted there.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use alloquy_core::annotations::{ANNOTATIONS, Annotations};
+use alloquy_core::annotations::{ANNOTATIONS_KEY, Annotations};
 use alloquy_core::media::Digest;
 use alloquy_core::message::ToolCall;
 use alloquy_core::store::{Archive, ConversationRecord};
@@ -10,7 +10,7 @@ use alloquy_core::{ConversationId, Error, ErrorKind, Message, Node, NodeId, Pref
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::facts::{Told, Unmixed, flat, put_back, set, translated};
+use super::facts::{StateFacts, Unmixed, flat, put_back, set, translated};
 use super::forest::Forest;
 use super::ids::invalid;
 use super::message::{self, ReadMessage};
@@ -48,7 +48,7 @@ pub(super) fn read(mut state: Map<String, Value>, limits: &ArchiveLimits) -> Res
     let mut record = reader.record(&mut state, &forest)?;
     let note = take_shadowing(&mut record.metadata, NOTE, &NOTE_OF_RECORD).unwrap_or_default();
     if note.contains_key("created") {
-        // What was written here is as it was: empty, and in UTC.
+        // Alloquy wrote it: an empty state was an empty conversation, and times are in UTC.
         reader.repairs.retain(|repair| *repair != Repair::NoNodes);
         reader.naive = 0;
     }
@@ -91,22 +91,20 @@ fn version(state: &Map<String, Value>, repairs: &mut Vec<Repair>) -> Result<[u64
     Ok([*major, *minor, *patch])
 }
 
-/// Refuses a name that no new conversation may have.
-fn visible(id: ConversationId) -> Result<ConversationId> {
-    id.must_be_visible().map(|()| id)
-}
-
-/// Takes the name over, or derives one from the state.
+/// Returns the name of the state, or derives one where a new conversation may not have that name.
 fn name(state: &Map<String, Value>, repairs: &mut Vec<Repair>) -> Result<ConversationId> {
     let from = state.get("conversation_id").and_then(Value::as_str).unwrap_or_default();
-    from.parse().and_then(visible).or_else(|_| {
-        let to = name_of(Value::Object(state.clone()).to_string().as_bytes())?;
-        repairs.push(Repair::Renamed { from: from.to_owned(), to: to.to_string() });
-        Ok(to)
-    })
+    if let Ok(id) = from.parse::<ConversationId>()
+        && id.must_be_visible().is_ok()
+    {
+        return Ok(id);
+    }
+    let to = name_of(Value::Object(state.clone()).to_string().as_bytes())?;
+    repairs.push(Repair::Renamed { from: from.to_owned(), to: to.to_string() });
+    Ok(to)
 }
 
-/// Keeps what a record has no place for.
+/// Keeps the fields of a state that a record lacks in the metadata of the record.
 fn keep(
     state: &Map<String, Value>,
     forest: &Forest,
@@ -114,13 +112,14 @@ fn keep(
     record: &mut ConversationRecord,
 ) {
     let mut origin = take_shadowing(&mut record.metadata, ORIGIN, &ORIGIN_OF_STATE).unwrap_or_default();
-    let further =
-        state.iter().filter(|(name, _)| !STATE.contains(&name.as_str()) && *name != "message_count");
-    let further: Map<_, _> = further.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut further = state.clone();
+    further.retain(|name, _| !STATE.contains(&name.as_str()) && name != "message_count");
     if !further.is_empty() {
         origin.insert("further".to_owned(), Value::Object(further));
     }
-    origin.extend(foreign.map(|foreign| ("metadata".to_owned(), json!({ANNOTATIONS: foreign}))));
+    if let Some(foreign) = foreign {
+        origin.insert("metadata".to_owned(), json!({ANNOTATIONS_KEY: foreign}));
+    }
     let orphans = forest.orphans();
     if !orphans.is_empty() {
         origin.insert("orphans".to_owned(), orphans.into());
@@ -131,7 +130,7 @@ fn keep(
 struct Reader {
     id: ConversationId,
     repairs: Vec<Repair>,
-    /// How many times named no zone.
+    /// How many timestamps named no zone.
     naive: usize,
     /// What people noted on the nodes.
     notes: Annotations,
@@ -140,9 +139,9 @@ struct Reader {
 /// The nodes of a state as nodes here.
 struct ReadNodes {
     nodes: Vec<Node>,
-    /// The id that each node of the state has now; those of the preface have none.
+    /// The new id of each node of the state; those of the preface have none.
     ids: Vec<Option<NodeId>>,
-    /// The messages that belong to the preface.
+    /// The messages of the preface.
     lifted: Vec<Message>,
 }
 
@@ -173,8 +172,9 @@ impl Reader {
         let mut origin = Map::new();
         if note.as_ref().and_then(|note| note.get("created")).is_none() {
             for name in ["created_at", "updated_at"] {
-                let time = state.get(name).and_then(Value::as_str).and_then(Timestamp::parse);
-                origin.extend(time.map(|time| (name.to_owned(), time.to_string().into())));
+                if let Some(time) = state.get(name).and_then(Value::as_str).and_then(Timestamp::parse) {
+                    origin.insert(name.to_owned(), time.to_string().into());
+                }
             }
         }
         insert_shadowing(&mut metadata, ORIGIN, origin);
@@ -187,13 +187,11 @@ impl Reader {
 
     /// Reads what was noted of the conversation.
     fn preface(&mut self, note: &Map<String, Value>, record: &mut ConversationRecord) -> Result<()> {
-        let wrong =
-            |source| invalid("the metadata \"alloquy\" is not what Alloquy noted there").with_source(source);
         if let Some(preface) = note.get("preface") {
-            record.preface = serde_json::from_value(preface.clone()).map_err(wrong)?;
+            record.preface = serde_json::from_value(preface.clone()).map_err(wrong_note)?;
         }
         if let Some(sampling) = note.get("sampling") {
-            record.sampling = serde_json::from_value(sampling.clone()).map_err(wrong)?;
+            record.sampling = serde_json::from_value(sampling.clone()).map_err(wrong_note)?;
         }
         if let Some(created) = note.get("created").and_then(Value::as_u64) {
             record.created = UNIX_EPOCH + Duration::from_millis(created);
@@ -201,7 +199,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads what people noted here. What else stands in its place is taken out and returned.
+    /// Reads the annotations. A value in their place that is none is taken out and returned.
     fn annotations(&mut self, note: &Map<String, Value>, record: &mut ConversationRecord) -> Option<Value> {
         let error = match Annotations::read(&record.metadata) {
             Ok(notes) => {
@@ -210,12 +208,12 @@ impl Reader {
             }
             Err(error) => error,
         };
-        // Of a conversation that began here it is the same as it was here.
+        // Alloquy wrote this conversation, so it had the same value before.
         if note.contains_key("created") {
             return None;
         }
         self.repairs.push(Repair::ForeignNotes(error.to_string()));
-        record.metadata.shift_remove(ANNOTATIONS)
+        record.metadata.shift_remove(ANNOTATIONS_KEY)
     }
 
     fn time(&mut self, text: &str) -> Option<Timestamp> {
@@ -231,10 +229,12 @@ impl Reader {
         record: &ConversationRecord,
         noted: bool,
     ) -> Result<ReadNodes> {
-        let lifted = if noted { lifted(forest) } else { Vec::new() };
+        let lifted = if noted { forest.lifted() } else { Vec::new() };
         let mut known: Vec<Known> = forest.nodes.iter().map(|_| Known::default()).collect();
         let mut read = ReadNodes { nodes: Vec::new(), ids: vec![None; known.len()], lifted: Vec::new() };
         let created = record.created.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        // The parent and the time of the previous node. A node takes its times and its open calls from its parent.
+        // A sibling may not be older than the previous one, so that the ids of siblings sort in their order.
         let mut before = (None, u64::try_from(created).unwrap_or_default());
         for node in forest.order.clone() {
             let parent = forest.parents.get(node).copied().flatten();
@@ -251,10 +251,10 @@ impl Reader {
                 *place = Known { id, milliseconds, open };
                 *slot = id;
             }
-            match is_lifted {
-                true if is_stand_in(forest, node) => {}
-                true => read.lifted.push(read_node.message),
-                false => read.nodes.push(read_node),
+            if !is_lifted {
+                read.nodes.push(read_node);
+            } else if !forest.is_placeholder(node) {
+                read.lifted.push(read_node.message);
             }
         }
         Ok(read)
@@ -290,23 +290,24 @@ impl Reader {
         let id = id.unwrap_or_else(|| self.derived(above.parent, milliseconds, place, &name));
         let seed = id.to_string();
         let read = message::read(&raw, (&name, &seed), &above.open, &mut self.repairs);
-        let ReadMessage { mut message, origin: said, open } = read;
-        let named = |field: &str| fields.get(field).cloned().unwrap_or_default();
-        let told = Told { metadata, branch_name: named("branch_name"), prompt_name: named("prompt_name") };
-        let further = fields.into_iter().filter(|(field, _)| !NODE.contains(&field.as_str())).collect();
-        keep_fields(&mut origin, "further", further);
-        keep_fields(&mut origin, "message", said);
+        let ReadMessage { mut message, origin: of_message, open } = read;
+        let branch_name = fields.get("branch_name").cloned().unwrap_or_default();
+        let prompt_name = fields.get("prompt_name").cloned().unwrap_or_default();
+        let stated = StateFacts { metadata, branch_name, prompt_name };
+        fields.retain(|field, _| !NODE.contains(&field.as_str()));
+        keep_fields(&mut origin, "further", fields);
+        keep_fields(&mut origin, "message", of_message);
         let mut read = Node::new(above.parent, message.clone()).with_id(id);
         match note {
             None => {
-                self.facts(&name, told, &mut read, &mut origin);
+                self.facts(&name, stated, &mut read, &mut origin);
                 insert_shadowing(&mut read.metadata, ORIGIN, origin);
             }
             Some(note) => {
-                if !noted(&note, &raw, &mut read) | !noted_facts(&note, &told, &mut read) {
+                if !noted(&note, &raw, &mut read) | !noted_facts(&note, &stated, &mut read) {
                     self.repairs.push(Repair::NoteOutdated(name));
                 }
-                self.rename(&note, &told, &read);
+                self.rename(&note, &stated, &read);
                 message.clone_from(&read.message);
             }
         }
@@ -318,33 +319,42 @@ impl Reader {
         Ok((read, milliseconds, open))
     }
 
-    /// Reads what a state says of a node; `origin` keeps what it would not say again.
-    fn facts(&mut self, name: &str, mut told: Told, node: &mut Node, origin: &mut Map<String, Value>) {
-        let whole = told.clone();
-        if told.is_uncounted() {
+    /// Reads the facts of a node; `origin` keeps those that would be written differently.
+    fn facts(
+        &mut self,
+        name: &str,
+        mut stated: StateFacts,
+        node: &mut Node,
+        origin: &mut Map<String, Value>,
+    ) {
+        let whole = stated.clone();
+        if stated.is_uncounted() {
             self.repairs.push(Repair::UsageUnread(name.to_owned()));
         }
-        let names = told.set_aside(node.message.role);
+        let names = stated.set_aside(node.message.role);
         if !names.is_empty() {
             self.repairs.push(Repair::NotedOtherwise { node: name.to_owned(), names });
         }
-        set(node, told.facts());
-        let again = Told::of(&flat(node, node.metadata.clone()));
-        let differing = whole.difference(&again);
+        set(node, stated.facts());
+        let rewritten = StateFacts::of(&flat(node, node.metadata.clone()));
+        let differing = whole.difference(&rewritten);
         if !differing.is_empty() {
             origin.insert("metadata".to_owned(), differing.into());
         }
         let names = [
-            ("branch_name", whole.branch_name, again.branch_name),
-            ("prompt_name", whole.prompt_name, again.prompt_name),
+            ("branch_name", whole.branch_name, rewritten.branch_name),
+            ("prompt_name", whole.prompt_name, rewritten.prompt_name),
         ];
-        let lost = names.into_iter().filter(|(_, told, again)| told != again && !told.is_null());
-        origin.extend(lost.map(|(field, told, _)| (field.to_owned(), told)));
+        for (field, stated, rewritten) in names {
+            if stated != rewritten && !stated.is_null() {
+                origin.insert(field.to_owned(), stated);
+            }
+        }
     }
 
-    /// Labels a node anew whose branch was given another name.
-    fn rename(&mut self, note: &Map<String, Value>, told: &Told, node: &Node) {
-        let label = match &told.branch_name {
+    /// Changes the label of a node whose branch was renamed.
+    fn rename(&mut self, note: &Map<String, Value>, stated: &StateFacts, node: &Node) {
+        let label = match &stated.branch_name {
             Value::String(name) => Some(name.as_str()).filter(|name| !name.is_empty()),
             Value::Null if note.contains_key("facts") => None,
             _ => return,
@@ -354,7 +364,7 @@ impl Reader {
         }
     }
 
-    /// Reads when a node was made, and what of that its id cannot say.
+    /// Reads when a node was created, and what its id cannot say about that.
     fn timestamp(
         &mut self,
         fields: &Map<String, Value>,
@@ -362,12 +372,12 @@ impl Reader {
         above: &Above,
     ) -> (u64, Map<String, Value>) {
         let mut origin = Map::new();
-        let said = match fields.get("timestamp").unwrap_or(&Value::Null) {
+        let found = match fields.get("timestamp").unwrap_or(&Value::Null) {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let Some(time) = self.time(&said) else {
-            self.repairs.push(Repair::BadTime { node: name.to_owned(), found: said });
+        let Some(time) = self.time(&found) else {
+            self.repairs.push(Repair::BadTime { node: name.to_owned(), found });
             return (above.made.max(above.least), origin);
         };
         origin.insert("timestamp".to_owned(), time.to_string().into());
@@ -379,7 +389,7 @@ impl Reader {
         (milliseconds, origin)
     }
 
-    /// An id that is the same whenever the same state is read.
+    /// Derives an id, which is the same whenever the same state is read.
     fn derived(&self, parent: Option<NodeId>, milliseconds: u64, place: usize, name: &str) -> NodeId {
         let parent = parent.map(|parent| parent.to_string()).unwrap_or_default();
         let digest = Digest::of(format!("{}\n{parent}\n{name}", self.id).as_bytes());
@@ -400,29 +410,35 @@ impl Reader {
         let found = current.and_then(|current| forest.find(current)).filter(|&node| forest.is_reached(node));
         let node = found.or_else(|| forest.order.last().copied())?;
         if found.is_none() || current != Some(forest.id(node)) {
-            let (from, to) = (current.unwrap_or_default().to_owned(), forest.id(node).to_owned());
-            self.repairs.push(Repair::HeadMoved { from, to });
+            let from = current.unwrap_or_default().to_owned();
+            self.repairs.push(Repair::HeadMoved { from, to: forest.id(node).to_owned() });
         }
         ids.get(node).copied().flatten()
     }
 }
 
-/// What a node takes from those before it.
+fn wrong_note(source: serde_json::Error) -> Error {
+    invalid("the metadata \"alloquy\" is not what Alloquy noted there").with_source(source)
+}
+
+/// What a node takes from the nodes before it.
 struct Above {
     parent: Option<NodeId>,
     open: Vec<ToolCall>,
-    /// When the parent was made.
+    /// When the parent was created.
     made: u64,
-    /// When the sibling before was made: ids of siblings sort in their order.
+    /// When the sibling before was created: ids of siblings sort in their order.
     least: u64,
 }
 
-/// States before 1.1.0 have calls beside the message.
+/// Moves calls from the metadata, where states before 1.1.0 have them, into the message.
 fn move_calls(metadata: &Map<String, Value>, raw: &mut Map<String, Value>) -> bool {
     let mut moved = false;
     for name in ["tool_calls", "function_call"] {
-        let lacks = raw.get(name).is_none_or(Value::is_null);
-        if let (true, Some(calls)) = (lacks, metadata.get(name).filter(|calls| !calls.is_null())) {
+        if raw.get(name).is_none_or(Value::is_null)
+            && let Some(calls) = metadata.get(name)
+            && !calls.is_null()
+        {
             raw.insert(name.to_owned(), calls.clone());
             moved = true;
         }
@@ -430,7 +446,7 @@ fn move_calls(metadata: &Map<String, Value>, raw: &mut Map<String, Value>) -> bo
     moved
 }
 
-/// Puts back what was noted of a node; nothing when the message says something else by now.
+/// Restores what was noted of a node's message; returns false when the message was changed since.
 fn noted(note: &Map<String, Value>, raw: &Map<String, Value>, node: &mut Node) -> bool {
     let message: Option<Message> =
         note.get("message").and_then(|noted| serde_json::from_value(noted.clone()).ok());
@@ -446,46 +462,23 @@ fn noted(note: &Map<String, Value>, raw: &Map<String, Value>, node: &mut Node) -
     true
 }
 
-/// Puts back what was noted of a node's facts; where they are others by now, those are read.
-fn noted_facts(note: &Map<String, Value>, told: &Told, node: &mut Node) -> bool {
+/// Restores what was noted of a node's facts; reads the facts and returns false when they were changed since.
+fn noted_facts(note: &Map<String, Value>, stated: &StateFacts, node: &mut Node) -> bool {
     let noted = note.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
-    let as_noted = Told::of(&noted);
-    if translated(&told.metadata) == as_noted.metadata && told.prompt_name == as_noted.prompt_name {
-        let mut facts = told.metadata.clone();
+    let as_noted = StateFacts::of(&noted);
+    if translated(&stated.metadata) == as_noted.metadata && stated.prompt_name == as_noted.prompt_name {
+        let mut facts = stated.metadata.clone();
         put_back(&mut facts, &noted);
         set(node, facts.clone());
         let unmixed = note.get("unmixed").and_then(|unmixed| Unmixed::deserialize(unmixed).ok());
         return unmixed.is_none_or(|unmixed| unmixed.restore(&facts, node));
     }
-    set(node, Told { branch_name: as_noted.branch_name, ..told.clone() }.facts());
+    set(node, StateFacts { branch_name: as_noted.branch_name, ..stated.clone() }.facts());
     // Earlier versions noted none.
     !note.contains_key("facts")
 }
 
-/// The nodes from the root down that are noted to be messages of the preface.
-fn lifted(forest: &Forest) -> Vec<usize> {
-    let mut lifted = Vec::new();
-    let mut level = forest.roots();
-    while let [node] = level {
-        if preface_note(forest, *node).is_none() {
-            break;
-        }
-        lifted.push(*node);
-        level = forest.children(*node);
-    }
-    lifted
-}
-
-fn preface_note(forest: &Forest, node: usize) -> Option<&Value> {
-    forest.nodes.get(node)?.get("metadata")?.get(NOTE)?.get("preface")
-}
-
-/// Says whether a node stands where a root was needed and nothing was said.
-fn is_stand_in(forest: &Forest, node: usize) -> bool {
-    preface_note(forest, node).is_some_and(|note| *note == Value::Bool(false))
-}
-
-/// Keeps fields that nothing here says, where there are any.
+/// Keeps the fields that have no place here, where there are any.
 fn keep_fields(origin: &mut Map<String, Value>, name: &str, fields: Map<String, Value>) {
     if !fields.is_empty() {
         origin.insert(name.to_owned(), Value::Object(fields));

@@ -1,4 +1,4 @@
-//! Times as Python writes them. Knows the calendar; no time zones but offsets.
+//! Times as Python writes them. Knows the calendar and offsets; no named time zones.
 
 use std::fmt;
 
@@ -25,8 +25,9 @@ impl Timestamp {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let date = text.get(..10)?;
         let mut numbers = date.split('-');
-        let (year, month, day) =
-            (number(numbers.next()?, 4)?, number(numbers.next()?, 2)?, number(numbers.next()?, 2)?);
+        let year = number(numbers.next()?, 4)?;
+        let month = number(numbers.next()?, 2)?;
+        let day = number(numbers.next()?, 2)?;
         if numbers.next().is_some() || !(1..=12).contains(&month) || day < 1 || day > length(year, month) {
             return None;
         }
@@ -67,17 +68,22 @@ fn split_offset(clock: &str) -> Option<(&str, Option<i64>)> {
     let (clock, offset) = clock.split_at_checked(at)?;
     let sign = if offset.starts_with('-') { -1 } else { 1 };
     let digits: String = offset.chars().skip(1).filter(|&digit| digit != ':').collect();
-    let of = |from: usize| digits.get(from..from + 2).map_or(Some(0), |pair| number(pair, 2));
-    let (hours, minutes, seconds) = (number(digits.get(..2)?, 2)?, of(2)?, of(4)?);
-    (hours < 24 && minutes < 60).then_some((clock, Some(sign * (hours * 3600 + minutes * 60 + seconds))))
+    let hours = number(digits.get(..2)?, 2)?;
+    let minutes = digits.get(2..4).map_or(Some(0), |pair| number(pair, 2))?;
+    let seconds = digits.get(4..6).map_or(Some(0), |pair| number(pair, 2))?;
+    if hours >= 24 || minutes >= 60 {
+        return None;
+    }
+    Some((clock, Some(sign * (hours * 3600 + minutes * 60 + seconds))))
 }
 
 fn time(clock: &str) -> Option<(i64, u32)> {
     let (whole, fraction) =
         clock.split_once(['.', ',']).map_or((clock, None), |(whole, rest)| (whole, Some(rest)));
     let mut parts = whole.split(':').map(|part| number(part, 2));
-    let (hours, minutes, seconds) =
-        (parts.next()??, parts.next().unwrap_or(Some(0))?, parts.next().unwrap_or(Some(0))?);
+    let hours = parts.next()??;
+    let minutes = parts.next().unwrap_or(Some(0))?;
+    let seconds = parts.next().unwrap_or(Some(0))?;
     if parts.next().is_some() || hours > 23 || minutes > 59 || seconds > 59 {
         return None;
     }
@@ -108,7 +114,8 @@ fn length(year: i64, month: i64) -> i64 {
 /// The inverse: Hinnant's `civil_from_days`.
 fn date(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * of_year + 2) / 153;
@@ -121,7 +128,9 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = date(self.seconds.div_euclid(DAY));
         let clock = self.seconds.rem_euclid(DAY);
-        let (hours, minutes, seconds) = (clock / 3600, clock / 60 % 60, clock % 60);
+        let hours = clock / 3600;
+        let minutes = clock / 60 % 60;
+        let seconds = clock % 60;
         write!(formatter, "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}")?;
         if self.micros != 0 {
             write!(formatter, ".{:06}", self.micros)?;

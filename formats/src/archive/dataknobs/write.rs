@@ -1,4 +1,4 @@
-//! An archive as a state of schema 1.1.0, with notes of what a state has no place for. Knows no reading but that it is
+//! Writes an archive as a state of schema 1.1.0, with notes of what a state has no place for. [`read`](super::read) is
 //! the inverse.
 
 use std::collections::{HashMap, VecDeque};
@@ -9,7 +9,7 @@ use alloquy_core::tree::{NodeStatus, Tree};
 use alloquy_core::{Message, Node, NodeId, Result};
 use serde_json::{Map, Value, json};
 
-use super::facts::{Told, Unmixed, flat, translated};
+use super::facts::{StateFacts, Unmixed, flat, translated};
 use super::ids::below;
 use super::message::{self, ReadMessage};
 use super::notes::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, insert_shadowing, take_shadowing};
@@ -36,39 +36,48 @@ pub(in crate::archive) fn write(archive: &Archive, limits: &ArchiveLimits) -> Re
 struct Writer<'a> {
     archive: &'a Archive,
     limits: &'a ArchiveLimits,
-    /// What people noted on the nodes; nothing where that cannot be read.
+    /// The annotations of the nodes; none where they cannot be read.
     notes: Annotations,
     nodes: Vec<Value>,
     edges: Vec<Value>,
-    /// What each node is called.
+    /// The id of each node in the state.
     names: HashMap<NodeId, String>,
-    /// How many bytes the names take so far: those of a deep tree grow with the square of the depth.
+    /// How many bytes the ids take so far: those of a deep tree grow with the square of the depth.
     bytes: usize,
     noted: usize,
     further: usize,
 }
 
-/// Below which name the first messages stand: `None` where the only first message is the root itself.
+/// The id above the first messages; `None` where the only first message is the root itself.
 struct Top(Option<String>);
 
 impl<'a> Writer<'a> {
     fn new(archive: &'a Archive, limits: &'a ArchiveLimits) -> Self {
-        let (nodes, edges, names) = (Vec::new(), Vec::new(), HashMap::new());
-        let notes = Annotations::read(&archive.record.metadata).unwrap_or_default();
-        Self { archive, limits, notes, nodes, edges, names, bytes: 0, noted: 0, further: 0 }
+        Self {
+            archive,
+            limits,
+            notes: Annotations::read(&archive.record.metadata).unwrap_or_default(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            names: HashMap::new(),
+            bytes: 0,
+            noted: 0,
+            further: 0,
+        }
     }
 
     /// Writes the preface as a chain from the root. Where there is none and several first messages need a root, an
-    /// empty message stands there.
+    /// empty message is the root.
     fn preface(&mut self, tree: &Tree) -> Top {
         let time = Timestamp::of_milliseconds(milliseconds(self.archive.record.created)).to_string();
         let mut name: Option<String> = None;
-        let messages = self.archive.record.preface.messages.clone();
-        let stand_in = messages.is_empty() && tree.children(None).len() > 1;
-        let empty = stand_in.then(|| (Message::system(""), Value::Bool(false)));
-        let said = messages.into_iter().map(|message| (message, Value::Bool(true)));
-        for (message, mark) in said.chain(empty) {
-            let mut note = Map::from_iter([("preface".to_owned(), mark)]);
+        let mut messages = self.archive.record.preface.messages.clone();
+        let needs_root = messages.is_empty() && tree.children(None).len() > 1;
+        if needs_root {
+            messages.push(Message::system(""));
+        }
+        for message in messages {
+            let mut note = Map::from_iter([("preface".to_owned(), Value::Bool(!needs_root))]);
             self.note_message(&message, &mut note);
             let own = name.as_deref().map_or_else(String::new, |above| below(above, 0));
             if let Some(above) = &name {
@@ -107,42 +116,46 @@ impl<'a> Writer<'a> {
         let mut metadata = node.metadata.clone();
         let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_NODE);
         let facts = flat(node, metadata.clone());
-        let mut told = Told::of(&facts);
+        let mut stated = StateFacts::of(&facts);
         let mut written = message::written(&node.message);
-        let of =
-            |field: &str| origin.as_ref().and_then(|origin| origin.get(field)).cloned().unwrap_or_default();
-        let empty = Map::new();
-        if origin.is_some() {
-            written = message::overlaid(written, of("message").as_object().unwrap_or(&empty));
-            told.metadata.extend(of("metadata").as_object().unwrap_or(&empty).clone());
-            self.further += usize::from(!node.message.extra.is_empty() || of("further").is_object());
+        // The fields that a state had when it was imported replace those that would be written.
+        if let Some(origin) = &origin {
+            if let Some(message) = origin.get("message").and_then(Value::as_object) {
+                written = message::overlaid(written, message);
+            }
+            if let Some(metadata) = origin.get("metadata").and_then(Value::as_object) {
+                stated.metadata.extend(metadata.clone());
+            }
+            let has_further = origin.get("further").is_some_and(Value::is_object);
+            self.further += usize::from(!node.message.extra.is_empty() || has_further);
         }
         let own = node.label.as_deref().filter(|label| !label.is_empty());
         let label = self.notes.label(node);
         if label != own {
-            told.branch_name = label.into();
-        } else if !of("branch_name").is_null() {
-            told.branch_name = of("branch_name");
+            stated.branch_name = label.into();
+        } else if let Some(name) = original(origin.as_ref(), "branch_name") {
+            stated.branch_name = name.clone();
         }
         if origin.is_none() {
             let mut note = Map::from_iter([("id".to_owned(), node.id.to_string().into())]);
             let renamed = translated(&facts);
-            if !renamed.is_empty() || !told.branch_name.is_null() || !told.prompt_name.is_null() {
+            if !renamed.is_empty() || !stated.branch_name.is_null() || !stated.prompt_name.is_null() {
                 note.insert("facts".to_owned(), renamed.into());
             }
             if let Some(unmixed) = Unmixed::of(node, &metadata, facts) {
                 note.insert("unmixed".to_owned(), json!(unmixed));
             }
             self.note(node, &mut note);
-            insert_shadowing(&mut told.metadata, NOTE, note);
+            insert_shadowing(&mut stated.metadata, NOTE, note);
         }
         let made = Timestamp::of_milliseconds(milliseconds(node.id.created()));
-        let time = of("timestamp").as_str().map_or_else(|| made.to_string(), str::to_owned);
-        if !of("prompt_name").is_null() {
-            told.prompt_name = of("prompt_name");
+        let time = original(origin.as_ref(), "timestamp").and_then(Value::as_str);
+        let time = time.map_or_else(|| made.to_string(), str::to_owned);
+        if let Some(name) = original(origin.as_ref(), "prompt_name") {
+            stated.prompt_name = name.clone();
         }
-        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": told.prompt_name,
-            "branch_name": told.branch_name, "metadata": told.metadata})
+        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": stated.prompt_name,
+            "branch_name": stated.branch_name, "metadata": stated.metadata})
     }
 
     fn note(&mut self, node: &Node, note: &mut Map<String, Value>) {
@@ -171,12 +184,17 @@ impl<'a> Writer<'a> {
         let orphans = origin.and_then(|origin| origin.get("orphans")?.as_array()).map_or(0, Vec::len);
         let further =
             self.further + usize::from(origin.is_some_and(|origin| origin.get("further").is_some()));
-        let counted = [
-            (self.noted, Omission::Noted(self.noted)),
-            (further, Omission::FurtherFields(further)),
-            (orphans, Omission::Orphans(orphans)),
-        ];
-        counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, omission)| omission).collect()
+        let mut omitted = Vec::new();
+        if self.noted > 0 {
+            omitted.push(Omission::Noted(self.noted));
+        }
+        if further > 0 {
+            omitted.push(Omission::FurtherFields(further));
+        }
+        if orphans > 0 {
+            omitted.push(Omission::Orphans(orphans));
+        }
+        omitted
     }
 
     fn state(self, top: &Top) -> Value {
@@ -185,26 +203,24 @@ impl<'a> Writer<'a> {
         let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_STATE);
         let foreign = origin.as_ref().and_then(|origin| origin.get("metadata")?.as_object());
         metadata.extend(foreign.cloned().unwrap_or_default());
-        let time = |milliseconds| Timestamp::of_milliseconds(milliseconds).to_string();
-        let created = milliseconds(record.created);
+        let created = Timestamp::of_milliseconds(milliseconds(record.created)).to_string();
+        // The newest node that was not imported; without one, the time that the imported state had.
         let made = self.archive.nodes.iter().filter(|node| !node.metadata.contains_key(ORIGIN));
-        let made = made.map(|node| milliseconds(node.id.created())).max();
-        let of = |name: &str| Some(origin.as_ref()?.get(name)?.as_str()?.to_owned());
-        let updated = match (made, of("updated_at")) {
-            (Some(made), _) => time(made),
-            (None, Some(updated)) => updated,
-            (None, None) => time(created),
+        let updated = match made.map(|node| milliseconds(node.id.created())).max() {
+            Some(newest) => Timestamp::of_milliseconds(newest).to_string(),
+            None => original_text(origin.as_ref(), "updated_at").unwrap_or_else(|| created.clone()),
         };
-        let stands = record.head.and_then(|head| self.names.get(&head).cloned());
-        let current = stands.or_else(|| top.0.clone()).unwrap_or_default();
+        let head = record.head.and_then(|head| self.names.get(&head).cloned());
+        let current = head.or_else(|| top.0.clone()).unwrap_or_default();
         let note = self.note_record(origin.is_none(), &current);
         insert_shadowing(&mut metadata, NOTE, note);
         json!({"schema_version": SCHEMA, "conversation_id": record.id, "nodes": self.nodes, "edges": self.edges,
             "current_node_id": current, "metadata": metadata,
-            "created_at": of("created_at").unwrap_or_else(|| time(created)), "updated_at": updated})
+            "created_at": original_text(origin.as_ref(), "created_at").unwrap_or(created),
+            "updated_at": updated})
     }
 
-    /// Notes what a state has no place for: all of it of a conversation that began here.
+    /// Notes what a state has no place for; of an imported conversation only what was changed here.
     fn note_record(&self, began_here: bool, current: &str) -> Map<String, Value> {
         let record = &self.archive.record;
         let mut note = Map::new();
@@ -227,4 +243,13 @@ impl<'a> Writer<'a> {
         }
         note
     }
+}
+
+/// Returns a field that an imported state had; null is none.
+fn original<'a>(origin: Option<&'a Map<String, Value>>, field: &str) -> Option<&'a Value> {
+    origin?.get(field).filter(|value| !value.is_null())
+}
+
+fn original_text(origin: Option<&Map<String, Value>>, field: &str) -> Option<String> {
+    Some(original(origin, field)?.as_str()?.to_owned())
 }

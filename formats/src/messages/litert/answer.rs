@@ -9,7 +9,7 @@ use crate::messages::fields::{Fields, string};
 use crate::messages::further::{self, Shape};
 use crate::messages::place::Place;
 
-/// The object that holds an answer with further fields, which the fields of the answer cannot be taken for.
+/// The object around an answer that has further fields, so that these are not read as fields of the answer.
 const INNER: &str = "tool_response";
 /// An answer inside an object of its own.
 const WRAPPED: Shape =
@@ -39,7 +39,7 @@ pub(super) fn read(item: &Value, place: &Place<'_>, calls: &mut Calls) -> Result
     Ok(further::beside(further::inside(part, INNER, inside), fields.rest()))
 }
 
-/// Reads the answer, and returns the fields beside it that nobody knows.
+/// Reads the answer, and returns the unknown fields beside it.
 fn read_fields(
     item: &Value,
     mut fields: Fields<'_>,
@@ -54,13 +54,14 @@ fn read_fields(
         return Ok((result(None, name, Value::Object(fields.rest()), calls), Map::new()));
     };
     let content = fields.take(payload).cloned().unwrap_or_default();
-    let (id, is_error) = (fields.take_str("id")?, fields.take_flag("is_error")?);
+    let id = fields.take_str("id")?;
+    let is_error = fields.take_flag("is_error")?;
     Ok((with_error(result(id, name, content, calls), is_error), fields.rest()))
 }
 
-/// Names the field that holds the payload: an object, or a value that nothing else stands beside.
+/// Returns the name of the field that holds the payload: an object, or a value without unknown fields beside it.
 ///
-/// Without one the payload is every field but the name, as in `{name: "weather", celsius: 20}`.
+/// Without such a field the payload is every field except the name, as in `{name: "weather", celsius: 20}`.
 fn payload(item: &Value) -> Option<&'static str> {
     let object = item.as_object()?;
     let name = ["response", "value"].into_iter().find(|name| object.contains_key(*name))?;
@@ -81,9 +82,9 @@ fn with_error(mut part: Content, is_error: bool) -> Content {
     part
 }
 
-/// Writes an answer. LiteRT-LM knows no ids and no failures; both are fields that it passes over.
+/// Writes an answer. LiteRT-LM has no ids and no failures; it ignores these two fields.
 ///
-/// With further fields it stands inside an object: beside a response that is no object they would be the response.
+/// An answer with further fields is inside an object: beside a response that is no object they would be the response.
 pub(super) fn write(result: &ToolResult, extra: &Map<String, Value>, place: &Place<'_>) -> Result<Value> {
     let mut answer = Map::new();
     answer.insert("id".into(), result.id.clone().into());

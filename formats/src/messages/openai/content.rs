@@ -30,7 +30,7 @@ const IMAGE: Shape = Shape::nested(&["type", "image_url"], "image_url", &["url"]
 const VIDEO: Shape = Shape::nested(&["type", "video_url"], "video_url", &["url"]);
 const AUDIO: Shape = Shape::nested(&["type", "input_audio"], "input_audio", &["data", "format"]);
 
-/// What a message says, or that the model refused.
+/// The content of a message, and whether it is a refusal of the model.
 pub(super) struct ReadContent {
     pub(super) parts: Vec<Part>,
     pub(super) refused: bool,
@@ -65,8 +65,11 @@ fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
     if let Some(at) = items.iter().position(is_refusal) {
         return read_refusal(items, &place.index(at));
     }
-    let one = |(index, item)| read_part(item, &place.index(index), reader);
-    Ok(ReadContent { parts: items.iter().enumerate().map(one).collect::<Result<_>>()?, refused: false })
+    let mut parts = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        parts.push(read_part(item, &place.index(index), reader)?);
+    }
+    Ok(ReadContent { parts, refused: false })
 }
 
 fn is_refusal(item: &Value) -> bool {
@@ -110,7 +113,8 @@ fn read_url(
     place: &Place<'_>,
     reader: &mut Reader<'_>,
 ) -> Result<Part> {
-    let (value, place) = (fields.need(name)?, place.field(name));
+    let value = fields.need(name)?;
+    let place = place.field(name);
     if let Value::String(url) = value {
         return reader.media.address(kind, url, &place).map(Part::from);
     }
@@ -139,8 +143,9 @@ fn read_named(
 
 fn read_audio(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
-    let (data, format) = (fields.need_str("data")?, fields.need_str("format")?);
-    // The registered type, which is also what the bytes give away.
+    let data = fields.need_str("data")?;
+    let format = fields.need_str("format")?;
+    // The registered type, which the first bytes indicate as well.
     let subtype = if format == "mp3" { "mpeg" } else { format };
     let part = reader.media.base64(MediaKind::Audio, &format!("audio/{subtype}"), data, place)?;
     Ok(further::inside(part, "input_audio", fields.rest()))
@@ -189,10 +194,10 @@ fn read_text_part<'a>(item: &'a Value, place: &Place<'_>) -> Result<(&'a str, Ma
 
 /// Writes the content of an answer: a string, or one text part where there are further fields.
 pub(super) fn write_text(text: String, extra: &Map<String, Value>, place: &Place<'_>) -> Result<Value> {
-    match extra.is_empty() {
-        true => Ok(text.into()),
-        false => Ok(vec![TEXT.add(json!({"type": "text", "text": text}), extra, place)?].into()),
+    if extra.is_empty() {
+        return Ok(text.into());
     }
+    Ok(vec![TEXT.add(json!({"type": "text", "text": text}), extra, place)?].into())
 }
 
 /// Writes a refusal as a part.
@@ -207,8 +212,11 @@ pub(super) fn write(layout: &Layout<'_>, place: &Place<'_>) -> Result<Value> {
         (_, Some(text)) => Ok(text.into()),
         (parts, None) => {
             let place = place.field("parts");
-            let one = |(index, part)| write_part(part, &place.index(layout.start + index));
-            parts.iter().enumerate().map(one).collect()
+            let mut items = Vec::with_capacity(parts.len());
+            for (index, part) in (layout.start..).zip(parts) {
+                items.push(write_part(part, &place.index(index))?);
+            }
+            Ok(items.into())
         }
     }
 }
@@ -225,14 +233,14 @@ fn write_part(Part { content, extra, .. }: &Part, place: &Place<'_>) -> Result<V
             AUDIO.add(audio, extra, place)
         }
         Content::Video(frames) => {
-            let url = Outgoing::film(frames, place)?.data_uri();
+            let url = Outgoing::video(frames, place)?.data_uri();
             VIDEO.add(json!({"type": "video_url", "video_url": {"url": url}}), extra, place)
         }
         _ => Err(layout::inexpressible(content, place)),
     }
 }
 
-/// The API names the two formats it takes `wav` and `mp3`; the others keep the name of their MIME type.
+/// Writes audio. The API names the two formats that it accepts `wav` and `mp3`; others keep the name of their MIME type.
 fn write_audio(audio: &Outgoing<'_>, place: &Place<'_>) -> Result<Value> {
     let format = match audio.media_type.trim_start_matches("audio/") {
         "mpeg" => "mp3",

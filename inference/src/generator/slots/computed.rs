@@ -1,55 +1,55 @@
-//! What was computed, and may since be gone: by the hashes of its beginnings, as units and as text. Holds no units.
+//! Remembers the hashes of prefixes that were computed, even after their sessions are dropped, to explain cache misses.
+//!
+//! There are two hashes of a prefix: of its units, and of its text. They show whether a text was computed in other tokens.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 
-use super::held::Held;
+use super::cached_units::CachedUnits;
 
-/// How many beginnings are remembered: those of some eight contexts of 32,768 units that share nothing, in about 16 MB.
+/// The number of prefixes that are remembered: eight contexts of 32,768 units without common prefixes, in about 16 MB.
 const REMEMBERED: usize = 1 << 18;
 
-/// What is known of a beginning.
+/// A prefix that was computed.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    text: Spelling,
-    /// Whether something was computed behind it.
-    went_on: bool,
+    text: TextHash,
+    /// Whether more units were computed after it.
+    is_followed: bool,
 }
 
-/// The beginnings of all that was computed, as far back as there is room for.
+/// The prefixes that were computed. The oldest are forgotten when there are too many.
 #[derive(Debug, Default)]
 pub(super) struct Computed {
+    /// The prefixes by the hashes of their units.
     known: HashMap<u64, Known>,
-    /// How many beginnings have a text.
-    texts: HashMap<Spelling, usize>,
-    /// In the order in which they came.
+    /// The number of prefixes with each text.
+    texts: HashMap<TextHash, usize>,
+    /// The hashes in the order in which they were added.
     order: VecDeque<u64>,
-    /// The tokens that are no text.
+    /// The control tokens. They do not count as text.
     control: Option<HashSet<TokenId>>,
 }
 
 impl Computed {
-    /// Remembers what a session holds. Costs what is not remembered yet.
-    pub(super) fn note(&mut self, held: &Held, tokenizer: &dyn Tokenizer) {
-        let control = || tokenizer.specials().iter().map(|special| special.id).collect();
-        self.control.get_or_insert_with(control);
-        let noted = self.noted(held.beginnings());
-        let before = held.beginnings().get(..noted).and_then(|noted| self.known.get(noted.last()?));
-        let mut text = before.map_or_else(Spelling::default, |known| known.text);
-        let places = held.iter().zip(held.beginnings()).enumerate().skip(noted);
-        for (place, (unit, beginning)) in places {
-            let goes_on = place + 1 < held.len();
-            match self.known.get_mut(beginning) {
-                Some(known) => {
-                    text = known.text;
-                    known.went_on |= goes_on;
-                }
-                None => {
-                    text = self.spelled(text, unit, tokenizer).unwrap_or_else(|other| other);
-                    self.add(*beginning, Known { text, went_on: goes_on });
-                }
+    /// Remembers the prefixes of a session. The cost is that of the prefixes that are not known yet.
+    pub(super) fn note(&mut self, cached: &CachedUnits, tokenizer: &dyn Tokenizer) {
+        if self.control.is_none() {
+            self.control = Some(tokenizer.specials().iter().map(|special| special.id).collect());
+        }
+        let hashes = cached.prefix_hashes();
+        let noted = self.noted(hashes);
+        let mut text = self.of(hashes, noted).map_or_else(TextHash::default, |known| known.text);
+        for (place, (unit, hash)) in cached.iter().zip(hashes).enumerate().skip(noted) {
+            let is_followed = place + 1 < cached.len();
+            if let Some(known) = self.known.get_mut(hash) {
+                text = known.text;
+                known.is_followed |= is_followed;
+            } else {
+                text = self.with_unit(text, unit, tokenizer).unwrap_or_else(|other| other);
+                self.add(*hash, Known { text, is_followed });
             }
         }
         while self.order.len() > REMEMBERED {
@@ -57,26 +57,38 @@ impl Computed {
         }
     }
 
-    /// How many leading units were noted with more behind them, so that all before them were, too.
-    fn noted(&self, beginnings: &[u64]) -> usize {
-        let went_on = |beginning: &u64| self.known.get(beginning).is_some_and(|known| known.went_on);
-        beginnings.iter().rposition(went_on).map_or(0, |place| place + 1)
+    /// Returns the length of the longest prefix that is known to be followed. All shorter ones are followed too.
+    fn noted(&self, prefix_hashes: &[u64]) -> usize {
+        let last =
+            prefix_hashes.iter().rposition(|hash| self.known.get(hash).is_some_and(|it| it.is_followed));
+        last.map_or(0, |place| place + 1)
     }
 
-    /// How many leading units were computed in this order, whether or not a session holds them still.
-    pub(super) fn longest(&self, beginnings: &[u64]) -> usize {
-        // Short beginnings are the oldest, and forgotten first: the longest one that is known counts.
-        let known = |beginning: &u64| self.known.contains_key(beginning);
-        beginnings.iter().rposition(known).map_or(0, |place| place + 1)
+    /// Returns the length of the longest prefix that was computed, even if no session has it any more.
+    pub(super) fn longest(&self, prefix_hashes: &[u64]) -> usize {
+        // From the end, because short prefixes are forgotten first. A long one may be known without them.
+        let last = prefix_hashes.iter().rposition(|hash| self.known.contains_key(hash));
+        last.map_or(0, |place| place + 1)
     }
 
-    /// Says whether words that follow the longest beginning that is known were computed there in other tokens: up to where a
-    /// token ends in both. Control tokens and media are no words.
-    pub(super) fn is_respelled(&self, units: &[Unit], beginnings: &[u64], tokenizer: &dyn Tokenizer) -> bool {
-        let longest = self.longest(beginnings);
-        let mut text = self.of(beginnings, longest).map_or_else(Spelling::default, |known| known.text);
+    /// Returns whether the text after the longest known prefix was computed in other tokens.
+    ///
+    /// The compared part has neither control tokens nor media, and ends with a token in both:
+    ///
+    /// ```text
+    /// computed:  <user> ab c
+    /// prompt:    <user> a b b     both have a token that ends after `ab`
+    /// ```
+    pub(super) fn is_retokenized(
+        &self,
+        units: &[PromptUnit],
+        prefix_hashes: &[u64],
+        tokenizer: &dyn Tokenizer,
+    ) -> bool {
+        let longest = self.longest(prefix_hashes);
+        let mut text = self.of(prefix_hashes, longest).map_or_else(TextHash::default, |known| known.text);
         for unit in units.iter().skip(longest) {
-            let Ok(more) = self.spelled(text, unit, tokenizer) else { return false };
+            let Ok(more) = self.with_unit(text, unit, tokenizer) else { return false };
             if more != text && self.texts.contains_key(&more) {
                 return true;
             }
@@ -85,19 +97,19 @@ impl Computed {
         false
     }
 
-    /// Says whether something was computed behind the first `length` units.
-    pub(super) fn went_on(&self, beginnings: &[u64], length: usize) -> bool {
-        self.of(beginnings, length).is_some_and(|known| known.went_on)
+    /// Returns whether more units were computed after the first `length` ones.
+    pub(super) fn is_followed(&self, prefix_hashes: &[u64], length: usize) -> bool {
+        self.of(prefix_hashes, length).is_some_and(|known| known.is_followed)
     }
 
-    /// What is known of the first `length` units.
-    fn of(&self, beginnings: &[u64], length: usize) -> Option<Known> {
-        self.known.get(beginnings.get(..length)?.last()?).copied()
+    /// Returns the entry of the first `length` units.
+    fn of(&self, prefix_hashes: &[u64], length: usize) -> Option<Known> {
+        self.known.get(prefix_hashes.get(..length)?.last()?).copied()
     }
 
-    fn add(&mut self, beginning: u64, known: Known) {
-        self.known.insert(beginning, known);
-        self.order.push_back(beginning);
+    fn add(&mut self, hash: u64, known: Known) {
+        self.known.insert(hash, known);
+        self.order.push_back(hash);
         *self.texts.entry(known.text).or_default() += 1;
     }
 
@@ -112,38 +124,46 @@ impl Computed {
         }
     }
 
-    /// The text with one more unit; `Err` where the unit is no text, and stands there as itself.
-    fn spelled(&self, text: Spelling, unit: &Unit, tokenizer: &dyn Tokenizer) -> Result<Spelling, Spelling> {
+    /// Returns the hash of the text with one more unit; as an `Err` if the unit is a control token or media.
+    fn with_unit(
+        &self,
+        text: TextHash,
+        unit: &PromptUnit,
+        tokenizer: &dyn Tokenizer,
+    ) -> Result<TextHash, TextHash> {
         match unit {
-            Unit::Token(token) => {
+            PromptUnit::Token(token) => {
                 let is_control = self.control.as_ref().is_some_and(|control| control.contains(token));
                 let bytes = tokenizer.bytes(*token).filter(|_| !is_control);
                 bytes.map(|bytes| text.with(&bytes)).ok_or_else(|| text.beside(&token.to_le_bytes()))
             }
-            Unit::Media(media) => Err(text.beside(media.digest().as_bytes())),
+            PromptUnit::Media(media) => Err(text.beside(media.digest().as_bytes())),
         }
     }
 }
 
-/// The text of a beginning: however its tokens cut it, the number is the same.
+/// The hash of a prefix's text: the same for all tokens that decode to the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Spelling(u64);
+struct TextHash(u64);
 
-impl Default for Spelling {
+impl Default for TextHash {
     /// No text: the offset basis of FNV-1a.
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Spelling {
-    /// FNV-1a, which goes on byte by byte.
+impl TextHash {
+    /// Adds bytes by FNV-1a, which hashes byte by byte, so that the borders of tokens make no difference.
     fn with(self, bytes: &[u8]) -> Self {
-        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(bytes.iter().fold(self.0, step))
+        let mut hash = self.0;
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Self(hash)
     }
 
-    /// What is no text: another number than the same bytes as text have.
+    /// Adds a control token or media. The hash differs from that of the same bytes as text.
     fn beside(self, bytes: &[u8]) -> Self {
         Self(!self.with(bytes).0)
     }
@@ -158,30 +178,30 @@ mod tests {
         Pairs::new()
     }
 
-    fn knowing(units: &[Unit]) -> Computed {
+    fn knowing(units: &[PromptUnit]) -> Computed {
         let mut computed = Computed::default();
-        computed.note(&Held::from(units.to_vec()), &pairs());
+        computed.note(&CachedUnits::from(units.to_vec()), &pairs());
         computed
     }
 
-    fn numbers(units: &[Unit]) -> Vec<u64> {
-        Held::from(units.to_vec()).beginnings().to_vec()
+    fn hashes(units: &[PromptUnit]) -> Vec<u64> {
+        CachedUnits::from(units.to_vec()).prefix_hashes().to_vec()
     }
 
-    fn units(tokens: impl IntoIterator<Item = TokenId>) -> Vec<Unit> {
-        tokens.into_iter().map(Unit::Token).collect()
+    fn units(tokens: impl IntoIterator<Item = TokenId>) -> Vec<PromptUnit> {
+        tokens.into_iter().map(PromptUnit::Token).collect()
     }
 
     #[test]
-    fn what_was_computed_is_known_up_to_where_another_goes_its_own_way() {
-        let longer = numbers(&units(0..9));
+    fn what_was_computed_is_known_up_to_the_first_difference() {
+        let longer = hashes(&units(0..9));
         assert_eq!(Computed::default().longest(&longer), 0);
         let computed = knowing(&units(0..5));
-        let other = numbers(&units((0..3).chain(7..9)));
+        let other = hashes(&units((0..3).chain(7..9)));
         assert_eq!((computed.longest(&longer), computed.longest(&other)), (5, 3));
-        assert_eq!(computed.longest(&numbers(&units(1..5))), 0, "it began otherwise");
-        assert!(computed.went_on(&other, 3));
-        assert!(!computed.went_on(&longer, 5), "nothing was computed behind it");
+        assert_eq!(computed.longest(&hashes(&units(1..5))), 0, "its first unit differs");
+        assert!(computed.is_followed(&other, 3));
+        assert!(!computed.is_followed(&longer, 5), "nothing was computed after it");
     }
 
     #[test]
@@ -189,16 +209,16 @@ mod tests {
         let mut computed = knowing(&units(0..5));
         let noted = [units(0..9), units(0..7), units((0..6).chain(20..23)), units(0..12)];
         for units in &noted {
-            computed.note(&Held::from(units.clone()), &pairs());
+            computed.note(&CachedUnits::from(units.clone()), &pairs());
         }
         for units in &noted {
-            let numbers = numbers(units);
-            assert_eq!(computed.longest(&numbers), units.len());
+            let hashes = hashes(units);
+            assert_eq!(computed.longest(&hashes), units.len());
             for length in 1..units.len() {
-                assert!(computed.went_on(&numbers, length), "{length} of {units:?}");
+                assert!(computed.is_followed(&hashes, length), "{length} of {units:?}");
             }
         }
-        assert!(!computed.went_on(&numbers(&units(0..12)), 12));
+        assert!(!computed.is_followed(&hashes(&units(0..12)), 12));
         assert_eq!(computed.known.len(), 12 + 3);
     }
 
@@ -206,28 +226,33 @@ mod tests {
     fn the_oldest_is_forgotten() {
         let mut computed = knowing(&units([9, 9, 9]));
         let long = units((0..REMEMBERED).map(|index| 10 + (index % 200) as u32));
-        computed.note(&Held::from(long.clone()), &pairs());
-        let (short, long) = (numbers(&units([9, 9, 9])), numbers(&long));
+        computed.note(&CachedUnits::from(long.clone()), &pairs());
+        let short = hashes(&units([9, 9, 9]));
+        let long = hashes(&long);
         assert_eq!((computed.longest(&short), computed.longest(&long)), (0, REMEMBERED));
         assert_eq!(computed.known.len(), REMEMBERED);
         assert_eq!(computed.texts.values().sum::<usize>(), REMEMBERED);
     }
 
+    /// Returns whether `now` has a text that was computed as `before`, both after `<end>a`.
+    fn retokenized(before: &[TokenId], now: &[TokenId]) -> bool {
+        let opened = [256, u32::from(b'a')];
+        let before = units(opened.into_iter().chain(before.iter().copied()));
+        let now = units(opened.into_iter().chain(now.iter().copied()));
+        knowing(&before).is_retokenized(&now, &hashes(&now), &pairs())
+    }
+
     #[test]
-    fn words_are_the_same_where_a_token_ends_in_both() {
-        let end = pairs().specials()[0].id;
+    fn texts_are_compared_where_a_token_ends_in_both() {
+        let end = 256;
         let [a, b, c] = [b'a', b'b', b'c'].map(u32::from);
-        let respelled = |before: &[TokenId], now: &[TokenId]| {
-            let opened = |tokens: &[TokenId]| units([end, a].into_iter().chain(tokens.iter().copied()));
-            knowing(&opened(before)).is_respelled(&opened(now), &numbers(&opened(now)), &pairs())
-        };
-        assert!(respelled(&[1000, c], &[a, b, b]));
-        assert!(respelled(&[1000, c], &[a, 1001]));
-        assert!(!respelled(&[1000], &[a, c]), "they begin with one letter");
-        assert!(!respelled(&[1000], &[a]), "no token ends with it in both");
-        assert!(!respelled(&[1000], &[end, 1000]), "a control token stands between");
-        assert!(!respelled(&[end], &"<end>".bytes().map(u32::from).collect::<Vec<_>>()), "one is no text");
-        assert!(!respelled(&[a, b], &[a, b, c]), "nothing is spelled otherwise");
-        assert!(!respelled(&[], &[a]));
+        assert!(retokenized(&[1000, c], &[a, b, b]));
+        assert!(retokenized(&[1000, c], &[a, 1001]));
+        assert!(!retokenized(&[1000], &[a, c]), "they share one letter alone");
+        assert!(!retokenized(&[1000], &[a]), "no token ends with it in both");
+        assert!(!retokenized(&[1000], &[end, 1000]), "a control token is between");
+        assert!(!retokenized(&[end], &"<end>".bytes().map(u32::from).collect::<Vec<_>>()), "one is no text");
+        assert!(!retokenized(&[a, b], &[a, b, c]), "the tokens are the same");
+        assert!(!retokenized(&[], &[a]));
     }
 }

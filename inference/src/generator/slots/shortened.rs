@@ -1,35 +1,48 @@
-//! Conversations whose prompts go without their oldest messages from now on. Knows units alone.
+//! Finds sessions of conversations whose oldest messages are left out of later prompts.
 
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 
-/// How many units tell where a prompt goes on as a session does.
+/// The number of units at the end of a session that are looked for in the prompt.
 const NEEDLE: usize = 16;
 
-/// So many units of the same words in a row are the same conversation, whatever was put before them.
+/// How long a common run of units must be where another text replaces the part that is left out.
 const RUN: usize = 128;
 
-/// Says whether a prompt, which shares its first `shared` units with what a session holds (`resident`), is the same
-/// conversation with a part left out behind these: what it holds up to its end follows in the prompt. Where something else was
-/// put in the place of that part, such as a summary, a long run of it must follow.
-pub(super) fn is_of(resident: &[Unit], prompt: &[Unit], shared: usize) -> bool {
-    let (Some(lost), Some(new)) = (resident.get(shared..), prompt.get(shared..)) else { return false };
+/// Returns whether a prompt is the conversation of a session with a part left out after their common prefix of `shared` units.
+///
+/// Then the end of the session (`cached`) follows that prefix in the prompt:
+///
+/// ```text
+/// session:  system  question 1  answer 1  question 2  answer 2
+/// prompt:   system  question 2  answer 2  question 3
+/// ```
+///
+/// If another text replaces the part, such as a summary, a long run of units must follow it.
+pub(super) fn is_of(cached: &[PromptUnit], prompt: &[PromptUnit], shared: usize) -> bool {
+    let Some(lost) = cached.get(shared..) else { return false };
+    let Some(new) = prompt.get(shared..) else { return false };
     if lost.len() <= NEEDLE || new.len() < NEEDLE {
         return false;
     }
     let needle = lost.get(lost.len() - NEEDLE..).unwrap_or_default();
     let Some(place) = new.windows(NEEDLE).rposition(|window| window == needle) else { return false };
+    // From the needle's end backwards: how much of the session's end does the prompt have in a row?
     let up_to = new.get(..place + NEEDLE).unwrap_or_default();
     let run = up_to.iter().rev().zip(lost.iter().rev()).take_while(|(left, right)| left == right).count();
-    // Shorter than what is lost: nothing is left out of it otherwise.
-    run < lost.len() && (run == up_to.len() || run >= RUN && run * 2 >= up_to.len())
+    // All of it: nothing is left out.
+    if run >= lost.len() {
+        return false;
+    }
+    // The run begins at the common prefix, or something shorter than the run is between the two.
+    run == up_to.len() || run >= RUN && run * 2 >= up_to.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn units(numbers: impl IntoIterator<Item = u32>) -> Vec<Unit> {
-        numbers.into_iter().map(Unit::Token).collect()
+    fn units(numbers: impl IntoIterator<Item = u32>) -> Vec<PromptUnit> {
+        numbers.into_iter().map(PromptUnit::Token).collect()
     }
 
     #[test]
@@ -37,8 +50,8 @@ mod tests {
         let held = units(0..200);
         assert!(is_of(&held, &units((0..10).chain(150..230)), 10));
         assert!(is_of(&held, &units(150..230), 0), "nothing stays before");
-        let summarised = units((0..10).chain(900..920).chain(50..230));
-        assert!(is_of(&held, &summarised, 10), "a summary stands for the middle");
+        let summarized = units((0..10).chain(900..920).chain(50..230));
+        assert!(is_of(&held, &summarized, 10), "a summary replaces the middle");
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! An engine that computes nothing, for the tests of this folder: those of other crates have better ones, which a test inside
-//! of this crate cannot import.
+//! An engine that computes nothing, for the unit tests of this folder.
 
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::prompt::Unit;
-use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::prompt::PromptUnit;
+use alloquy_core::tokenizer::{Detokenizer, SpecialToken, TokenId, Tokenizer, TokenizerInput};
 use alloquy_engine::decoder::StateReader;
-use alloquy_engine::{Cancel, Engine, Session};
+use alloquy_engine::{CancelToken, Engine, Session};
 
 /// Bytes, a control token, and tokens for two letters: `ab` is 1000, `bc` is 1001.
 #[derive(Debug)]
@@ -23,10 +22,10 @@ impl Tokenizer for Pairs {
         &self.0
     }
 
-    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+    fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
         let mut tokens = Vec::new();
         for piece in pieces {
-            let (Piece::Text(text) | Piece::Literal(text)) = piece;
+            let (TokenizerInput::Text(text) | TokenizerInput::Literal(text)) = piece;
             tokens.extend(text.bytes().map(TokenId::from));
         }
         Ok(tokens)
@@ -46,7 +45,7 @@ impl Tokenizer for Pairs {
     }
 }
 
-/// Says nothing: no test of this folder reads a text.
+/// Decodes nothing: no test of this folder reads a text.
 struct Silent;
 
 impl Detokenizer for Silent {
@@ -93,11 +92,11 @@ struct IdleSession {
 }
 
 impl Session for IdleSession {
-    fn resident(&self) -> usize {
+    fn length(&self) -> usize {
         self.held
     }
 
-    fn forward(&mut self, units: &[Unit], _: &Cancel) -> Result<&mut [f32]> {
+    fn forward(&mut self, units: &[PromptUnit], _: &CancelToken) -> Result<&mut [f32]> {
         self.held += units.len();
         Ok(&mut self.logits)
     }
@@ -120,7 +119,7 @@ impl Session for IdleSession {
         Ok(())
     }
 
-    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
+    fn restore(&mut self, units: &[PromptUnit], state: &mut StateReader<'_>) -> Result<()> {
         state.fill(&mut [0; 8])?;
         state.end()?;
         self.held = units.len();

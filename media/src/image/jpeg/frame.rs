@@ -1,12 +1,11 @@
-//! What a JPEG says of its frame, read without its decoder: how much memory the decoder will take follows from it. Knows markers,
-//! not what is in them.
+//! Reads the header of a JPEG's frame, from which the memory of the decoder follows.
 
 use crate::image::view::Size;
 
 /// A coefficient is a number of 16 bits.
 const COEFFICIENT: u64 = 2;
 
-/// How large a frame is, and how its coefficients come.
+/// The size of a frame, and the order of its coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::image) struct Frame {
     pub(in crate::image) size: Size,
@@ -23,8 +22,8 @@ impl Frame {
         let mut frame = None;
         let mut rest = file.get(2..)?;
         loop {
-            let (marker, behind) = next_marker(rest)?;
-            rest = behind;
+            let (marker, content) = next_marker(rest)?;
+            rest = content;
             if matches!(marker, 0x01 | 0xd0..=0xd9) {
                 continue;
             }
@@ -47,7 +46,8 @@ impl Frame {
 
     fn read(content: &[u8], progressive: bool) -> Option<Self> {
         let [_, h1, h0, w1, w0, _, components @ ..] = content else { return None };
-        let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
+        let width = u16::from_be_bytes([*w1, *w0]);
+        let height = u16::from_be_bytes([*h1, *h0]);
         let sampling = components.as_chunks::<3>().0.iter();
         let sampling =
             sampling.map(|[_, blocks, _]| (u64::from(blocks >> 4), u64::from(blocks & 15))).collect();
@@ -59,8 +59,8 @@ impl Frame {
         self.sampling.len()
     }
 
-    /// How many bytes the coefficients of all pixels take, where the decoder has to keep them: those of progressive frames, and of
-    /// frames whose components come one after the other.
+    /// Returns how many bytes the coefficients take that the decoder must keep. It keeps those of progressive frames, and of frames
+    /// whose components follow each other.
     pub(in crate::image) fn coefficients(&self) -> u64 {
         if !self.progressive && self.first_scan >= self.components() {
             return 0;
@@ -74,7 +74,7 @@ impl Frame {
     }
 }
 
-/// The next marker, and what comes after it.
+/// Returns the next marker, and the bytes after it.
 fn next_marker(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let start = bytes.iter().position(|byte| *byte == 0xff)?;
     let (at, marker) = bytes.iter().enumerate().skip(start).find(|(_, byte)| **byte != 0xff)?;

@@ -10,7 +10,7 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    /// How far it reaches, in pixels of the smaller picture.
+    /// How far it reaches, in pixels of the smaller image.
     pub(super) fn support(self) -> f64 {
         match self {
             Self::Bilinear => 1.0,

@@ -1,21 +1,20 @@
-//! The first directory of a TIFF, looked through before its decoder reads it: the decoder makes a value of 32 bytes of each number in
-//! a tag. Knows how directories lie, not what tags mean.
+//! Checks the first directory of a TIFF before the decoder reads it: the decoder takes 32 bytes for each number in a tag.
 
 use alloquy_core::{Error, Result};
 use image::ImageFormat;
 
 use crate::image::damaged::damaged;
 
-/// How many numbers a tag may have that the decoder reads. An image has no more strips than rows.
+/// How many numbers a tag that the decoder reads may have. An image has no more strips than rows.
 const MOST: u64 = 1 << 20;
 
-/// The first of the tags that are other people's, such as colour profiles, which nobody reads here.
+/// The first of the private tags, such as colour profiles, which are not read.
 const FOREIGN: u64 = 32_768;
 
-/// Texts and metadata, which nobody reads here: the description, and XMP.
+/// Texts and metadata that are not read: the description, and XMP.
 const UNREAD: [u64; 2] = [270, 700];
 
-/// Refuses a directory with more numbers than an image can have strips. What is no directory is left to the decoder.
+/// Refuses a directory with more numbers than an image can have strips. The decoder refuses a malformed directory.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for more than 2²⁰ numbers in a tag.
@@ -67,7 +66,7 @@ impl Iterator for Entries<'_> {
     }
 }
 
-/// In which order the bytes of a number lie, and whether the file is of the large kind.
+/// The order of bytes in a number, and whether the file is a BigTIFF.
 #[derive(Clone, Copy)]
 struct Order {
     little: bool,
@@ -77,7 +76,11 @@ struct Order {
 impl Order {
     fn number(self, bytes: &[u8], at: usize, width: usize) -> Option<u64> {
         let bytes = bytes.get(at..at.checked_add(width)?)?;
-        let add = |number: u64, byte: &u8| (number << 8) | u64::from(*byte);
-        Some(if self.little { bytes.iter().rev().fold(0, add) } else { bytes.iter().fold(0, add) })
+        let mut number = 0;
+        for (index, byte) in bytes.iter().enumerate() {
+            let place = if self.little { index } else { width - 1 - index };
+            number |= u64::from(*byte) << (8 * place);
+        }
+        Some(number)
     }
 }

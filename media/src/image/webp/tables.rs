@@ -18,8 +18,8 @@ const LENGTHS: usize = 24;
 /// The longest code.
 const LONGEST: usize = 15;
 
-/// Returns how many bytes the tables take of an image that begins behind its header; `None` for one that cannot be read, which its
-/// decoder does not read further either.
+/// Returns how many bytes the tables of an image take, whose stream begins after its header; `None` for a stream that the decoder
+/// refuses too.
 pub(super) fn size(stream: &[u8], width: usize, height: usize) -> Option<u64> {
     let mut bits = Bits { bytes: stream, at: 0 };
     let mut width = width;
@@ -85,7 +85,9 @@ fn image(bits: &mut Bits<'_>, width: usize, height: usize) -> Option<Vec<u32>> {
     while pixels.len() < total {
         let symbol = green.symbol(bits)?;
         if symbol < LITERALS {
-            let (red, blue, alpha) = (red.symbol(bits)?, blue.symbol(bits)?, alpha.symbol(bits)?);
+            let red = red.symbol(bits)?;
+            let blue = blue.symbol(bits)?;
+            let alpha = alpha.symbol(bits)?;
             let pixel = (alpha << 24 | red << 16 | symbol << 8 | blue) as u32;
             cache.insert(pixel);
             pixels.push(pixel);
@@ -119,7 +121,8 @@ fn number(bits: &mut Bits<'_>, symbol: usize) -> Option<usize> {
 /// How many pixels back a distance lies: the nearest 120 places are numbered by how far they are.
 fn pixels_back(distance: usize, width: usize) -> usize {
     let Some(place) = NEAR.get(distance - 1) else { return distance - NEAR.len() };
-    let (rows, columns) = (usize::from(place >> 4), usize::from(place & 15));
+    let rows = usize::from(place >> 4);
+    let columns = usize::from(place & 15);
     (rows * width + 8).saturating_sub(columns).max(1)
 }
 
@@ -190,7 +193,8 @@ impl Code {
         } else {
             alphabet
         };
-        let (mut lengths, mut before) = (Vec::new(), 8);
+        let mut lengths = Vec::new();
+        let mut before = 8;
         while lengths.len() < alphabet && left > 0 {
             left -= 1;
             let symbol = code.symbol(bits)?;
@@ -233,7 +237,9 @@ impl Code {
         if self.symbols.len() == 1 {
             return self.symbols.first().copied();
         }
-        let (mut code, mut first, mut index) = (0, 0, 0);
+        let mut code = 0;
+        let mut first = 0;
+        let mut index = 0;
         for count in self.counts.iter().skip(1) {
             code = code << 1 | bits.read(1)?;
             if code < first + count {

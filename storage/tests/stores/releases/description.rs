@@ -6,13 +6,13 @@
 use std::time::UNIX_EPOCH;
 
 use alloquy_core::Node;
-use alloquy_core::annotations::{ANNOTATIONS, Annotations};
+use alloquy_core::annotations::{ANNOTATIONS_KEY, Annotations};
 use alloquy_core::media::Digest;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::store::{Archive, ConversationRecord};
 use alloquy_core::tree::Tree;
-use alloquy_cost::{PriceTable, Spending};
-use alloquy_engine::decoder::{Snapshot, SnapshotRefusal};
+use alloquy_cost::{Cost, PriceTable};
+use alloquy_engine::decoder::{Snapshot, SnapshotError};
 use alloquy_formats::archive::ArchiveFormat;
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn described(record: &ConversationRecord, tree: &Tree) -> Value {
 fn described_nodes<'a>(record: &ConversationRecord, nodes: impl Iterator<Item = &'a Node>) -> Value {
     let notes = Annotations::of(record).unwrap();
     let mut metadata = record.metadata.clone();
-    metadata.shift_remove(ANNOTATIONS);
+    metadata.shift_remove(ANNOTATIONS_KEY);
     let mut nodes: Vec<_> = nodes.collect();
     nodes.sort_unstable_by_key(|node| node.id);
     json!({
@@ -67,12 +67,50 @@ fn described_node(node: &Node, notes: &Annotations) -> Value {
 /// Describes the facts of a reply under the names that they had in the metadata of a node.
 fn reply(node: &Node) -> Value {
     let Some(reply) = &node.reply else { return Value::Null };
-    let mut facts: Map<String, Value> = serde_json::from_value(json!(reply)).unwrap();
+    let facts: Map<String, Value> = serde_json::from_value(json!(reply)).unwrap();
     assert!(reply.facts.is_empty(), "no middleware noted anything");
-    if let Some(warnings) = facts.shift_remove("warnings") {
-        facts.insert("degradations".to_owned(), warnings);
+    let mut facts = Value::Object(facts);
+    rename(&mut facts);
+    facts
+}
+
+/// Names of today in the facts of a reply, each with the name that release 0.1 wrote.
+const FORMER_NAMES: [(&str, &str); 13] = [
+    ("audio_chunked", "sound_chunked"),
+    ("audio_cut", "sound_cut"),
+    ("audio_padded", "sound_padded"),
+    ("cached", "reused"),
+    ("changed", "differs"),
+    ("computed", "forwarded"),
+    ("evicted", "not_held"),
+    ("grammar_cut", "constraint_cut"),
+    ("history_summarized", "history_summarised"),
+    ("not_rewindable", "rewound"),
+    ("retokenized", "respelled"),
+    ("tools_excluded", "tools_shut_out"),
+    ("warnings", "degradations"),
+];
+
+/// Gives keys, and texts that are names, the names of release 0.1.
+fn rename(value: &mut Value) {
+    match value {
+        Value::String(text) => former_name(text),
+        Value::Array(values) => values.iter_mut().for_each(rename),
+        Value::Object(fields) => {
+            for (mut name, mut value) in std::mem::take(fields) {
+                former_name(&mut name);
+                rename(&mut value);
+                fields.insert(name, value);
+            }
+        }
+        _ => {}
     }
-    Value::Object(facts)
+}
+
+fn former_name(name: &mut String) {
+    if let Some((_, former)) = FORMER_NAMES.iter().find(|(now, _)| now == name) {
+        *name = (*former).to_owned();
+    }
 }
 
 /// Describes what a document held: all of a conversation, or the messages alone, whose ids and times are made up.
@@ -91,12 +129,12 @@ pub(super) fn is_whole(form: ArchiveFormat) -> bool {
 }
 
 /// Describes what replies took and cost.
-pub(super) fn spending(tree: &Tree) -> Value {
-    json!(Spending::of(tree.nodes(), &PriceTable::example()))
+pub(super) fn cost(tree: &Tree) -> Value {
+    json!(Cost::of(tree.nodes(), &PriceTable::example()))
 }
 
 /// Describes a snapshot, or why it is refused.
-pub(super) fn snapshot(read: &Result<Snapshot, SnapshotRefusal>) -> Value {
+pub(super) fn snapshot(read: &Result<Snapshot, SnapshotError>) -> Value {
     let snapshot = match read {
         Ok(snapshot) => snapshot,
         Err(refusal) => return json!(refusal),
@@ -104,8 +142,8 @@ pub(super) fn snapshot(read: &Result<Snapshot, SnapshotRefusal>) -> Value {
     let mut units = Vec::new();
     for unit in snapshot.units() {
         units.push(match unit {
-            Unit::Token(token) => json!({"token": token}),
-            Unit::Media(media) => json!({"media": media.digest()}),
+            PromptUnit::Token(token) => json!({"token": token}),
+            PromptUnit::Media(media) => json!({"media": media.digest()}),
         });
     }
     json!({"model": snapshot.origin().model, "template": snapshot.origin().template, "key": snapshot.key(), "units": units,

@@ -8,7 +8,7 @@ use alloquy_core::arguments::{
 use alloquy_core::manager::NewConversation;
 use alloquy_core::media::Digest;
 use alloquy_core::message::{ChannelText, Malformed, ToolCall};
-use alloquy_core::report::{CacheReport, CutHistory, Degradation, FinishReason, MissReason, Usage};
+use alloquy_core::report::{CacheReport, CutHistory, FinishReason, MissReason, Usage, Warning};
 use alloquy_core::sampling::PenaltyScope;
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{
@@ -125,7 +125,7 @@ fn image() -> Media {
 }
 
 fn audio() -> Media {
-    Media::new("audio/wav", b"RIFF no sound WAVE".to_vec())
+    Media::new("audio/wav", b"RIFF no audio WAVE".to_vec())
 }
 
 /// A question with an image and one with everything else that a message may hold; calls of tools and their results.
@@ -175,7 +175,7 @@ async fn end_early(conversation: &Conversation) {
     let head = conversation.head().await.unwrap();
     let mut stopped = conversation.send("Where is the boat?");
     while !matches!(stopped.next().await, Some(Ok(alloquy_core::TurnEvent::Delta(_)))) {}
-    stopped.stop();
+    stopped.cancel();
     assert_eq!(stopped.finish().await.unwrap().reply.finish, FinishReason::Cancelled);
     conversation.goto(head).await.unwrap();
     let failed = conversation.send("Where does the boat drift?").finish().await.unwrap();
@@ -220,7 +220,7 @@ async fn fork(conversation: &Conversation) {
     copy.send("And in the fork?").finish().await.unwrap();
 }
 
-/// A conversation that every form of a document has a place for, but for its media, thoughts and calls.
+/// A conversation that every form of a document has a place for, but for its media, thinking and calls.
 async fn talk_of_tides(manager: &Manager) {
     let new = NewConversation::from(Preface::system("Speak of tides.")).id(id("tides"));
     let conversation = manager.create(new.metadata("title", "Tides")).await.unwrap();
@@ -254,16 +254,16 @@ fn reply(parts: Vec<Content>, usage: Usage, cache: CacheReport) -> Reply {
     reply
 }
 
-fn usage(prompt: usize, reused: usize, generated: usize, thinking: usize) -> Usage {
+fn usage(prompt: usize, cached: usize, generated: usize, thinking: usize) -> Usage {
     let mut usage = Usage::new(prompt, generated);
-    usage.reused = reused;
+    usage.cached = cached;
     usage.thinking = thinking;
     usage.remaining = Some(4096 - prompt - generated);
     usage
 }
 
 fn cache(usage: Usage, first_difference: Option<usize>, miss: Option<MissReason>) -> CacheReport {
-    let mut report = CacheReport::new(usage.prompt, usage.reused);
+    let mut report = CacheReport::new(usage.prompt, usage.cached);
     report.first_difference = first_difference;
     report.miss = miss;
     report
@@ -273,7 +273,7 @@ fn text(text: &str) -> Content {
     Content::Text(text.to_owned())
 }
 
-/// The first reply: thinking, a channel, something unreadable, and every degradation there is.
+/// The first reply: thinking, a channel, something unreadable, and every warning there is.
 fn shown() -> Reply {
     let parts = vec![
         Content::Thinking("A harbour, and a boat.\n".to_owned()),
@@ -285,56 +285,52 @@ fn shown() -> Reply {
     let mut reply = reply(parts, usage, cache(usage, None, None));
     reply.tokens = vec![0, 1, 65_536, u32::MAX];
     reply.seed = Some(u64::MAX);
-    reply.degradations = degradations();
+    reply.warnings = warnings();
     reply
 }
 
-fn degradations() -> Vec<Degradation> {
+fn warnings() -> Vec<Warning> {
     let media = image().digest();
-    let sound = audio().digest();
+    let audio = audio().digest();
     vec![
-        Degradation::MaxTokensCapped { asked: 9000, room: 200 },
-        Degradation::ThinkingCut { tokens: 9 },
-        Degradation::ToolsShutOut { tools: 2 },
-        Degradation::ConstraintCut,
-        Degradation::BrokenText,
-        Degradation::ControlTokenLetThrough {
-            token: "<think>".to_owned(),
-            source: TextSource::System,
-            times: 2,
-        },
-        Degradation::RoleMarkerInText {
+        Warning::MaxTokensCapped { asked: 9000, room: 200 },
+        Warning::ThinkingCut { tokens: 9 },
+        Warning::ToolsExcluded { tools: 2 },
+        Warning::GrammarCut,
+        Warning::BrokenText,
+        Warning::ControlTokenLetThrough { token: "<think>".to_owned(), source: TextSource::System, times: 2 },
+        Warning::RoleMarkerInText {
             marker: "USER:".to_owned(),
             source: TextSource::Tool,
             message: Some(3),
             times: 1,
         },
-        Degradation::RoleMarkerInText {
+        Warning::RoleMarkerInText {
             marker: "USER:".to_owned(),
             source: TextSource::ToolSpecs,
             message: None,
             times: 1,
         },
-        Degradation::InstructionsMerged { messages: 1 },
-        Degradation::LeftOut { what: "tools".to_owned() },
-        Degradation::PixelsCapped { media, wanted: 4_000_000, taken: 1_000_000 },
-        Degradation::SoundPadded { media: sound, milliseconds: 20, padded: 30 },
-        Degradation::SoundChunked { media: sound, chunks: 3 },
-        Degradation::SoundCut { media: sound, missing: 12, partial: 1 },
-        Degradation::FramesSampled { media, frames: 200, taken: 8 },
-        Degradation::ThinkingSwitchIgnored,
-        Degradation::ThinkingLeftOut { messages: 1 },
-        Degradation::TemplateChanged { before: Digest::of(b"before"), now: Digest::of(b"now") },
-        Degradation::HistoryShifted { dropped: 2, tokens: 70 },
-        Degradation::HistorySummarised {
+        Warning::InstructionsMerged { messages: 1 },
+        Warning::LeftOut { what: "tools".to_owned() },
+        Warning::PixelsCapped { media, wanted: 4_000_000, taken: 1_000_000 },
+        Warning::AudioPadded { media: audio, milliseconds: 20, padded: 30 },
+        Warning::AudioChunked { media: audio, chunks: 3 },
+        Warning::AudioCut { media: audio, missing: 12, partial: 1 },
+        Warning::FramesSampled { media, frames: 200, taken: 8 },
+        Warning::ThinkingSwitchIgnored,
+        Warning::ThinkingLeftOut { messages: 1 },
+        Warning::TemplateChanged { before: Digest::of(b"before"), now: Digest::of(b"now") },
+        Warning::HistoryShifted { dropped: 2, tokens: 70 },
+        Warning::HistorySummarized {
             dropped: 4,
             tokens: 200,
             summary: 30,
             left_out: 1,
             spent: Some(usage(220, 0, 30, 0)),
         },
-        Degradation::SummaryCut,
-        Degradation::ProviderReplaced {
+        Warning::SummaryCut,
+        Warning::ProviderReplaced {
             asked: "cuda".to_owned(),
             used: "cpu".to_owned(),
             reason: "no driver".to_owned(),
@@ -348,7 +344,7 @@ fn calls() -> Reply {
     let nowhere = ToolCall::new("call_2", "tide", json!({"at": "Nowhere"}));
     let usage = usage(200, 150, 20, 0);
     let parts = vec![text("I look."), Content::ToolCall(oslo), Content::ToolCall(nowhere)];
-    let mut reply = reply(parts, usage, cache(usage, Some(150), Some(MissReason::NotHeld)));
+    let mut reply = reply(parts, usage, cache(usage, Some(150), Some(MissReason::Evicted)));
     reply.finish = FinishReason::ToolCalls;
     reply
 }
@@ -363,7 +359,7 @@ fn after_calls() -> Reply {
 
 fn at_a_stop_text() -> Reply {
     let usage = usage(190, 100, 8, 2);
-    let miss = cache(usage, Some(100), Some(MissReason::Differs));
+    let miss = cache(usage, Some(100), Some(MissReason::Changed));
     let mut reply = reply(vec![text("The water's high when gulls fly by.")], usage, miss);
     (reply.finish, reply.stop_string) = (FinishReason::StopString, Some("\u{1F980}\n".to_owned()));
     reply.seed = Some(0);
@@ -382,11 +378,11 @@ fn at_a_limit() -> Reply {
 fn in_a_full_context() -> Reply {
     let mut usage = usage(4000, 3000, 96, 0);
     usage.remaining = Some(0);
-    let miss = cache(usage, Some(3000), Some(MissReason::Respelled));
+    let miss = cache(usage, Some(3000), Some(MissReason::Retokenized));
     let mut reply = reply(vec![text("Tomorrow the")], usage, miss);
     reply.finish = FinishReason::ContextFull;
     reply.cut = Some(cut(json!({"policy": Digest::of(b"shift"), "dropped": 2, "tokens": 70})));
-    reply.degradations = vec![Degradation::HistoryShifted { dropped: 2, tokens: 70 }];
+    reply.warnings = vec![Warning::HistoryShifted { dropped: 2, tokens: 70 }];
     reply
 }
 
@@ -394,7 +390,7 @@ fn in_a_full_context() -> Reply {
 fn after_a_summary() -> Reply {
     let mut usage = usage(300, 10, 5, 0);
     usage.remaining = None;
-    let miss = cache(usage, Some(10), Some(MissReason::Rewound));
+    let miss = cache(usage, Some(10), Some(MissReason::NotRewindable));
     let mut reply = reply(vec![text("Calm.")], usage, miss);
     reply.cut = Some(cut(json!({
         "policy": Digest::of(b"summary"), "dropped": 4, "tokens": 200,

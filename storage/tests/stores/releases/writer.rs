@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use alloquy_core::Media;
 use alloquy_core::media::Digest;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::store::{ConversationStore, ConversationStoreExt};
-use alloquy_engine::decoder::{Snapshot, SnapshotOrigin};
-use alloquy_engine::{Cancel, Engine};
+use alloquy_engine::decoder::{Snapshot, SnapshotIdentity};
+use alloquy_engine::{CancelToken, Engine};
 use alloquy_formats::archive::{self, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia};
 use pollster::block_on;
 use serde_json::{Value, json};
 
-use super::description::{described_archive, is_whole, snapshot, spending};
+use super::description::{cost, described_archive, is_whole, snapshot};
 use super::tee::Tee;
 use super::{FORMS, folder, found, held, id, read, story};
 use crate::me;
@@ -58,8 +58,7 @@ async fn write_stores(place: &Path, url: &str) -> Value {
         searches[text] = found(&*store, text).await;
     }
     let (_, tree) = store.load(&me(), &id("harbour")).await.unwrap();
-    let mut expected =
-        json!({"owners": held(&*store).await, "searches": searches, "spending": spending(&tree)});
+    let mut expected = json!({"owners": held(&*store).await, "searches": searches, "spending": cost(&tree)});
     for (form, name, conversation) in FORMS {
         let exported = store.export(&me(), &id(conversation)).await.unwrap();
         let text = archive::write(form, &exported, &ArchiveLimits::default()).unwrap().text;
@@ -104,11 +103,11 @@ fn checkpoint(database: &Path) {
 
 fn write_snapshot(place: &Path) -> Value {
     let shown = Media::new("image/png", b"an image".to_vec());
-    let units = [Unit::Token(104), Unit::Media(shown), Unit::Token(105)];
+    let units = [PromptUnit::Token(104), PromptUnit::Media(shown), PromptUnit::Token(105)];
     let engine = ScriptedEngine::new([]).media(ScriptedMedia::default());
     let mut session = engine.open().unwrap();
-    session.forward(&units, &Cancel::default()).unwrap();
-    let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+    session.forward(&units, &CancelToken::default()).unwrap();
+    let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
     let taken = Snapshot::take(origin, &units, &*session).unwrap();
     let written = SnapshotFolder::new(place.join("snapshots"));
     written.write(&me(), &id("harbour"), &taken).unwrap();

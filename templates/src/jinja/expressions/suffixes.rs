@@ -1,4 +1,4 @@
-//! What stands behind an operand: attributes, subscripts, calls, filters and tests.
+//! Rewrites what follows an operand: attributes, subscripts, calls, filters and tests.
 
 use super::super::operators as names;
 use super::super::piece::{Items, Piece, Problem, Result, given, level};
@@ -9,7 +9,7 @@ use super::Expressions;
 const DICT_METHODS: [&str; 9] =
     ["items", "keys", "values", "get", "pop", "copy", "update", "clear", "setdefault"];
 
-/// Filters that give a text, and record it.
+/// Filters that return a text and record it in the ledger.
 #[rustfmt::skip]
 const TEXT_FILTERS: [&str; 8] = ["capitalize", "lower", "replace", "string", "title", "tojson", "trim", "upper"];
 
@@ -44,13 +44,15 @@ impl Expressions<'_> {
             let name = Piece::operand(format!("{}{:?}", "\n".repeat(token.lines), token.text), 1);
             return piece.filtered(names::METHOD, &[name]);
         }
-        let (depth, settled) = (piece.depth + 1, piece.settled);
+        let depth = piece.depth + 1;
+        let settled = piece.settled;
         let text = format!("{}{dot}{}{}", piece.receiver(), "\n".repeat(token.lines), token.text);
         level(Piece::operand(text, depth).settled(settled))
     }
 
     fn subscript(&mut self, piece: Piece) -> Result<Piece> {
-        let (mut depth, settled) = (piece.depth, piece.settled);
+        let mut depth = piece.depth;
+        let settled = piece.settled;
         let mut is_slice = false;
         let mut text = self.expect("[")?;
         while !self.is("]") {
@@ -71,12 +73,12 @@ impl Expressions<'_> {
         Ok(piece.settled(settled))
     }
 
-    /// The arguments of a filter or a test with their brackets, and how deep they nest.
+    /// Rewrites the arguments of a filter or a test, with their brackets.
     fn arguments(&mut self) -> Result<Items> {
         self.in_brackets(|argument| Ok(argument.text))
     }
 
-    /// As [`Self::arguments`], where each may become the value of a variable: of what is called, or of a signature.
+    /// Rewrites the arguments of a call or the defaults of a signature. Each may become the value of a variable.
     pub(in crate::jinja) fn parameters(&mut self) -> Result<String> {
         Ok(self.in_brackets(given)?.text)
     }
@@ -106,7 +108,8 @@ impl Expressions<'_> {
     pub(super) fn filters(&mut self, mut piece: Piece) -> Result<Piece> {
         loop {
             if let Some(pipe) = self.take("|") {
-                let (depth, settled) = (piece.depth + 1, piece.settled);
+                let depth = piece.depth + 1;
+                let settled = piece.settled;
                 let mut text = piece.bracketed() + &pipe;
                 let name = text.len();
                 let arguments = self.filter(&mut text)?;
@@ -123,7 +126,7 @@ impl Expressions<'_> {
         }
     }
 
-    /// A filter's name and arguments; returns these.
+    /// Appends a filter's name and arguments to `text`, and returns the arguments.
     pub(in crate::jinja) fn filter(&mut self, text: &mut String) -> Result<Items> {
         text.push_str(&self.dotted()?);
         let arguments = if self.is("(") { self.arguments()? } else { Items::default() };
@@ -141,7 +144,7 @@ impl Expressions<'_> {
 
     fn test(&mut self, piece: Piece, word: &str) -> Result<Piece> {
         let mut depth = piece.depth;
-        // The engine would take a sign behind it for an argument.
+        // In brackets, because the engine takes a sign after the test for its argument: `x is defined - 1`.
         let mut text = format!("({} {word} ", piece.bracketed());
         if let Some(word) = self.take("not") {
             text.extend([word.as_str(), " "]);
@@ -171,8 +174,8 @@ impl Expressions<'_> {
     }
 }
 
-/// Says whether what a filter makes is settled, and whether it is a text, from the filter's name with its arguments and
-/// from whether its operand is settled.
+/// Returns whether the result of a filter is settled, and whether it is a text. `filter` is its name with its arguments;
+/// `settled` says whether its operand is settled.
 fn filtered(filter: &str, settled: bool, arguments: &Items) -> (bool, bool) {
     let name = filter.split('(').next().unwrap_or_default().trim();
     match name {

@@ -1,22 +1,21 @@
-//! What a processor puts into texts, put there by somebody else.
+//! Texts that already contain the characters that a processor inserts.
 
 use std::collections::BTreeSet;
 
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
-use alloquy_core::template::Ending;
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
+use alloquy_core::template::PromptEnd;
 use alloquy_core::{Preface, Role, ToolSpec};
 use serde_json::{Value, json};
 
 use super::prompts::{each_speaker, input, parts, render, text_of};
 
-/// A processor that marks as many characters as this, one after the other, is no longer followed.
+/// The number of rounds in which a processor may choose further characters.
 const ROUNDS: usize = 3;
 
-/// Whatever characters a processor puts into texts to know control tokens by: a text that has these characters already
-/// stays text, and comes out as it was.
+/// A text that already contains the characters with which a processor marks control tokens stays text, unchanged.
 ///
-/// The characters are read off what the template is given, so it does not matter which a family has chosen. A family that
-/// chooses another where a text has the first is given both.
+/// The law finds these characters in the input of the template, whichever a family has chosen. Where a family chooses another
+/// character because a text has the first, the next text has both.
 ///
 /// # Panics
 /// When the law is broken.
@@ -39,7 +38,7 @@ pub fn what_a_processor_adds_is_no_way_in(processor: &dyn DataProcessor, special
     }
 }
 
-/// The characters that are in what a template prints of a text, and not in the text.
+/// Returns the characters that a template prints for a text and that are not in the text.
 fn added_to(processor: &dyn DataProcessor, special: &str, text: &str) -> BTreeSet<char> {
     let mut added = BTreeSet::new();
     each_speaker(text, |source, role| {
@@ -51,7 +50,7 @@ fn added_to(processor: &dyn DataProcessor, special: &str, text: &str) -> BTreeSe
 
 fn added_to_tools(processor: &dyn DataProcessor, special: &str) -> BTreeSet<char> {
     let preface = preface(special);
-    let source = PromptSource::new(&preface, &[], Ending::Closed);
+    let source = ProcessorInput::new(&preface, &[], PromptEnd::Closed);
     let tools = Value::from(input(processor, source).tools.unwrap_or_default()).to_string();
     let plain = preface_words(&preface);
     without(&tools, &format!("{plain}{special}\"\\{{}}[]:,typefunction name description parameters"))
@@ -72,7 +71,7 @@ fn without(printed: &str, known: &str) -> BTreeSet<char> {
     printed.chars().filter(|symbol| !known.contains(symbol)).collect()
 }
 
-/// Texts that have the control token and characters that mark, in every order that a family may take for its own.
+/// Returns texts with the control token and marking characters, in every order that a family may use itself.
 fn texts_with(fresh: &BTreeSet<char>, known: &BTreeSet<char>, special: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for one in fresh {
@@ -106,21 +105,22 @@ fn check_texts(processor: &dyn DataProcessor, special: &str, text: &str, marks: 
         let rendered = render(&input(processor, source), |text| text);
         let parts = parts(processor, &rendered, source);
         check(processor, special, text, (role, &parts), marks);
-        let (joined, plain) = (text_of(&parts), format!("[{role}]{text}\n"));
+        let joined = text_of(&parts);
+        let plain = format!("[{role}]{text}\n");
         assert_eq!(
             joined,
             plain,
-            "{:?} puts {} into texts, and a {role}'s {text:?} that has some already comes out otherwise",
+            "{:?} inserts {} into texts, and changes {text:?} of role {role}, which already has some",
             processor.name(),
             named(marks)
         );
     });
 }
 
-/// Tools are somebody's text too, and a text beside them has its own marks.
+/// Checks the texts of tools: they are not trusted either.
 fn check_tools(processor: &dyn DataProcessor, special: &str, text: &str, marks: &BTreeSet<char>) {
     let preface = preface(text);
-    let source = PromptSource::new(&preface, &[], Ending::Closed);
+    let source = ProcessorInput::new(&preface, &[], PromptEnd::Closed);
     let printed = Value::from(input(processor, source).tools.unwrap_or_default()).to_string();
     let parts = parts(processor, &printed, source);
     check(processor, special, text, (Role::Tool, &parts), marks);
@@ -137,8 +137,9 @@ fn check(
         if let PromptPart::Text(found) = part {
             assert!(
                 !found.contains(special),
-                "{:?} knows control tokens of texts by {}, and whoever writes that too writes a control token: of a {role}'s \
-                 {text:?}, {special:?} became one in {parts:?}; choose a character that the conversation does not have",
+                "{:?} marks control tokens in texts with {}, so a text with these characters passes a control token: \
+                 {special:?} of {text:?} of role {role} became one in {parts:?}; choose a character that the conversation \
+                 does not have",
                 processor.name(),
                 named(marks)
             );
@@ -154,21 +155,21 @@ fn named(marks: &BTreeSet<char>) -> String {
 #[cfg(test)]
 mod tests {
     use super::what_a_processor_adds_is_no_way_in;
-    use crate::stand_ins::TaggedProcessor;
+    use crate::doubles::TaggedProcessor;
     use alloquy_core::Result;
-    use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, ReplyParser};
+    use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart, ReplyParser};
     use alloquy_core::template::TemplateInput;
 
     const TOKEN: &str = "[INST]";
 
-    /// Families that each have their own way of marking, with characters that never change.
+    /// Families that each mark tokens in another way, with a character that never changes.
     #[derive(Debug)]
     enum Fixed {
-        /// The token between two of the same character.
+        /// One character before the token and the same after it.
         Between,
-        /// A character before the token, unless the text has some already.
+        /// A character before the token, unless the text contains it already.
         Once,
-        /// A character behind the first letter of the token, taken out again wherever it stands.
+        /// A character after the first letter of the token, removed from the whole text later.
         Inside,
     }
 
@@ -211,7 +212,7 @@ mod tests {
             "fixed"
         }
 
-        fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
             let mut input = TaggedProcessor.template_input(source)?;
             for message in &mut input.messages {
                 let marked = message["content"].as_str().map(|text| self.marked(text));
@@ -220,11 +221,11 @@ mod tests {
             Ok(input)
         }
 
-        fn prompt_parts(&self, rendered: &str, _: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        fn prompt_parts(&self, rendered: &str, _: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
             Ok(self.cut(rendered))
         }
 
-        fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+        fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
             TaggedProcessor.reply_parser(rendered, source)
         }
 
@@ -235,15 +236,15 @@ mod tests {
 
     #[test]
     #[should_panic(
-        expected = "knows control tokens of texts by U+F8F0, and whoever writes that too writes a control token"
+        expected = "marks control tokens in texts with U+F8F0, so a text with these characters passes a control token"
     )]
-    fn a_mark_around_tokens_that_anybody_can_write_is_caught() {
+    fn a_mark_around_tokens_that_users_can_write_is_caught() {
         what_a_processor_adds_is_no_way_in(&Fixed::Between, TOKEN);
     }
 
     #[test]
     #[should_panic(expected = "U+F8F0")]
-    fn a_mark_that_is_left_out_where_it_is_already_is_caught() {
+    fn a_mark_that_is_left_out_of_texts_that_have_it_is_caught() {
         what_a_processor_adds_is_no_way_in(&Fixed::Once, TOKEN);
     }
 

@@ -1,29 +1,30 @@
 //! What every data processor must do with media.
 
 use alloquy_core::media::MediaKind;
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
-use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
+use alloquy_core::template::{PromptEnd, TemplateInput};
 use alloquy_core::{Content, Media, Message, Preface, Role};
 use serde_json::Value;
 
 use super::prompts::{input, parts};
 
-/// Media stand where the template printed the places of their kinds, in their order; a text that spells a place is none;
-/// and a template that printed fewer places than there are media, or more, is refused.
+/// Media are at the places that the template printed for their kinds, in their order.
 ///
-/// `places` are the texts that a template of the family prints for media of a kind.
+/// A message text that contains the text of a place is no place. A rendered prompt is refused when the number of its places
+/// is not the number of the media. `places` are the texts that a template of the family prints for media of a kind.
 ///
 /// # Panics
 /// When the law is broken.
-pub fn media_stand_in_their_places(processor: &dyn DataProcessor, places: &[(MediaKind, &str)]) {
+pub fn media_are_at_their_places(processor: &dyn DataProcessor, places: &[(MediaKind, &str)]) {
     for (kind, place) in places {
-        let said = |text: &str| Content::Text(format!("{text}{place} {text}"));
+        let first = Content::Text(format!("a{place} a"));
+        let second = Content::Text(format!("b{place} b"));
         let path = [
-            Message::new(Role::User, vec![said("a"), shown(*kind, 1), said("b")]),
+            Message::new(Role::User, vec![first, shown(*kind, 1), second]),
             Message::new(Role::Assistant, vec![shown(*kind, 2), Content::Text("c".into())]),
         ];
         let preface = Preface::default();
-        let source = PromptSource::new(&preface, &path, Ending::Closed);
+        let source = ProcessorInput::new(&preface, &path, PromptEnd::Closed);
         let rendered = render(&input(processor, source), place);
         let cut = parts(processor, &rendered, source);
         let media = cut.iter().filter_map(|part| match part {
@@ -35,7 +36,7 @@ pub fn media_stand_in_their_places(processor: &dyn DataProcessor, places: &[(Med
         assert_eq!(
             media.collect::<Vec<_>>(),
             expected,
-            "{place:?} has not the media that stand there: {cut:?}"
+            "the media are not at their places {place:?}: {cut:?}"
         );
         let texts: String = cut.iter().map(text).collect();
         assert_eq!(
@@ -60,21 +61,27 @@ fn shown(kind: MediaKind, byte: u8) -> Content {
 
 /// Renders each message as `[role]`, its parts and a line break.
 fn render(input: &TemplateInput, place: &str) -> String {
-    let printed = |part: &Value| part.get("text").and_then(Value::as_str).unwrap_or(place).to_owned();
-    let content = |message: &Value| match message.get("content") {
-        Some(Value::Array(parts)) => parts.iter().map(printed).collect::<String>(),
-        other => panic!("{other:?} is no list of parts"),
-    };
-    let role = |message: &Value| message.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let line = |message: &Value| -> String { format!("[{}]{}\n", role(message), content(message)) };
-    input.messages.iter().map(line).collect()
+    let mut rendered = String::new();
+    for message in &input.messages {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+        rendered.push_str(&format!("[{role}]"));
+        let parts = match message.get("content") {
+            Some(Value::Array(parts)) => parts,
+            other => panic!("{other:?} is no list of parts"),
+        };
+        for part in parts {
+            rendered.push_str(part.get("text").and_then(Value::as_str).unwrap_or(place));
+        }
+        rendered.push('\n');
+    }
+    rendered
 }
 
-/// Media as a character that no text has.
+/// Returns the text of a part. Media are written as a character that no text has.
 fn text(part: &PromptPart) -> String {
     match part {
         PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
         PromptPart::Media(_) => "\u{0}".to_owned(),
-        other => panic!("{other:?} stands in a prompt of texts and media"),
+        other => panic!("{other:?} is in a prompt of texts and media"),
     }
 }

@@ -1,34 +1,35 @@
-//! What every session that can be written down must do when it is put back.
+//! What every session with snapshots must do when it is restored.
 
 use alloquy_core::ErrorKind;
-use alloquy_core::prompt::Unit;
+use alloquy_core::prompt::PromptUnit;
 use alloquy_engine::decoder::StateReader;
-use alloquy_engine::{Cancel, Session};
+use alloquy_engine::{CancelToken, Session};
 
 use super::{Laws, checked};
 
 impl Laws<'_> {
-    /// Engines whose sessions cannot be written down say so, and are done.
-    pub(super) fn a_restored_session_goes_on_as_the_original(&self) {
+    /// Ends early for an engine without snapshots, as the other laws of snapshots do.
+    pub(super) fn a_restored_session_continues_like_the_original(&self) {
         let all = self.units.len();
         for length in [1, all / 2, all - 1] {
             let (first, rest) = self.units.split_at(length);
             let mut original = self.open();
             self.feed(original.as_mut(), 0, 7);
             let Some(state) = self.snapshot(&*original, length) else { return };
-            assert_eq!(original.resident(), all, "a snapshot leaves the session as it is");
+            assert_eq!(original.length(), all, "a snapshot leaves the session as it is");
             checked(original.truncate(length));
             let mut restored = self.open();
             restore(restored.as_mut(), first, &state);
-            assert_eq!(restored.resident(), length, "a restored session holds what was written down");
-            let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
-            let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
+            assert_eq!(restored.length(), length, "a restored session holds the units of its snapshot");
+            let wanted = checked(original.forward(rest, &CancelToken::default())).to_vec();
+            let logits = checked(restored.forward(rest, &CancelToken::default())).to_vec();
             assert!(
                 logits == wanted,
                 "a session that was restored at {length} and the original: the same bits"
             );
             let mut fork = checked(restored.fork());
-            let (wanted, logits) = (self.feed_on(restored.as_mut()), self.feed_on(fork.as_mut()));
+            let wanted = self.feed_one_more(restored.as_mut());
+            let logits = self.feed_one_more(fork.as_mut());
             assert!(logits == wanted, "a restored session and its fork: the same bits");
         }
     }
@@ -36,16 +37,17 @@ impl Laws<'_> {
     pub(super) fn a_session_that_stepped_with_another_is_restored(&self) {
         let (first, rest) = self.units.split_at(self.units.len() / 2);
         let (stepped, rest) = rest.split_at(2);
-        let (mut original, mut other) = (self.open(), self.open());
-        checked(original.forward(first, &Cancel::default()));
-        checked(other.forward(rest, &Cancel::default()));
+        let mut original = self.open();
+        let mut other = self.open();
+        checked(original.forward(first, &CancelToken::default()));
+        checked(other.forward(rest, &CancelToken::default()));
         self.step(&mut [&mut *other, &mut *original], stepped);
         let units = [first, stepped].concat();
         let Some(state) = self.snapshot(&*original, units.len()) else { return };
         let mut restored = self.open();
         restore(restored.as_mut(), &units, &state);
-        let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
-        let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
+        let wanted = checked(original.forward(rest, &CancelToken::default())).to_vec();
+        let logits = checked(restored.forward(rest, &CancelToken::default())).to_vec();
         assert!(
             logits == wanted,
             "a session that stepped with another, and one restored from it: the same bits"
@@ -61,33 +63,34 @@ impl Laws<'_> {
         let shorter = self.snapshot(&*session, half);
         assert!(
             shorter == Some(longer),
-            "what was computed behind them does not change a snapshot of the first units"
+            "a snapshot of the first units does not depend on the units after them"
         );
         let mut into = b"before".to_vec();
         checked(session.snapshot(half, &mut into));
         assert!(into.starts_with(b"before"), "a snapshot is appended");
         let kind = session.snapshot(self.units.len(), &mut into).err().map(|error| error.kind());
-        assert_eq!(kind, Some(ErrorKind::Invalid), "more units than are held cannot be written down");
+        assert_eq!(kind, Some(ErrorKind::Invalid), "a snapshot of more units than are cached is invalid");
     }
 
     pub(super) fn a_state_of_other_units_is_refused(&self) {
         let half = self.units.len() / 2;
         let (first, rest) = self.units.split_at(half);
         let mut original = self.open();
-        checked(original.forward(first, &Cancel::default()));
+        checked(original.forward(first, &CancelToken::default()));
         let Some(state) = self.snapshot(&*original, half) else { return };
         let shorter = first.get(1..).unwrap_or_default();
         for (units, state) in [(shorter, &*state), (first, state.get(1..).unwrap_or_default()), (first, &[])]
         {
-            let (mut session, mut state) = (self.open(), state);
+            let mut session = self.open();
+            let mut state = state;
             let refused = session.restore(units, &mut StateReader::new(&mut state));
             let kind = refused.err().map(|error| error.kind());
-            assert_eq!(kind, Some(ErrorKind::Corrupt), "a state that is not of so many units is refused");
+            assert_eq!(kind, Some(ErrorKind::Corrupt), "a state of another number of units is refused");
         }
         let mut restored = self.open();
-        checked(restored.forward(rest, &Cancel::default()));
+        checked(restored.forward(rest, &CancelToken::default()));
         restore(restored.as_mut(), first, &state);
-        let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
+        let logits = checked(restored.forward(rest, &CancelToken::default())).to_vec();
         self.agree(
             &logits,
             &self.whole(),
@@ -105,6 +108,6 @@ impl Laws<'_> {
     }
 }
 
-fn restore(session: &mut dyn Session, units: &[Unit], mut state: &[u8]) {
+fn restore(session: &mut dyn Session, units: &[PromptUnit], mut state: &[u8]) {
     checked(session.restore(units, &mut StateReader::new(&mut state)));
 }

@@ -1,4 +1,4 @@
-//! Blobs: by digest, and for as long as something refers to them.
+//! Blobs: kept by digest, for as long as a node or a preface refers to them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::conversations::created;
 use super::outcomes::{me, must, name, text};
 use super::samples::showing;
 
-/// Blobs are kept by digest, once, whatever they hold; a digest nobody stored is none.
+/// Blobs are kept by digest, each once, whatever their bytes. A digest that was never stored has no blob.
 pub async fn blobs_are_kept_by_digest(store: &dyn ConversationStore) {
     let nothing = must("get_blob", store.get_blob(&me(), Digest::of(b"never stored")).await);
     assert!(nothing.is_none(), "a blob that was never stored is none");
@@ -33,12 +33,13 @@ pub async fn blobs_are_kept_by_digest(store: &dyn ConversationStore) {
     assert_eq!(restored.bytes(), media.bytes(), "media come back with their bytes");
 }
 
-/// A blob stays while a node or a preface refers to it, and goes with the last that does.
+/// A blob stays while a node or a preface refers to it, and is collected after the last reference is gone.
 pub async fn a_blob_goes_with_its_last_reference(store: &dyn ConversationStore) {
     let (shown, before): (Arc<[u8]>, Arc<[u8]>) = (b"shown"[..].into(), b"before"[..].into());
     let digests =
         [must("put", store.put_blob(&me(), &shown).await), must("put", store.put_blob(&me(), &before).await)];
-    let (one, two) = (created(store, "one").await, created(store, "two").await);
+    let one = created(store, "one").await;
+    let two = created(store, "two").await;
     for id in [&one, &two] {
         let nodes = [Node::new(None, showing(&shown)), Node::new(None, showing(&shown))];
         must("append", store.append(&me(), id, &nodes).await);
@@ -60,13 +61,13 @@ pub async fn a_blob_goes_with_its_last_reference(store: &dyn ConversationStore) 
     pruned_references(store, &shown).await;
 }
 
-/// What was pruned refers to nothing once it is compacted.
+/// A pruned node no longer refers to its blobs once the conversation is compacted.
 async fn pruned_references(store: &dyn ConversationStore, bytes: &Arc<[u8]>) {
     let id = created(store, "pruned").await;
     let node = Node::new(None, showing(bytes));
     must("put_blob", store.put_blob(&me(), bytes).await);
     must("append", store.append(&me(), &id, std::slice::from_ref(&node)).await);
-    collects(store, 0, "a node that is there refers").await;
+    collects(store, 0, "a node refers to its blobs").await;
     must("prune", store.prune(&me(), &id, node.id).await);
     must("compact", store.compact(&me(), &id).await);
     collects(store, 1, "what was pruned and compacted refers to nothing").await;
@@ -77,10 +78,11 @@ async fn collects(store: &dyn ConversationStore, count: usize, law: &str) {
     assert_eq!(collected, count, "{law}");
 }
 
-/// A blob that was put just now stays, whatever is deleted before the node that needs it is appended.
+/// A new blob stays until its node is appended, even if the other nodes with it are deleted before.
 pub async fn a_blob_that_was_put_waits_for_its_node(store: &dyn ConversationStore) {
     let bytes: Arc<[u8]> = b"in time"[..].into();
-    let (old, new) = (created(store, "old").await, created(store, "new").await);
+    let old = created(store, "old").await;
+    let new = created(store, "new").await;
     must("put_blob", store.put_blob(&me(), &bytes).await);
     must("append", store.append(&me(), &old, &[Node::new(None, showing(&bytes))]).await);
     let digest = must("put again", store.put_blob(&me(), &bytes).await);

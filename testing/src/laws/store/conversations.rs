@@ -1,4 +1,4 @@
-//! Conversations that the laws make in a store, and what is in it then.
+//! Conversations that the laws create in a store, and reading them back.
 
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::tree::Tree;
@@ -20,7 +20,7 @@ pub(super) async fn created(store: &dyn ConversationStore, text: &str) -> Conver
     record.id
 }
 
-/// A conversation with two branches and its head on the first.
+/// Creates a conversation with two branches and its head on the first.
 pub(super) async fn filled(store: &dyn ConversationStore, text: &str) -> ConversationId {
     let id = created(store, text).await;
     let trunk = chain(None, 3);
@@ -41,7 +41,7 @@ pub(super) async fn move_head(store: &dyn ConversationStore, id: &ConversationId
     }
 }
 
-/// The names that a list holds, in its order.
+/// Returns the names of a list, in its order.
 pub(super) async fn listed(store: &dyn ConversationStore, query: &Query) -> Vec<String> {
     let page = must("list", store.list(&me(), query).await);
     assert!(page.damaged.is_empty(), "nothing is damaged: {:?}", page.damaged);

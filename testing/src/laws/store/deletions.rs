@@ -1,4 +1,4 @@
-//! Deleting conversations, one and many, and asking for what is not there.
+//! Deleting one conversation and many, and calls on missing conversations.
 
 use alloquy_core::query::{Filter, Sort, SortKey};
 use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
@@ -9,7 +9,7 @@ use super::conversations::{contents, created, filled, listed};
 use super::outcomes::{kind, me, must, name};
 use super::samples::object;
 
-/// Every call on a conversation that is not there is "not found".
+/// Every call on a missing conversation fails with "not found".
 pub async fn a_missing_conversation_is_not_found(store: &dyn ConversationStore) {
     let id = name("missing");
     let node = Node::new(None, Message::user("lost"));
@@ -67,13 +67,13 @@ async fn numbered(store: &dyn ConversationStore, number: usize) -> ConversationI
     record.id
 }
 
-/// What a query means is deleted, and nothing else; the preview of the same query says what, and deletes nothing.
+/// Exactly the conversations that match a query are deleted. The preview of the query lists them and deletes nothing.
 pub async fn what_matches_is_deleted(store: &dyn ConversationStore) {
     for number in 0..8 {
         numbered(store, number).await;
     }
-    let ascending = || Query::default().sort(Sort::ascending(SortKey::Id));
-    let odd = ascending().filter(Filter::equals("even", false)).limit(3);
+    let ascending = Query::default().sort(Sort::ascending(SortKey::Id));
+    let odd = ascending.clone().filter(Filter::equals("even", false)).limit(3);
     let three: Vec<ConversationId> = ["chat 1", "chat 3", "chat 5"].map(name).into();
     let preview = must("preview_deletion", store.preview_deletion(&me(), &odd).await);
     assert_eq!(preview, three, "a preview says what would be deleted");
@@ -81,7 +81,7 @@ pub async fn what_matches_is_deleted(store: &dyn ConversationStore) {
     let deleted = must("delete_matching", store.delete_matching(&me(), &odd).await);
     assert_eq!(deleted, three, "what matches is deleted, in the order and up to the limit of the query");
     let rest = ["chat 0", "chat 2", "chat 4", "chat 6", "chat 7"];
-    assert_eq!(listed(store, &ascending()).await, rest, "what does not match stays");
+    assert_eq!(listed(store, &ascending).await, rest, "what does not match stays");
     for gone in &three {
         assert!(!must("exists", store.exists(&me(), gone).await), "what was deleted is gone");
     }
@@ -91,7 +91,7 @@ pub async fn what_matches_is_deleted(store: &dyn ConversationStore) {
     assert!(must("search", store.search(&me(), &said).await).hits.is_empty(), "and not found any more");
     let none = must("delete_matching", store.delete_matching(&me(), &said).await);
     assert!(none.is_empty(), "where nothing matches, nothing is deleted");
-    assert_eq!(listed(store, &ascending()).await.len(), 4, "four are left");
+    assert_eq!(listed(store, &ascending).await.len(), 4, "four are left");
 }
 
 /// A query without a condition deletes nothing, whatever its order and limit.

@@ -1,10 +1,10 @@
-//! Turns that are dropped together with their manager, as by the handler of a request whose client has gone.
+//! Turns that are dropped together with their manager, as the handler of a request does when its client disconnects.
 
 use std::sync::Arc;
 
 use alloquy_core::report::CacheReport;
 use alloquy_core::store::ConversationStore;
-use alloquy_core::stream::Run;
+use alloquy_core::stream::EventStream;
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{
     ChatModel, Conversation, ConversationId, ConversationManager, Delta, Manager, Message, Owner, Preface,
@@ -15,13 +15,13 @@ use futures::StreamExt;
 
 use super::outcomes::must;
 
-/// How many turns are dropped unless said otherwise.
+/// The number of turns that a law drops.
 const TURNS: usize = 20;
 
-/// What the model says, a word at a time.
-const WORDS: [&str; 6] = ["this ", "is ", "never ", "heard ", "to ", "the end"];
+/// The reply of the model, one word a delta.
+const WORDS: [&str; 6] = ["this ", "is ", "never ", "read ", "to ", "the end"];
 
-/// Says its words, and waits for its reader between them.
+/// A model that waits for its reader between the words of its reply.
 #[derive(Debug)]
 struct Speaker;
 
@@ -32,7 +32,7 @@ impl ChatModel for Speaker {
     }
 
     async fn reply(&self, _: Request) -> Result<ReplyStream> {
-        Ok(Run::new(|mut emit| async move {
+        Ok(EventStream::new(|mut emit| async move {
             emit.send_all(WORDS.map(|word| Delta::Text(word.to_owned()))).await;
             Ok(Reply::new(Message::assistant(WORDS.concat())))
         }))
@@ -48,11 +48,11 @@ fn manager(store: &Arc<dyn ConversationStore>, owner: &Owner) -> Manager {
     must("a manager", builder.build())
 }
 
-/// Of 20 turns that are dropped after some words, each with the manager that it was taken with, 20 are kept: question and
-/// reply are on the path to the head.
+/// Of 20 turns that are dropped after some words, each with its manager, 20 are kept. Their questions and replies are on the
+/// path to the head.
 ///
-/// For stores that end [`append_and_move`](ConversationStore::append_and_move) by themselves. Those that do not keep these
-/// replies as long as a manager lives that is used again.
+/// The law is for stores that finish [`append_and_move`](ConversationStore::append_and_move) after its future is dropped.
+/// With other stores such a reply is kept only while its manager lives and is used again.
 ///
 /// # Panics
 /// When the law is broken.
@@ -62,9 +62,10 @@ pub async fn dropped_turns_are_kept<S: ConversationStore>(open: impl AsyncFn() -
     assert_eq!(kept, TURNS, "of {TURNS} dropped turns of {TURNS} managers, {kept} are kept");
 }
 
-/// A store that is closed ends what dropped turns have handed over; `open` opens the same place again and again.
+/// Closing a store first finishes the calls of dropped turns. `open` opens the same place each time.
 ///
-/// For stores that outlive the process and end [`append_and_move`](ConversationStore::append_and_move) by themselves.
+/// The law is for stores that outlive the process and finish [`append_and_move`](ConversationStore::append_and_move) after its
+/// future is dropped.
 ///
 /// # Panics
 /// When the law is broken.
@@ -80,15 +81,15 @@ pub async fn closing_keeps_dropped_turns<S: ConversationStore>(open: impl AsyncF
     }
 }
 
-/// Drops `turns` turns with their managers, and returns how many are kept as they should be.
+/// Drops `turns` turns with their managers, and returns how many are kept as interrupted replies.
 ///
 /// # Panics
-/// When a call fails that is none of a dropped turn.
+/// When another call fails than those of a dropped turn.
 pub async fn count_kept(store: &Arc<dyn ConversationStore>, turns: usize) -> usize {
     let mut kept = 0;
     for number in 0..turns {
         let owner: Owner = must("an owner", format!("client {number}").parse());
-        // A turn may be a word or two ahead of whoever reads it.
+        // A turn may be a word or two ahead of its reader, so the number of words that are read varies.
         let id = drop_turn(store, &owner, number % 4).await;
         let conversation = must("open", manager(store, &owner).open(&id).await);
         kept += usize::from(is_kept(&conversation).await);
@@ -96,15 +97,15 @@ pub async fn count_kept(store: &Arc<dyn ConversationStore>, turns: usize) -> usi
     kept
 }
 
-/// Drops a turn some words after its first one, and everything that it was taken with.
+/// Drops a turn and its manager, `words` words after its first one.
 async fn drop_turn(store: &Arc<dyn ConversationStore>, owner: &Owner, words: usize) -> ConversationId {
     let manager = manager(store, owner);
     let conversation = must("create", manager.create(Preface::default()).await);
     let mut turn = conversation.send("Does anybody listen?");
-    let mut heard = 0;
-    while heard <= words {
+    let mut received = 0;
+    while received <= words {
         let event = turn.next().await;
-        heard += usize::from(matches!(event, Some(Ok(TurnEvent::Delta(_)))));
+        received += usize::from(matches!(event, Some(Ok(TurnEvent::Delta(_)))));
         assert!(event.is_some(), "the turn is dropped before it ends");
     }
     conversation.id().clone()

@@ -1,4 +1,4 @@
-//! What outlives a store, and what another store on the same place sees.
+//! What is kept after a store is closed, and what a second store at the same place sees.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::conversations::{contents, created, filled};
 use super::outcomes::{kind, me, must};
 use super::samples::{chain, object, rich_nodes, rich_record};
 
-/// What was acknowledged is there after the store is closed and opened again; `open` opens the same place.
+/// Acknowledged changes are there after the store is opened again. `open` opens the same place each time.
 pub async fn what_was_acknowledged_survives<S: ConversationStore>(open: impl AsyncFn() -> S) {
     let store = open().await;
     let record = rich_record();
     must("create", store.create(&me(), &record).await);
     must("append", store.append(&me(), &record.id, &rich_nodes()).await);
-    let bytes: Arc<[u8]> = b"picture"[..].into();
+    let bytes: Arc<[u8]> = b"image"[..].into();
     let digest = must("put_blob", store.put_blob(&me(), &bytes).await);
     let gone = filled(&store, "gone").await;
     must("delete", store.delete(&me(), &gone).await);
@@ -39,8 +39,8 @@ pub async fn what_was_acknowledged_survives<S: ConversationStore>(open: impl Asy
     must("append after reopening", store.append(&me(), &record.id, &chain(last, 2)).await);
 }
 
-/// A store closes as often as it is asked to. After that a call works or fails with [`ErrorKind::Store`], and what was
-/// acknowledged is there when the place is opened again.
+/// A store may be closed several times. After that a call works or fails with [`ErrorKind::Store`], and acknowledged changes
+/// are there when the place is opened again.
 pub async fn what_was_acknowledged_survives_closing<S: ConversationStore>(open: impl AsyncFn() -> S) {
     let store = open().await;
     let id = filled(&store, "closed").await;
@@ -51,7 +51,7 @@ pub async fn what_was_acknowledged_survives_closing<S: ConversationStore>(open: 
     let refused = kind(store.append(&me(), &id, &[late]).await);
     assert!(
         refused.is_none_or(|kind| kind == ErrorKind::Store),
-        "a closed store works or says so: {refused:?}"
+        "a call on a closed store works or fails with a store error: {refused:?}"
     );
     if refused.is_some() {
         let reopened = open().await;
@@ -70,7 +70,7 @@ async fn changed(store: &dyn ConversationStore, id: &ConversationId) -> Node {
     pruned
 }
 
-/// What is acknowledged through one handle is seen through another at once.
+/// A change that is acknowledged through one handle is visible through another at once.
 pub async fn handles_see_each_other(one: &dyn ConversationStore, two: &dyn ConversationStore) {
     let id = created(one, "shared").await;
     let mut parent = None;
@@ -89,7 +89,7 @@ pub async fn handles_see_each_other(one: &dyn ConversationStore, two: &dyn Conve
     must("delete", one.delete(&me(), &id).await);
     assert!(!must("exists", two.exists(&me(), &id).await), "another handle sees a deletion");
     let again = filled(one, "shared").await;
-    assert_eq!(contents(two, &again).await, contents(one, &again).await, "and the name taken again");
+    assert_eq!(contents(two, &again).await, contents(one, &again).await, "and the name in use again");
 }
 
 /// Of two handles that move the head from one place, one succeeds.
@@ -135,7 +135,7 @@ pub async fn of_two_handles_one_replaces_metadata(one: &dyn ConversationStore, t
     }
 }
 
-/// Appends through two handles at once lose nothing, whatever the other handle prunes and compacts meanwhile.
+/// Concurrent appends through two handles lose nothing, whatever the other handle prunes and compacts meanwhile.
 pub async fn two_handles_lose_nothing(one: &dyn ConversationStore, two: &dyn ConversationStore) {
     let owner = &me();
     let id = &created(one, "both").await;
@@ -152,7 +152,8 @@ pub async fn two_handles_lose_nothing(one: &dyn ConversationStore, two: &dyn Con
     for reader in [one, two] {
         let tree = contents(reader, id).await.1;
         assert_eq!(tree.len(), 1 + 24 * 2, "two handles lose no node, and prune what they prune");
-        let is_there = |batch: &Vec<Node>| batch[..2].iter().all(|node| tree.node(node.id).is_ok());
-        assert!(batches.iter().all(is_there), "each node is there");
+        for node in batches.iter().flat_map(|batch| &batch[..2]) {
+            assert!(tree.node(node.id).is_ok(), "each node is there");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The head: where it may stand, and who moves it.
+//! The head: which nodes it may be, and which of several writers moves it.
 
 use alloquy_core::store::{ConversationStore, HeadMove};
 use alloquy_core::{ErrorKind, Message, Node, NodeId};
@@ -8,18 +8,19 @@ use super::conversations::{contents, created};
 use super::outcomes::{kind, me, must, name};
 use super::samples::chain;
 
-/// The head moves from where it stands, to any node and back before the first; from elsewhere it is a conflict.
+/// The head moves from its current node to any node or to none. A move from another node is a conflict.
 pub async fn the_head_moves_by_compare_and_set(store: &dyn ConversationStore) {
     let id = created(store, "head").await;
     let nodes = chain(None, 3);
     must("append", store.append(&me(), &id, &nodes).await);
-    let (first, last) = (Some(nodes[0].id), Some(nodes[2].id));
+    let first = Some(nodes[0].id);
+    let last = Some(nodes[2].id);
     for (from, to) in [(None, last), (last, first), (first, first), (first, None), (None, None)] {
         must("move the head", store.set_head(&me(), &id, from, to).await);
         let head = must("record", store.record(&me(), &id).await).head;
-        assert_eq!(head, to, "the head stands where it was moved to");
+        assert_eq!(head, to, "the head is the node that it was moved to");
         let loaded = contents(store, &id).await.0.head;
-        assert_eq!(loaded, to, "a load shows the head where it was moved to");
+        assert_eq!(loaded, to, "a load shows the new head");
     }
     must("move the head", store.set_head(&me(), &id, None, last).await);
     for from in [None, first, Some(NodeId::new())] {
@@ -30,12 +31,13 @@ pub async fn the_head_moves_by_compare_and_set(store: &dyn ConversationStore) {
     assert_eq!(head, last, "a conflict leaves the head");
 }
 
-/// Nodes and the head that moves to them are one call. Where another writer was faster, the nodes are a branch; the same
-/// call again changes nothing; what cannot be done changes nothing.
+/// One call appends nodes and moves the head to them. If another writer was faster, the nodes are a branch. The same call
+/// again changes nothing, and a refused call changes nothing.
 pub async fn nodes_are_appended_with_the_head(store: &dyn ConversationStore) {
     let owner = me();
     let id = created(store, "one step").await;
-    let (nodes, late) = (chain(None, 3), chain(None, 2));
+    let nodes = chain(None, 3);
+    let late = chain(None, 2);
     let last = Some(nodes[2].id);
     for _ in 0..2 {
         let moved = must("append and move", store.append_and_move(&owner, &id, &nodes, None, last).await);
@@ -66,7 +68,7 @@ pub async fn nodes_are_appended_with_the_head(store: &dyn ConversationStore) {
     assert_eq!(kind(missing), Some(ErrorKind::NotFound), "a conversation must exist");
 }
 
-/// Of many writers that append with the head from one place, one moves it, and the others are branches.
+/// Of many writers that append and move the same head, one moves it, and the nodes of the others are branches.
 pub async fn of_many_writers_one_appends_with_the_head(store: &dyn ConversationStore) {
     let owner = me();
     let id = created(store, "race of answers").await;
@@ -80,10 +82,14 @@ pub async fn of_many_writers_one_appends_with_the_head(store: &dyn ConversationS
     assert_eq!(record.head, won.map(|index| answers[index].id), "the head is where the winner put it");
     let branch = HeadMove::Branched { head: record.head };
     let lost = outcomes.iter().filter(|&&moved| moved == branch).count();
-    assert_eq!((lost, tree.len()), (15, 16), "the others are branches, which they know: {outcomes:?}");
+    assert_eq!(
+        (lost, tree.len()),
+        (15, 16),
+        "the others are branches, and their calls report it: {outcomes:?}"
+    );
 }
 
-/// Of many writers that move the head from one place, exactly one succeeds.
+/// Of many writers that move the same head, exactly one succeeds.
 pub async fn of_many_writers_one_moves_the_head(store: &dyn ConversationStore) {
     let owner = me();
     let id = created(store, "race").await;
@@ -93,12 +99,12 @@ pub async fn of_many_writers_one_moves_the_head(store: &dyn ConversationStore) {
     let outcomes: Vec<_> = join_all(moves).await.into_iter().map(kind).collect();
     let won = outcomes.iter().position(Option::is_none);
     let head = must("record", store.record(&owner, &id).await).head;
-    assert_eq!(head, won.map(|index| answers[index].id), "the head stands where the winner put it");
+    assert_eq!(head, won.map(|index| answers[index].id), "the head is where the winner put it");
     let lost = outcomes.iter().filter(|&&error| error == Some(ErrorKind::Conflict)).count();
     assert_eq!(lost, answers.len() - 1, "every writer but one gets a conflict: {outcomes:?}");
 }
 
-/// The head moves to a node that is there, and stays otherwise.
+/// The head moves only to an existing node.
 pub async fn a_head_must_exist(store: &dyn ConversationStore) {
     let id = created(store, "nowhere").await;
     let error = kind(store.set_head(&me(), &id, None, Some(NodeId::new())).await);

@@ -1,4 +1,4 @@
-//! Whole conversations, many at a time.
+//! Imports of many whole conversations.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use alloquy_core::{Content, ErrorKind, Media, Message, Node, Preface, Query, Rol
 
 use super::outcomes::{kind, me, must, name};
 
-/// A conversation of a question that shows an image, and two answers, the first of which is the head.
+/// Returns a conversation of a question with an image and two answers. The first answer is the head.
 fn sample(title: &str) -> Archive {
     let media = Media::new("image/png", title.as_bytes().to_vec());
     let parts = vec![Content::Text(format!("what is {title} tea")), Content::Image(media)];
@@ -19,7 +19,7 @@ fn sample(title: &str) -> Archive {
     must("an archive", Archive::new(record, [vec![question], answers.to_vec()].concat()))
 }
 
-/// Each comes in whole or is refused alone, whatever stands beside it, and is found like what was written call by call.
+/// Each conversation is imported whole or refused alone, whatever the others are. Searches and lists find it like any other.
 pub async fn each_comes_in_or_is_refused(store: &dyn ConversationStore) {
     let names = ["one", "two", "three", "four"];
     let all: Vec<Archive> = names.iter().map(|name| sample(name)).collect();
@@ -30,25 +30,34 @@ pub async fn each_comes_in_or_is_refused(store: &dyn ConversationStore) {
     let outcomes = store.import_all(&me(), many).await;
     let kinds: Vec<_> = outcomes.into_iter().map(kind).collect();
     let refused = [None, None, Some(ErrorKind::Conflict), Some(ErrorKind::Invalid), None, None];
-    assert_eq!(kinds, refused, "what is taken or not whole is refused, the others come in");
+    assert_eq!(kinds, refused, "existing and incomplete conversations are refused, the others are imported");
     for archive in &all {
         let id = &archive.record.id;
-        assert_eq!(must("export", store.export(&me(), id).await), *archive, "it comes out as it came in");
+        assert_eq!(
+            must("export", store.export(&me(), id).await),
+            *archive,
+            "an export is the same as the import"
+        );
         let path = store.load_path(&me(), id, archive.nodes[1].id).await;
         assert_eq!(must("load_path", path).len(), 2);
     }
     let count = must("count", store.count(&me(), &Query::default()).await);
-    assert_eq!(count, 4, "what was refused left nothing");
+    assert_eq!(count, 4, "a refused conversation leaves nothing");
     let query = must("a text", Query::default().text("what tea"));
-    assert_eq!(must("search", store.search(&me(), &query).await).hits.len(), 4, "all is found");
+    assert_eq!(
+        must("search", store.search(&me(), &query).await).hits.len(),
+        4,
+        "every conversation is found"
+    );
     let next = Node::new(all[1].record.head, Message::user("and then"));
-    let (id, head) = (&all[1].record.id, all[1].record.head);
+    let id = &all[1].record.id;
+    let head = all[1].record.head;
     must("append", store.append(&me(), id, std::slice::from_ref(&next)).await);
     must("set_head", store.set_head(&me(), id, head, Some(next.id)).await);
     assert!(store.import_all(&me(), Vec::new()).await.is_empty());
 }
 
-/// An import that was killed is finished by the same one, and does not take what somebody else went on with.
+/// The same import again completes an interrupted one. A complete conversation is a conflict.
 pub async fn what_was_begun_is_finished(store: &dyn ConversationStore) {
     let archive = sample("begun");
     let id = &archive.record.id;

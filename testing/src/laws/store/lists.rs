@@ -1,8 +1,9 @@
 //! Lists and counts: order, pages, filters.
 
+use std::ops::RangeBounds;
 use std::time::Duration;
 
-use alloquy_core::query::{Cursor, Filter, MetadataKey, Scalar, Sort, SortKey};
+use alloquy_core::query::{Filter, MetadataKey, MetadataValue, PageCursor, Sort, SortKey};
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::{ErrorKind, Preface, Query};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use super::conversations::listed;
 use super::outcomes::{kind, me, must, name};
 use super::samples::{chain, moment, node_of, object};
 
-/// A conversation that was created at a moment, with metadata.
+/// Creates a conversation with this time of creation and this metadata.
 async fn put(store: &dyn ConversationStore, text: &str, seconds: u64, metadata: Value) {
     let mut record = ConversationRecord::new(name(text), Preface::default());
     record.created = moment(seconds);
@@ -19,9 +20,9 @@ async fn put(store: &dyn ConversationStore, text: &str, seconds: u64, metadata: 
     must("create", store.create(&me(), &record).await);
 }
 
-/// Lists stand last updated first, and count nodes; counting counts conversations.
+/// A list is sorted last updated first and counts the nodes of each conversation. A count is that of conversations.
 pub async fn conversations_are_listed_last_updated_first(store: &dyn ConversationStore) {
-    // Created, and the times of the nodes: the latest of them counts.
+    // The time of creation and the times of the nodes; the latest of them is the time of the update.
     let conversations: [(&str, u64, &[u64]); 4] =
         [("third", 10, &[20]), ("second", 30, &[12]), ("first", 5, &[40, 15]), ("fourth", 19, &[])];
     for (text, seconds, nodes) in conversations {
@@ -31,12 +32,13 @@ pub async fn conversations_are_listed_last_updated_first(store: &dyn Conversatio
         }
     }
     let page = must("list", store.list(&me(), &Query::default()).await);
-    let line = |summary: &alloquy_core::store::ConversationSummary| {
-        (summary.record.id.as_str().to_owned(), summary.nodes, summary.updated)
-    };
-    let found: Vec<_> = page.conversations.iter().map(line).collect();
+    let found: Vec<_> = page
+        .conversations
+        .iter()
+        .map(|summary| (summary.record.id.as_str(), summary.nodes, summary.updated))
+        .collect();
     let expected = [("first", 2, 40), ("second", 1, 30), ("third", 1, 20), ("fourth", 0, 19)];
-    let expected = expected.map(|(name, nodes, seconds)| (name.to_owned(), nodes, moment(seconds)));
+    let expected = expected.map(|(name, nodes, seconds)| (name, nodes, moment(seconds)));
     assert_eq!(found, expected, "conversations are listed last updated first, with their nodes");
     for line in &page.conversations {
         let summary = must("summary", store.summary(&me(), &line.record.id).await);
@@ -51,11 +53,14 @@ pub async fn conversations_are_listed_last_updated_first(store: &dyn Conversatio
         "all conversations are counted"
     );
     let limited = Query::default().limit(2);
-    assert_eq!(must("count", store.count(&me(), &limited).await), 4, "a limit does not count");
-    assert!(listed(store, &Query::default().limit(0)).await.is_empty(), "a limit of none is none");
+    assert_eq!(must("count", store.count(&me(), &limited).await), 4, "a limit does not change the count");
+    assert!(
+        listed(store, &Query::default().limit(0)).await.is_empty(),
+        "a limit of 0 gives no conversations"
+    );
 }
 
-/// Filters compare metadata: equal, one of several, there or not, in a range; in nested objects; by type and worth.
+/// Filters compare metadata by type and value: equal, one of several, present or missing, in a range, in nested objects.
 pub async fn filters_compare_metadata(store: &dyn ConversationStore) {
     put(
         store,
@@ -69,8 +74,6 @@ pub async fn filters_compare_metadata(store: &dyn ConversationStore) {
     put(store, "d", 4, json!({"n": 9_007_199_254_740_993_u64, "user": {"name": "a'\"%_\u{1F980}"}})).await;
     put(store, "e", 5, json!({"n": -2.5, "user": {"name": "b".repeat(5000)}})).await;
     put(store, "f", 6, json!({"n": true})).await;
-    let range = |filter| must("a range", filter);
-    let number = Scalar::from;
     let cases: Vec<(Filter, &[&str])> = vec![
         (Filter::equals("n", 1), &["a", "b"]),
         (Filter::equals("n", 1.0), &["a", "b"]),
@@ -85,25 +88,28 @@ pub async fn filters_compare_metadata(store: &dyn ConversationStore) {
         (Filter::equals("user.name", "a'\"%_\u{1F980}"), &["d"]),
         (Filter::equals("user.name", "b".repeat(5000)), &["e"]),
         (Filter::equals("user.name", "b".repeat(4999)), &[]),
-        (Filter::equals("none", Scalar::Null), &["a"]),
-        (Filter::one_of("n", [Scalar::from(1), Scalar::from(true), Scalar::from(77)]), &["a", "b", "f"]),
-        (Filter::one_of::<Scalar>("n", []), &[]),
+        (Filter::equals("none", MetadataValue::Null), &["a"]),
+        (
+            Filter::one_of("n", [MetadataValue::from(1), MetadataValue::from(true), MetadataValue::from(77)]),
+            &["a", "b", "f"],
+        ),
+        (Filter::one_of::<MetadataValue>("n", []), &[]),
         (Filter::exists("user.name"), &["a", "b", "d", "e"]),
         (Filter::exists("none"), &["a", "c"]),
         (Filter::exists("tags"), &["a"]),
         (Filter::missing("user"), &["f"]),
         (Filter::missing("none"), &["b", "d", "e", "f"]),
-        (range(Filter::range("n", number(1)..)), &["a", "b", "d"]),
-        (range(Filter::range("n", ..number(1))), &["e"]),
-        (range(Filter::range("n", number(-3)..=number(1))), &["a", "b", "e"]),
-        (range(Filter::range("user.name", Scalar::from("a")..Scalar::from("b"))), &["a", "d"]),
-        (range(Filter::range("n", ..Scalar::from("2"))), &["c"]),
+        (range("n", number(1)..), &["a", "b", "d"]),
+        (range("n", ..number(1)), &["e"]),
+        (range("n", number(-3)..=number(1)), &["a", "b", "e"]),
+        (range("user.name", MetadataValue::from("a")..MetadataValue::from("b")), &["a", "d"]),
+        (range("n", ..MetadataValue::from("2")), &["c"]),
     ];
     for (filter, expected) in cases {
         let query = Query::default().filter(filter.clone()).sort(Sort::ascending(SortKey::Id));
         assert_eq!(listed(store, &query).await, expected, "{filter:?}");
         let count = must("count", store.count(&me(), &query).await);
-        assert_eq!(count, expected.len(), "counting and listing mean the same: {filter:?}");
+        assert_eq!(count, expected.len(), "a count and a list match the same: {filter:?}");
     }
     let both = Query::default().filter(Filter::equals("n", 1)).filter(Filter::exists("tags"));
     assert_eq!(listed(store, &both).await, ["a"], "every filter must hold");
@@ -114,67 +120,75 @@ pub async fn filters_compare_metadata(store: &dyn ConversationStore) {
     assert_eq!((old.len(), new.len()), (0, 1), "replaced metadata is what filters compare");
 }
 
+fn range(key: &str, bounds: impl RangeBounds<MetadataValue>) -> Filter {
+    must("a range", Filter::range(key, bounds))
+}
+
+fn number(number: i32) -> MetadataValue {
+    MetadataValue::from(number)
+}
+
 /// Times are compared to the millisecond, with both kinds of bounds.
 pub async fn times_are_compared_to_the_millisecond(store: &dyn ConversationStore) {
     for (text, seconds) in [("a", 10), ("b", 20), ("c", 30)] {
         put(store, text, seconds, json!({})).await;
     }
     must("append", store.append(&me(), &name("a"), &[node_of(40)]).await);
-    let query = || Query::default().sort(Sort::ascending(SortKey::Id));
+    let query = Query::default().sort(Sort::ascending(SortKey::Id));
     let little = Duration::from_millis(1);
     let cases: [(Query, &[&str]); 8] = [
-        (query().created(moment(20)..), &["b", "c"]),
-        (query().created(moment(20) + little..), &["c"]),
-        (query().created(moment(20) + Duration::from_micros(1)..), &["c"]),
-        (query().created(..moment(20)), &["a"]),
-        (query().created(..=moment(20)), &["a", "b"]),
-        (query().created(moment(10)..moment(30)), &["a", "b"]),
-        (query().updated(moment(20)..), &["a", "b", "c"]),
-        (query().updated(moment(30)..).created(..moment(30)), &["a"]),
+        (query.clone().created(moment(20)..), &["b", "c"]),
+        (query.clone().created(moment(20) + little..), &["c"]),
+        (query.clone().created(moment(20) + Duration::from_micros(1)..), &["c"]),
+        (query.clone().created(..moment(20)), &["a"]),
+        (query.clone().created(..=moment(20)), &["a", "b"]),
+        (query.clone().created(moment(10)..moment(30)), &["a", "b"]),
+        (query.clone().updated(moment(20)..), &["a", "b", "c"]),
+        (query.clone().updated(moment(30)..).created(..moment(30)), &["a"]),
     ];
     for (query, expected) in cases {
         assert_eq!(listed(store, &query).await, expected, "{query:?}");
     }
 }
 
-/// Walks a list by pages of two.
-async fn walked(store: &dyn ConversationStore, query: &Query) -> Vec<String> {
-    let (mut found, mut after): (Vec<String>, Option<Cursor>) = (Vec::new(), None);
+/// Reads a list in pages of two.
+async fn read_in_pages(store: &dyn ConversationStore, query: &Query) -> Vec<String> {
+    let (mut found, mut after): (Vec<String>, Option<PageCursor>) = (Vec::new(), None);
     loop {
         let query = after.iter().fold(query.clone().limit(2), |query, cursor| query.after(cursor.clone()));
         let page = must("list", store.list(&me(), &query).await);
-        assert!(page.conversations.len() <= 2, "a page holds no more than was asked for");
+        assert!(page.conversations.len() <= 2, "a page holds no more than its limit");
         found.extend(page.conversations.into_iter().map(|summary| String::from(summary.record.id)));
         let Some(next) = page.next else { return found };
         after = Some(must("a cursor as text", next.to_string().parse()));
     }
 }
 
-/// Pages one behind the other are the whole list, in every order and both directions, whatever stands beside each other.
+/// The pages in a row are the whole list, in every order and both directions, also with equal keys.
 pub async fn every_order_has_pages(store: &dyn ConversationStore) {
     let titles = [json!("b"), json!(10), json!(9), Value::Null, json!("a"), json!([]), json!(10.0)];
     for (number, title) in titles.into_iter().enumerate() {
         let metadata = if title.is_null() { json!({}) } else { json!({"title": title}) };
         put(store, &format!("chat {number}"), 10 - number as u64 / 3, metadata).await;
     }
-    let whole = |query: Query| async move { listed(store, &query).await };
-    let by_title = whole(Query::default().sort(Sort::ascending(SortKey::Metadata("title".into())))).await;
+    let query = Query::default().sort(Sort::ascending(SortKey::Metadata("title".into())));
+    let by_title = listed(store, &query).await;
     let expected = [3, 2, 1, 6, 4, 0, 5].map(|number| format!("chat {number}"));
-    assert_eq!(by_title, expected, "nothing stands before numbers, these before strings, those before lists");
+    assert_eq!(by_title, expected, "the order is: no title, numbers, strings, lists");
     for by in [SortKey::Updated, SortKey::Created, SortKey::Id, SortKey::Metadata("title".into())] {
         let ascending = Query::default().sort(Sort::ascending(by.clone()));
         let descending = Query::default().sort(Sort::descending(by.clone()));
-        let up = whole(ascending.clone()).await;
-        assert_eq!(up.len(), 7, "an order leaves nothing out: {by:?}");
-        assert_eq!(walked(store, &ascending).await, up, "pages are the whole list: {by:?}");
-        let mut down = whole(descending.clone()).await;
-        assert_eq!(walked(store, &descending).await, down, "backwards too: {by:?}");
+        let up = listed(store, &ascending).await;
+        assert_eq!(up.len(), 7, "every order lists all: {by:?}");
+        assert_eq!(read_in_pages(store, &ascending).await, up, "pages are the whole list: {by:?}");
+        let mut down = listed(store, &descending).await;
+        assert_eq!(read_in_pages(store, &descending).await, down, "backwards too: {by:?}");
         down.reverse();
-        assert_eq!(down, up, "descending is ascending backwards: {by:?}");
+        assert_eq!(down, up, "descending is ascending reversed: {by:?}");
     }
 }
 
-/// What is created while someone walks through pages moves nothing from one page to another.
+/// A conversation that is created between two pages moves no other conversation to another page.
 pub async fn pages_are_stable_under_inserts(store: &dyn ConversationStore) {
     for number in 0..9 {
         put(store, &format!("chat {number}"), 10 * (number + 1), json!({})).await;
@@ -184,7 +198,7 @@ pub async fn pages_are_stable_under_inserts(store: &dyn ConversationStore) {
     let mut found = Vec::new();
     for number in 0.. {
         found.extend(page.conversations.iter().map(|summary| summary.record.id.as_str().to_owned()));
-        // One before everything that is walked, one behind, and one where the walk has been.
+        // One before all existing conversations, one after all, and one on a page that was read.
         for seconds in [1000 + number, number, 85] {
             put(store, &format!("new {number} {seconds}"), seconds, json!({})).await;
         }
@@ -193,10 +207,10 @@ pub async fn pages_are_stable_under_inserts(store: &dyn ConversationStore) {
     }
     let old: Vec<_> = found.iter().filter(|name| name.starts_with("chat")).cloned().collect();
     let expected: Vec<_> = (0..9).rev().map(|number| format!("chat {number}")).collect();
-    assert_eq!(old, expected, "every conversation that was there is seen once, in order");
+    assert_eq!(old, expected, "every existing conversation is listed once, in order");
 }
 
-/// In an order by creation or by name, conversations that are updated while someone walks through pages are seen once each.
+/// Conversations that are updated between two pages are listed once each, by creation and by name.
 pub async fn pages_are_stable_under_updates(store: &dyn ConversationStore) {
     let names: Vec<String> = (0..9).map(|number| format!("chat {number}")).collect();
     for (number, name) in names.iter().enumerate() {
@@ -213,14 +227,18 @@ pub async fn pages_are_stable_under_updates(store: &dyn ConversationStore) {
             }
             let Some(next) = page.next else { break };
             let rest = query.clone().after(next);
-            assert_eq!(must("count", store.count(&me(), &rest).await), 9, "a cursor does not count");
+            assert_eq!(
+                must("count", store.count(&me(), &rest).await),
+                9,
+                "a cursor does not change the count"
+            );
             page = must("list", store.list(&me(), &rest).await);
         }
-        assert_eq!(found, names, "every conversation is seen once, whatever is said meanwhile: {by:?}");
+        assert_eq!(found, names, "every conversation is listed once, whatever is appended meanwhile: {by:?}");
     }
 }
 
-/// A list is not sorted by relevance, and a cursor serves the order that it came from.
+/// A list cannot be sorted by relevance, and a cursor is valid only for its own order.
 pub async fn a_list_has_no_relevance(store: &dyn ConversationStore) {
     for text in ["a", "b"] {
         put(store, text, 1, json!({})).await;
@@ -229,7 +247,7 @@ pub async fn a_list_has_no_relevance(store: &dyn ConversationStore) {
     assert_eq!(
         kind(store.list(&me(), &relevance).await),
         Some(ErrorKind::Invalid),
-        "a list has no relevance"
+        "a list cannot be sorted by relevance"
     );
     let page = must("list", store.list(&me(), &Query::default().limit(1)).await);
     let next = page.next.unwrap_or_else(|| panic!("there is a second page"));
@@ -237,7 +255,7 @@ pub async fn a_list_has_no_relevance(store: &dyn ConversationStore) {
     assert_eq!(
         kind(store.list(&me(), &other).await),
         Some(ErrorKind::Invalid),
-        "a cursor serves its own order"
+        "a cursor is valid only for its own order"
     );
     let search = must("a text", Query::default().text("a")).after(next);
     assert_eq!(kind(store.search(&me(), &search).await), Some(ErrorKind::Invalid), "and no search");

@@ -118,7 +118,7 @@ pub async fn numbers_are_exact(store: &dyn ConversationStore) {
     must("append the same numbers again", store.append(&me(), &id, std::slice::from_ref(&node)).await);
 }
 
-/// A path is what the tree says it is, and a missing node is not found.
+/// A loaded path is the path of the tree, and the path of a missing node is not found.
 pub async fn a_path_is_the_path_of_the_tree(store: &dyn ConversationStore) {
     let id = filled(store, "path").await;
     let tree = contents(store, &id).await.1;
@@ -146,8 +146,8 @@ pub async fn depth_is_no_limit(store: &dyn ConversationStore) {
     must("append below 5,000 nodes", store.append(&me(), &id, &next).await);
 }
 
-/// Siblings stand in the order they were made, whatever the order of insertion.
-pub async fn siblings_stand_in_the_order_of_making(store: &dyn ConversationStore) {
+/// Siblings are in the order of their creation, whatever the order of insertion.
+pub async fn siblings_are_in_creation_order(store: &dyn ConversationStore) {
     let id = created(store, "siblings").await;
     let root = Node::new(None, Message::user("Which?"));
     let answers: Vec<Node> = (0..6)
@@ -159,13 +159,14 @@ pub async fn siblings_stand_in_the_order_of_making(store: &dyn ConversationStore
     }
     let tree = contents(store, &id).await.1;
     let expected: Vec<NodeId> = answers.iter().map(|node| node.id).collect();
-    assert_eq!(tree.children(Some(root.id)), expected, "siblings stand in the order of making");
+    assert_eq!(tree.children(Some(root.id)), expected, "siblings are in creation order");
 }
 
-/// The same node may stand in several conversations, and is not shared between them.
+/// The same node may be in several conversations, and is not shared between them.
 pub async fn conversations_share_no_nodes(store: &dyn ConversationStore) {
     let nodes = chain(None, 3);
-    let (one, two) = (created(store, "one").await, created(store, "two").await);
+    let one = created(store, "one").await;
+    let two = created(store, "two").await;
     must("append", store.append(&me(), &one, &nodes).await);
     let error = kind(store.append(&me(), &two, &nodes[1..]).await);
     assert_eq!(error, Some(ErrorKind::NotFound), "a parent in another conversation is not found");

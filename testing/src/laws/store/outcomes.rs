@@ -1,10 +1,10 @@
-//! What the laws expect of a call: that it succeeds, or which error it is; and the owner and the names that calls are given.
+//! Checks of the outcome of a call, and the owner and the names that the laws use.
 
 use std::fmt::Display;
 
 use alloquy_core::{ConversationId, ErrorKind, Owner, Result};
 
-/// The owner in whose name laws run that are not about owners.
+/// Returns the owner of the laws that are not about owners.
 pub(super) fn me() -> Owner {
     Owner::local()
 }
@@ -22,7 +22,7 @@ pub(super) fn name(text: &str) -> ConversationId {
     must("a conversation id", text.parse())
 }
 
-/// Equality of values ignores the order of their fields; equality of their text does not.
+/// Returns a value as JSON text, whose equality includes the order of fields.
 pub(super) fn text(value: &impl serde::Serialize) -> String {
-    must("serialise", serde_json::to_string(value))
+    must("serialize", serde_json::to_string(value))
 }

@@ -1,4 +1,4 @@
-//! Owners: nobody sees, counts, finds or removes what is another's.
+//! Owners: no owner sees, counts, finds or removes the conversations of another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn owners() -> [Owner; 4] {
     ["ann", "Ann", "ann/bob", "%"].map(|name| must("an owner", name.parse()))
 }
 
-/// A conversation whose name, text and preface say whose it is, with a title that all of them share.
+/// Creates a conversation with the owner in its preface; its name, title and text are the same for all owners.
 async fn fill(store: &dyn ConversationStore, owner: &Owner) -> (ConversationRecord, Tree) {
     let mut record = ConversationRecord::new(name("same"), Preface::system(owner.as_str()));
     record.metadata = object(json!({"title": "shared"}));

@@ -1,4 +1,4 @@
-//! Pruning: what is hidden, what stays hidden, and what compacting leaves.
+//! Pruning: which nodes are hidden, that they stay hidden, and what compacting keeps.
 
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{ConversationId, ErrorKind, Message, Node, NodeId, Query};
@@ -7,7 +7,7 @@ use super::conversations::{contents, created};
 use super::outcomes::{kind, me, must, text};
 use super::samples::chain;
 
-/// A trunk of four nodes with a branch of three at its second, which says "branch", and the head at the trunk's end.
+/// Creates a trunk of four nodes and a branch of three at its second. The branch contains "branch"; the head ends the trunk.
 async fn branched(store: &dyn ConversationStore, name: &str) -> (ConversationId, Vec<Node>, Vec<Node>) {
     let id = created(store, name).await;
     let trunk = chain(None, 4);
@@ -23,7 +23,7 @@ async fn prune(store: &dyn ConversationStore, id: &ConversationId, node: NodeId)
     must("prune", store.prune(&me(), id, node).await);
 }
 
-/// A pruned node is gone with everything below it: from trees, paths, lists and searches; what stands beside it stays.
+/// A pruned node is gone with everything below it: from trees, paths, lists and searches. Its siblings stay.
 pub async fn a_pruned_subtree_is_gone(store: &dyn ConversationStore) {
     let (id, trunk, branch) = branched(store, "pruned").await;
     let query = must("a text", Query::default().text("branch"));
@@ -31,10 +31,10 @@ pub async fn a_pruned_subtree_is_gone(store: &dyn ConversationStore) {
     let updated = must("list", store.list(&me(), &Query::default()).await).conversations[0].updated;
     prune(store, &id, branch[1].id).await;
     let (record, tree) = contents(store, &id).await;
-    assert_eq!(tree.len(), 5, "a pruned node takes what is below it along, and nothing else");
+    assert_eq!(tree.len(), 5, "a pruned node is gone with everything below it, and nothing else is");
     assert_eq!(tree.tombstones().collect::<Vec<_>>(), [branch[1].id], "a tree knows what was pruned");
     assert_eq!(record.head, Some(trunk[3].id), "pruning leaves the head");
-    assert!(tree.children(Some(branch[0].id)).is_empty(), "a pruned node is nobody's child");
+    assert!(tree.children(Some(branch[0].id)).is_empty(), "a pruned node is no child");
     for node in &branch[1..] {
         let path = kind(store.load_path(&me(), &id, node.id).await);
         assert_eq!(path, Some(ErrorKind::NotFound), "there is no path to what was pruned");
@@ -55,7 +55,7 @@ pub async fn a_pruned_subtree_is_gone(store: &dyn ConversationStore) {
     assert_eq!(must("count", store.count(&me(), &query).await), 0, "nor counted");
 }
 
-/// What was pruned stays so: nothing is appended below it, and it is not appended again.
+/// A pruned node stays pruned: nothing is appended below it, and it is not appended again.
 pub async fn a_pruned_node_stays_pruned(store: &dyn ConversationStore) {
     let (id, trunk, branch) = branched(store, "stays").await;
     prune(store, &id, branch[1].id).await;
@@ -66,7 +66,7 @@ pub async fn a_pruned_node_stays_pruned(store: &dyn ConversationStore) {
         let again = kind(store.append(&me(), &id, &branch[1..2]).await);
         assert_eq!(again, Some(ErrorKind::Conflict), "a pruned node is not appended again");
         let below = kind(store.append(&me(), &id, &branch[2..]).await);
-        assert_eq!(below, Some(ErrorKind::NotFound), "nor is what stood below it");
+        assert_eq!(below, Some(ErrorKind::NotFound), "nor is the node that was below it");
         let new = kind(store.append(&me(), &id, &chain(Some(branch[2].id), 1)).await);
         assert_eq!(new, Some(ErrorKind::NotFound), "nothing new is appended below it");
         let descendant = kind(store.prune(&me(), &id, branch[2].id).await);
@@ -81,16 +81,16 @@ pub async fn a_pruned_node_stays_pruned(store: &dyn ConversationStore) {
     must("append beside it", store.append(&me(), &id, &chain(Some(branch[0].id), 2)).await);
     prune(store, &id, branch[0].id).await;
     let tree = contents(store, &id).await.1;
-    assert_eq!(tree.len(), trunk.len(), "a tombstone may stand below another");
+    assert_eq!(tree.len(), trunk.len(), "a tombstone may be below another");
 }
 
-/// The head and what leads to it cannot be pruned; once the head has moved, they can, down to the first message.
+/// The head and the nodes before it cannot be pruned. Once the head has moved they can, down to the first message.
 pub async fn the_head_is_not_pruned(store: &dyn ConversationStore) {
     let (id, trunk, _) = branched(store, "above").await;
     let before = contents(store, &id).await;
     for node in &trunk {
         let error = kind(store.prune(&me(), &id, node.id).await);
-        assert_eq!(error, Some(ErrorKind::Conflict), "what leads to the head is not pruned");
+        assert_eq!(error, Some(ErrorKind::Conflict), "a node on the path to the head is not pruned");
     }
     assert_eq!(contents(store, &id).await, before, "a refused pruning changes nothing");
     must("set_head", store.set_head(&me(), &id, Some(trunk[3].id), None).await);
@@ -100,15 +100,15 @@ pub async fn the_head_is_not_pruned(store: &dyn ConversationStore) {
     assert_eq!(contents(store, &id).await.1.len(), 2, "and begun again");
 }
 
-/// Compacting changes nothing that can be seen, and what follows it works.
+/// Compacting changes no answer, and later calls work.
 pub async fn compacting_changes_no_answer(store: &dyn ConversationStore) {
     let (id, trunk, branch) = branched(store, "compacted").await;
     let later = chain(Some(branch[0].id), 1);
     must("append", store.append(&me(), &id, &later).await);
     prune(store, &id, branch[1].id).await;
     prune(store, &id, later[0].id).await;
-    let (before, listed) =
-        (contents(store, &id).await, must("list", store.list(&me(), &Query::default()).await));
+    let before = contents(store, &id).await;
+    let listed = must("list", store.list(&me(), &Query::default()).await);
     for _ in 0..2 {
         must("compact", store.compact(&me(), &id).await);
         let after = contents(store, &id).await;

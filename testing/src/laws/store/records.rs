@@ -1,7 +1,7 @@
-//! Records: creating them, their names, their metadata.
+//! Records: their creation, names and metadata.
 
 use alloquy_core::store::{Archive, ConversationRecord, ConversationStore, ConversationStoreExt};
-use alloquy_core::{ErrorKind, NodeId, Owner, Preface, Query};
+use alloquy_core::{ConversationId, ErrorKind, NodeId, Owner, Preface, Query, Result};
 use futures::future::join_all;
 use serde_json::json;
 
@@ -34,7 +34,7 @@ pub async fn a_new_conversation_has_no_head(store: &dyn ConversationStore) {
     assert!(!exists, "an invalid record creates nothing");
 }
 
-/// A new conversation has a name that can be seen, and so has its owner; what is refused is not there.
+/// The names of a new conversation and of its owner are visible text. A refused conversation does not exist.
 pub async fn a_new_name_can_be_seen(store: &dyn ConversationStore) {
     let hidden: Owner = must("an owner", "a\u{200B}n".parse());
     let turned = name("a\u{202E}b");
@@ -45,12 +45,16 @@ pub async fn a_new_name_can_be_seen(store: &dyn ConversationStore) {
         let archive = must("an archive", Archive::new(record, Vec::new()));
         let error = kind(store.import(owner, &archive).await);
         assert_eq!(error, Some(ErrorKind::Invalid), "conversation {id:?} of {owner:?} cannot be imported");
-        assert!(!must("exists", store.exists(owner, id).await), "what is refused is not there");
-        assert_eq!(kind(store.delete(owner, id).await), Some(ErrorKind::NotFound), "and may be asked for");
+        assert!(!must("exists", store.exists(owner, id).await), "a refused conversation does not exist");
+        assert_eq!(
+            kind(store.delete(owner, id).await),
+            Some(ErrorKind::NotFound),
+            "and its name may be used in calls"
+        );
     }
 }
 
-/// Names that differ name different conversations, whatever a file system makes of them.
+/// Different names are different conversations, also where a file system treats them as one.
 pub async fn names_stay_apart(store: &dyn ConversationStore) {
     let long = "x".repeat(254);
     let names = [
@@ -111,11 +115,11 @@ pub async fn names_stay_apart(store: &dyn ConversationStore) {
     }
 }
 
-/// Metadata is replaced by whoever read the revision that stands; others get a conflict, and nothing else changes.
+/// Metadata is replaced by a writer that read the current revision. Others get a conflict, and nothing else changes.
 pub async fn metadata_is_replaced_by_compare_and_set(store: &dyn ConversationStore) {
     let id = filled(store, "metadata").await;
     let before = contents(store, &id).await;
-    assert_eq!(before.0.revision, 0, "a new conversation stands at revision 0");
+    assert_eq!(before.0.revision, 0, "a new conversation has revision 0");
     let metadata = object(json!({"title": "Tee", "z": {"b": 1, "a": []}}));
     let first = must("update_metadata", store.update_metadata(&me(), &id, 0, &metadata).await);
     assert_eq!(first, 1, "replacing metadata makes the revision one higher");
@@ -124,7 +128,11 @@ pub async fn metadata_is_replaced_by_compare_and_set(store: &dyn ConversationSto
     let ahead = kind(store.update_metadata(&me(), &id, 2, &object(json!({}))).await);
     assert_eq!(ahead, Some(ErrorKind::Conflict), "a revision that never was is a conflict");
     let (record, tree) = contents(store, &id).await;
-    assert_eq!(text(&record.metadata), text(&metadata), "metadata is replaced whole, fields in order");
+    assert_eq!(
+        text(&record.metadata),
+        text(&metadata),
+        "metadata is replaced whole, in the order of its fields"
+    );
     let mut rest = record;
     rest.metadata = before.0.metadata.clone();
     rest.revision = 0;
@@ -136,7 +144,7 @@ pub async fn metadata_is_replaced_by_compare_and_set(store: &dyn ConversationSto
     assert!(must("record", store.record(&me(), &id).await).metadata.is_empty(), "metadata may be emptied");
 }
 
-/// Of many writers that replace the metadata of one revision, exactly one succeeds; whoever tries again loses nothing.
+/// Of many writers that replace the metadata of one revision, exactly one succeeds. Changes that are tried again are kept.
 pub async fn of_many_writers_one_replaces_metadata(store: &dyn ConversationStore) {
     let owner = me();
     let id = created(store, "revisions").await;
@@ -147,11 +155,8 @@ pub async fn of_many_writers_one_replaces_metadata(store: &dyn ConversationStore
     let lost = outcomes.iter().filter(|&&outcome| outcome == Some(ErrorKind::Conflict)).count();
     assert_eq!((won, lost), (1, 7), "one writer replaces metadata, the others get a conflict: {outcomes:?}");
     let names: Vec<String> = (0..8).map(|writer: i32| format!("writer {writer}")).collect();
-    let change = |name: &str| {
-        let name = name.to_owned();
-        store.change_metadata(&owner, &id, move |metadata| drop(metadata.insert(name.clone(), json!(1))))
-    };
-    let done = join_all(names.iter().map(|name| change(name))).await;
+    let changes = names.iter().map(|name| add_field(store, &owner, &id, name));
+    let done = join_all(changes).await;
     let done: Vec<u64> = done.into_iter().map(|outcome| must("change_metadata", outcome)).collect();
     assert!(done.contains(&9), "the last change says how many there were: {done:?}");
     let record = must("record", store.record(&owner, &id).await);
@@ -160,4 +165,17 @@ pub async fn of_many_writers_one_replaces_metadata(store: &dyn ConversationStore
         names.iter().all(|name| record.metadata.contains_key(name)),
         "changes that are tried again are kept"
     );
+}
+
+async fn add_field(
+    store: &dyn ConversationStore,
+    owner: &Owner,
+    id: &ConversationId,
+    name: &str,
+) -> Result<u64> {
+    store
+        .change_metadata(owner, id, |metadata| {
+            metadata.insert(name.to_owned(), json!(1));
+        })
+        .await
 }

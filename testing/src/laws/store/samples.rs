@@ -1,10 +1,10 @@
-//! Records and nodes that the laws write: chains, nodes of a given time, and everything that a message may hold.
+//! Records and nodes that the laws store: chains, nodes of a given time, and a message of every kind.
 
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::media::Digest;
 use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
-use alloquy_core::report::{CacheReport, Degradation, FinishReason, ReplyFacts, Usage};
+use alloquy_core::report::{CacheReport, FinishReason, ReplyFacts, Usage, Warning};
 use alloquy_core::store::ConversationRecord;
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{Content, Media, Message, Node, NodeId, Part, Preface, Role, ToolSpec};
@@ -27,10 +27,11 @@ pub(super) fn moment(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
 
-/// A first message whose id says that it was made at `moment(seconds)`.
+/// Returns a first message whose id has the time `moment(seconds)`.
 pub(super) fn node_of(seconds: u64) -> Node {
     let milliseconds = (1_700_000_000 + seconds) * 1000;
-    let (high, low) = (milliseconds >> 16, milliseconds & 0xFFFF);
+    let high = milliseconds >> 16;
+    let low = milliseconds & 0xFFFF;
     let id = must("a node id", format!("{high:08x}-{low:04x}-7000-8000-000000000000").parse());
     Node::new(None, Message::user("then")).with_id(id)
 }
@@ -43,7 +44,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 }
 
 pub(super) fn rich_record() -> ConversationRecord {
-    let tool = ToolSpec::new("clock", "Tells the time", json!({"type": "object", "properties": {}}));
+    let tool = ToolSpec::new("clock", "Returns the time", json!({"type": "object", "properties": {}}));
     let preface = Preface::system("Sei knapp. 🦀\u{2028}\0")
         .message(Message::new(Role::User, Vec::<Content>::new()))
         .tool(ToolSpec { extra: object(json!({"strict": true, "a": null})), ..tool })
@@ -84,13 +85,13 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     elsewhere.prompt_name = Some("weather".to_owned());
     elsewhere.metadata =
         object(json!({"model": "of a car", "finish": "stop", "seed": 7, "prompt_name": "host's"}));
-    let picture = Media::new("image/png", b"picture".to_vec());
+    let image = Media::new("image/png", b"image".to_vec());
     let media = vec![
-        Part::from(Content::Image(picture.clone()))
+        Part::from(Content::Image(image.clone()))
             .with_field("image_url", json!({"detail": "low"}))
             .with_field("cache", Value::Null),
-        Content::Audio(picture.clone()).into(),
-        Content::Video(vec![picture]).into(),
+        Content::Audio(image.clone()).into(),
+        Content::Video(vec![image]).into(),
         Content::Video(vec![]).into(),
     ];
     let mut shown = Node::new(Some(result.id), Message::new(Role::User, media));
@@ -99,13 +100,13 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     vec![silent, question, answer, result, elsewhere, shown]
 }
 
-/// Every fact that a reply may have.
+/// Returns every fact that a reply may have.
 fn rich_facts() -> ReplyFacts {
     let cut = json!({"policy": Digest::of(b"policy"), "dropped": 2, "tokens": 70});
     let mut facts = ReplyFacts::new("model \u{1F980}");
     facts.finish = Some(FinishReason::StopString);
     let mut usage = Usage::new(12, 3);
-    usage.reused = 4;
+    usage.cached = 4;
     usage.thinking = 1;
     facts.usage = Some(usage);
     facts.cache = Some(CacheReport::new(12, 4));
@@ -114,13 +115,13 @@ fn rich_facts() -> ReplyFacts {
     facts.stop_string = Some("\n".to_owned());
     facts.error = Some(String::new());
     facts.system_prompt = Some("Rhyme.".to_owned());
-    facts.warnings = vec![Degradation::BrokenText, Degradation::LeftOut { what: "tools".to_owned() }];
+    facts.warnings = vec![Warning::BrokenText, Warning::LeftOut { what: "tools".to_owned() }];
     facts.history_cut = Some(must("a history cut", serde_json::from_value(cut)));
     facts.facts = object(json!({"alloquy.redaction": {"b": [], "a": 0.1}}));
     facts
 }
 
-/// A message that shows a picture of these bytes.
+/// Returns a message with an image of these bytes.
 pub(super) fn showing(bytes: &[u8]) -> Message {
     Message::new(Role::User, vec![Content::Image(Media::new("image/png", bytes.to_vec()))])
 }

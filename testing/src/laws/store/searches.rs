@@ -1,7 +1,7 @@
-//! Searches: what is found, in which order, by pages.
+//! Searches: their hits, the order of these, and pages.
 
-use alloquy_core::query::{Cursor, Filter, RANKED, Sort, SortKey};
-use alloquy_core::search::{Ranked, SearchHit};
+use alloquy_core::query::{Filter, MAX_RANKED, PageCursor, Sort, SortKey};
+use alloquy_core::search::{Ranking, SearchHit};
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::{Content, ConversationId, ErrorKind, Message, Node, Preface, Query, Role};
 use serde_json::json;
@@ -24,14 +24,14 @@ async fn hits(store: &dyn ConversationStore, query: &Query) -> Vec<SearchHit> {
     must("search", store.search(&me(), query).await).hits
 }
 
-/// Words, phrases and beginnings are found on every branch; the hit says where, who and what.
+/// Words, phrases and prefixes are found on every branch. A hit has its conversation, its role and a snippet.
 pub async fn words_are_found_on_every_branch(store: &dyn ConversationStore) {
     let id = created(store, "search").await;
     let root = say(store, &id, "Which tea is green?").await;
     let answer = Node::new(Some(root.id), Message::assistant("Sencha is a green tea, from Japan."));
-    let thought =
+    let parts =
         vec![Content::Thinking("matcha".to_owned()), Content::Text("Gyokuro; can't be hurried.".to_owned())];
-    let other = Node::new(Some(root.id), Message::new(Role::Assistant, thought));
+    let other = Node::new(Some(root.id), Message::new(Role::Assistant, parts));
     must("append", store.append(&me(), &id, &[answer.clone(), other.clone()]).await);
     must("set_head", store.set_head(&me(), &id, None, Some(other.id)).await);
     let cases: [(&str, &[&Node]); 14] = [
@@ -67,7 +67,7 @@ pub async fn words_are_found_on_every_branch(store: &dyn ConversationStore) {
     assert_eq!(
         (hit.conversation.as_str(), hit.role),
         ("search", Role::Assistant),
-        "a hit says where and who"
+        "a hit has its conversation and its role"
     );
     let marked: Vec<_> =
         hit.snippet.highlights.iter().map(|place| &hit.snippet.text[place.clone()]).collect();
@@ -75,7 +75,7 @@ pub async fn words_are_found_on_every_branch(store: &dyn ConversationStore) {
     assert!(hit.score > 0.0, "a hit has a score");
 }
 
-/// Case and accents do not count in any script, and scripts without spaces are searched too.
+/// Case and accents are ignored in every script, and scripts without spaces are searched too.
 pub async fn every_script_is_searched(store: &dyn ConversationStore) {
     let id = created(store, "scripts").await;
     let cases = [
@@ -105,7 +105,7 @@ pub async fn every_script_is_searched(store: &dyn ConversationStore) {
     }
 }
 
-/// A search keeps to the conversations that the query means.
+/// A search finds only messages of conversations that match the query.
 pub async fn a_search_obeys_the_query(store: &dyn ConversationStore) {
     for (text, user) in [("one", "ann"), ("two", "bob"), ("three", "ann")] {
         let mut record = ConversationRecord::new(name(text), Preface::default());
@@ -117,17 +117,17 @@ pub async fn a_search_obeys_the_query(store: &dyn ConversationStore) {
     let mut found: Vec<String> =
         hits(store, &query).await.into_iter().map(|hit| hit.conversation.into()).collect();
     found.sort();
-    assert_eq!(found, ["one", "three"], "a search keeps to the metadata");
+    assert_eq!(found, ["one", "three"], "a search obeys filters of metadata");
     let page = must("list", store.list(&me(), &query).await);
-    assert_eq!(page.conversations.len(), 2, "and a list to the text");
+    assert_eq!(page.conversations.len(), 2, "and a list obeys the text");
     must("delete", store.delete(&me(), &name("one")).await);
-    assert_eq!(hits(store, &query).await.len(), 1, "what was deleted is not found");
+    assert_eq!(hits(store, &query).await.len(), 1, "a deleted conversation is not found");
     let later = about("tea").created(std::time::SystemTime::now() + std::time::Duration::from_secs(60)..);
-    assert!(hits(store, &later).await.is_empty(), "a search keeps to the times");
+    assert!(hits(store, &later).await.is_empty(), "a search obeys the times");
 }
 
-/// By relevance the better hit stands first, by creation the newer one.
-pub async fn hits_stand_by_relevance_or_newest_first(store: &dyn ConversationStore) {
+/// By relevance the better hit is first, by creation the newer one.
+pub async fn hits_are_by_relevance_or_newest_first(store: &dyn ConversationStore) {
     let id = created(store, "order").await;
     let mut nodes = Vec::new();
     let texts =
@@ -140,14 +140,14 @@ pub async fn hits_stand_by_relevance_or_newest_first(store: &dyn ConversationSto
     }
     let found = hits(store, &about("tea")).await;
     let ids: Vec<_> = found.iter().map(|hit| hit.node).collect();
-    assert_eq!(ids, nodes, "the better hit stands first");
+    assert_eq!(ids, nodes, "the better hit is first");
     assert!(found.windows(2).all(|pair| pair[0].score > pair[1].score), "by its score");
     let newest = about("tea").sort(Sort::descending(SortKey::Created));
     let ids: Vec<_> = hits(store, &newest).await.into_iter().map(|hit| hit.node).collect();
-    assert!(ids.iter().eq(nodes.iter().rev()), "by creation the newest stands first");
+    assert!(ids.iter().eq(nodes.iter().rev()), "by creation the newest is first");
 }
 
-/// Pages one behind the other are all hits, also while more is said.
+/// The pages in a row are all hits, also while messages are appended.
 pub async fn hits_have_pages(store: &dyn ConversationStore) {
     let id = created(store, "pages").await;
     for number in 0..7 {
@@ -156,7 +156,7 @@ pub async fn hits_have_pages(store: &dyn ConversationStore) {
     for by in [SortKey::Relevance, SortKey::Created] {
         let query = about("page").sort(Sort::descending(by.clone()));
         let whole: Vec<_> = hits(store, &query).await.into_iter().map(|hit| hit.node).collect();
-        let (mut found, mut after): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
+        let (mut found, mut after): (Vec<_>, Option<PageCursor>) = (Vec::new(), None);
         loop {
             let part = after.iter().fold(query.clone().limit(2), |query, cursor| query.after(cursor.clone()));
             let page = must("search", store.search(&me(), &part).await);
@@ -165,26 +165,29 @@ pub async fn hits_have_pages(store: &dyn ConversationStore) {
             let Some(next) = page.next else { break };
             after = Some(must("a cursor as text", next.to_string().parse()));
         }
-        assert_eq!(found, whole, "pages are all hits, whatever is said meanwhile: {by:?}");
+        assert_eq!(found, whole, "pages are all hits, whatever is appended meanwhile: {by:?}");
     }
-    let many: Vec<Node> = (0..RANKED).map(|_| Node::new(None, Message::user("page"))).collect();
+    let many: Vec<Node> = (0..MAX_RANKED).map(|_| Node::new(None, Message::user("page"))).collect();
     must("append", store.append(&me(), &id, &many).await);
     let page = must("search", store.search(&me(), &about("page")).await);
     assert_eq!(
         (page.hits.len(), page.ranked),
-        (RANKED, Ranked::Newest(RANKED)),
-        "an answer says what it left out"
+        (MAX_RANKED, Ranking::Newest(MAX_RANKED)),
+        "an answer reports how many hits were ranked"
     );
     let newest =
         must("search", store.search(&me(), &about("page").sort(Sort::descending(SortKey::Created))).await);
-    assert!(newest.hits.len() > RANKED && newest.ranked == Ranked::All, "by creation there is no such limit");
+    assert!(
+        newest.hits.len() > MAX_RANKED && newest.ranked == Ranking::All,
+        "by creation there is no such limit"
+    );
 }
 
 /// A message that several conversations share is found in each of them, in the order of their names, also page by page.
 pub async fn shared_messages_are_found_by_name(store: &dyn ConversationStore) {
     let mut shared = node_of(1);
     shared.message = Message::user("one page");
-    // Neither the order in which they are made nor the order of numbers.
+    // The order of creation is neither the order of the names nor that of numbers.
     let made = ["m", "b", "Z", "z", "10", "9", "c", "a", "2", "M", "k", "B"];
     for id in made {
         let id = created(store, id).await;
@@ -195,7 +198,7 @@ pub async fn shared_messages_are_found_by_name(store: &dyn ConversationStore) {
     let query = about("page");
     let whole = hits(store, &query).await;
     let whole: Vec<_> = whole.iter().map(|hit| hit.conversation.as_str()).collect();
-    assert_eq!(whole, sorted, "hits that are equal in all else are in the order of their conversations");
+    assert_eq!(whole, sorted, "hits that are otherwise equal are in the order of their conversations");
     for limit in [1, 3, 5] {
         let mut found = Vec::new();
         let mut part = query.clone().limit(limit);
@@ -209,7 +212,7 @@ pub async fn shared_messages_are_found_by_name(store: &dyn ConversationStore) {
     }
 }
 
-/// A search needs a word, and has two orders.
+/// A search needs a word, and is sorted by relevance or newest first.
 pub async fn a_search_needs_a_text(store: &dyn ConversationStore) {
     let error = kind(store.search(&me(), &Query::default()).await);
     assert_eq!(error, Some(ErrorKind::Invalid), "a search needs a text");

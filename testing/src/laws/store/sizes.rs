@@ -7,8 +7,10 @@ use super::conversations::{contents, created};
 use super::outcomes::{me, must};
 use super::samples::chain;
 
-/// How many nodes stand in a tree, and how many are appended at once.
+/// The number of nodes in a tree.
 const NODES: usize = 100_000;
+
+/// The number of nodes in one append.
 const BATCH: usize = 10_000;
 
 /// A tree of 100,000 nodes, half of them one chain and half of them answers to its first message, is stored, loaded,
@@ -16,7 +18,8 @@ const BATCH: usize = 10_000;
 pub async fn a_hundred_thousand_nodes_are_a_tree(store: &dyn ConversationStore) {
     let id = created(store, "large").await;
     let mut nodes = chain(None, NODES / 2);
-    let (first, last) = (nodes[0].id, nodes[NODES / 2 - 1].id);
+    let first = nodes[0].id;
+    let last = nodes[NODES / 2 - 1].id;
     nodes.extend((0..NODES / 2).map(|_| Node::new(Some(first), Message::assistant("another"))));
     for batch in nodes.chunks(BATCH) {
         must("append 10,000 nodes", store.append(&me(), &id, batch).await);

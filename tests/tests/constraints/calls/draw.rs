@@ -43,7 +43,8 @@ impl Draw {
     }
 
     fn object(&mut self, depth: usize) -> Value {
-        let (mut properties, mut required) = (Map::new(), Vec::new());
+        let mut properties = Map::new();
+        let mut required = Vec::new();
         let first = self.below(KEYS.len());
         let count = self.below(4);
         for key in KEYS.iter().cycle().skip(first).take(count) {

@@ -17,8 +17,10 @@ pub(super) fn quotes(row: &Row, expected: &Value, found: &Value) -> bool {
 /// The last call has no end: LiteRT-LM makes it text.
 pub(super) fn cut_off(row: &Row, expected: &Value, found: &Value) -> bool {
     let fence = |name: &str, own: &'static str| row.input[name].as_str().unwrap_or(own).trim().to_owned();
-    let (start, end) = (fence("code_fence_start", "```tool_code"), fence("code_fence_end", "\n```"));
-    let (mut left, mut right) = (Said::default(), Said::default());
+    let start = fence("code_fence_start", "```tool_code");
+    let end = fence("code_fence_end", "\n```");
+    let mut left = Said::default();
+    let mut right = Said::default();
     left.take(expected);
     right.take(found);
     let Some(open) = left.text.rfind(&start) else { return false };
@@ -54,7 +56,8 @@ impl Said {
 
 /// No tool is offered, so the reply is text; with a tool, all is as expected.
 pub(super) fn offered(row: &Row, expected: &Value, found: &Value) -> bool {
-    let (said, offered) = (&found["found"], &found["with_tools"]);
+    let said = &found["found"];
+    let offered = &found["with_tools"];
     row.kind == "to_message"
         && said.get("tool_calls").is_none()
         && said["content"][0]["text"] == row.input["responses"]["texts"][0]

@@ -19,9 +19,10 @@ fn is_expected(expected: &Value, name: &str, text: &str) -> bool {
 
 /// The same call is accepted in another spelling, or is accepted in a spelling that is ours.
 fn is_respelled(expected: &Value, text: &str, said: &Value) -> bool {
-    match is_expected(expected, "accepts", text) {
-        true => said.is_string(),
-        false => said["valid"].as_u64().is_some_and(|calls| calls > 0),
+    if is_expected(expected, "accepts", text) {
+        said.is_string()
+    } else {
+        said["valid"].as_u64().is_some_and(|calls| calls > 0)
     }
 }
 

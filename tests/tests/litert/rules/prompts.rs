@@ -36,8 +36,8 @@ fn words(prompt: &str) -> String {
 /// A result that is no object stands under `value`.
 pub(super) fn result(row: &Row, expected: &Value, found: &Value) -> bool {
     let same = |(left, right): (&Value, &Value)| {
-        let (left, right) =
-            (left["text"].as_str().unwrap_or_default(), right["text"].as_str().unwrap_or_default());
+        let left = left["text"].as_str().unwrap_or_default();
+        let right = right["text"].as_str().unwrap_or_default();
         left == right
             || right.contains("{value:")
                 && (left.replace("{response:", "{value:") == right
@@ -50,7 +50,8 @@ pub(super) fn result(row: &Row, expected: &Value, found: &Value) -> bool {
         texts.into_iter().flatten().for_each(|item| item["text"] = Value::Null);
         value
     };
-    let (left, right) = (texts(expected), texts(found));
+    let left = texts(expected);
+    let right = texts(found);
     row.kind == "message_to_template_input"
         && row.input["message"]["role"] == "tool"
         && bare(expected) == bare(found)

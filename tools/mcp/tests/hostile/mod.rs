@@ -1,4 +1,4 @@
-//! A server that breaks the rules in one way. It is no library's, so that nothing stops it.
+//! A server that breaks the rules in one way. It is written without the protocol's library, which would prevent that.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::exit;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Writes bytes to standard output. Where nobody reads them any more, this program has no more to do.
+/// Writes bytes to standard output. The program exits when the reader is gone.
 fn write(bytes: &[u8]) {
     let mut out = stdout().lock();
     if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
@@ -47,7 +47,7 @@ fn flood(message: &Value) -> ! {
     let lines = format!("{message}\n").repeat(100);
     loop {
         write(lines.as_bytes());
-        // The lock of standard output is not fair: without a pause an answer of another thread may never come.
+        // The lock of standard output is not fair: without a pause another thread may never write its answer.
         sleep(Duration::from_micros(50));
     }
 }
@@ -171,7 +171,7 @@ impl State<'_> {
     #[allow(clippy::too_many_lines)] // an arm a scenario
     fn call(&mut self, id: &Value) {
         self.calls += 1;
-        // The second call is answered as it should be, whatever the first was.
+        // The second call is always answered correctly.
         if self.calls > 1 {
             return text(id, &format!("{} lists, heard {}", self.lists, json!(self.heard)));
         }
@@ -275,7 +275,7 @@ impl State<'_> {
             }
             "stops reading" => for_ever(),
             "starts a program" => {
-                // Nobody waits for it: it is to be killed with its group.
+                // This process does not wait for it, because it must be killed with the group.
                 #[allow(clippy::zombie_processes)]
                 let child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
                 result(id, json!({"content": [], "structuredContent": [std::process::id(), child.id()]}));

@@ -41,7 +41,7 @@ impl ServerHandler for Server {
         let mut tools = vec![
             tool("add", "Adds two integers", &json!({"a": number, "b": number})),
             tool("fail", "Fails", &json!({})),
-            tool("picture", "Gives a picture", &json!({})),
+            tool("picture", "Gives an image", &json!({})),
             tool("grow", "Makes a tool appear", &json!({})),
             tool("wait", "Never answers", &json!({})),
             tool("given_up", "Counts the calls of wait that nobody waits for any more", &json!({})),
