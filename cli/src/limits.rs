@@ -151,7 +151,7 @@ impl Range {
         }
     }
 
-    /// Says whether the range has a number; NaN is in no range.
+    /// Returns whether the range has a number; NaN is in no range.
     fn has(self, value: f64) -> bool {
         match self {
             Self::Number(least, greatest) => least <= value && value <= greatest,

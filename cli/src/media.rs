@@ -72,7 +72,7 @@ impl FromArgMatches for MediaArguments {
 }
 
 impl MediaArguments {
-    /// Says whether none is named.
+    /// Returns whether none is named.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

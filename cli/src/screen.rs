@@ -48,12 +48,12 @@ pub(crate) fn err() -> Screen<Stderr> {
     Screen::new(io::stderr(), Rule::Line)
 }
 
-/// Says whether a person reads standard output.
+/// Returns whether a person reads standard output.
 pub(crate) fn is_out_a_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Says whether a person reads standard error.
+/// Returns whether a person reads standard error.
 pub(crate) fn is_err_a_terminal() -> bool {
     io::stderr().is_terminal()
 }

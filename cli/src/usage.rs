@@ -25,7 +25,7 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     code
 }
 
-/// Says whether an error quotes control characters, or a text that is too long to read.
+/// Returns whether an error quotes control characters, or a text that is too long to read.
 fn echoes_what_it_should_not(error: &clap::Error) -> bool {
     let quotes_it = error.context().any(|(_, value)| match value {
         ContextValue::String(text) => is_unfit(text),

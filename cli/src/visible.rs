@@ -46,7 +46,7 @@ pub(crate) fn bounded(text: &str) -> String {
     format!("{first} […{} characters more…] {last}", count - start - end)
 }
 
-/// Says whether a text has characters that no terminal should be given.
+/// Returns whether a text has characters that no terminal should be given.
 pub(crate) fn is_hostile(text: &str) -> bool {
     text.chars().any(|character| is_control(character) || is_turning(character))
 }
@@ -72,12 +72,12 @@ fn escaped(json: &str) -> String {
     escaped
 }
 
-/// Says whether a character is of C0 (except line breaks and tabs), DEL or C1.
+/// Returns whether a character is of C0 (except line breaks and tabs), DEL or C1.
 fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
 }
 
-/// Says whether a character is an embedding, an override or an isolate of the bidirectional algorithm.
+/// Returns whether a character is an embedding, an override or an isolate of the bidirectional algorithm.
 fn is_turning(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }

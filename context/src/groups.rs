@@ -29,7 +29,7 @@ impl Groups {
         std::iter::once(self.lead).chain(self.restarts.iter().copied()).collect()
     }
 
-    /// Says whether the path may continue at a place.
+    /// Returns whether the path may continue at a place.
     pub(crate) fn is_place(&self, start: usize) -> bool {
         start == self.lead || self.restarts.binary_search(&start).is_ok()
     }

@@ -214,8 +214,8 @@ impl Place {
 }
 
 impl Fitting<'_> {
-    /// Says whether the prompt fits as it is. After an earlier summary it seldom does, and counting from the group right before that
-    /// place mostly shows it.
+    /// Returns whether the prompt fits as it is. After an earlier summary it seldom does, and counting from the group right before
+    /// that place mostly shows it.
     fn is_whole(&mut self, known: Option<&Place>) -> Result<bool> {
         let places = self.groups.places();
         let end = self.request.path.len();

@@ -78,7 +78,7 @@ impl<'a> Lengths<'a> {
         Ok(starts.get(search.found()).or(starts.last()).copied().unwrap_or(self.lead))
     }
 
-    /// Says whether the prompt from the first of `starts` up to `end` has at most `most` units.
+    /// Returns whether the prompt from the first of `starts` up to `end` has at most `most` units.
     ///
     /// It counts from `known` on, and then from earlier and earlier starts. The first prompt that is too long decides, since an
     /// earlier start makes it longer.

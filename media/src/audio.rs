@@ -225,7 +225,7 @@ impl AudioProcessor {
         Ok(spans)
     }
 
-    /// Says whether a chunk of so many samples has no features.
+    /// Returns whether a chunk of so many samples has no features.
     fn is_empty(&self, samples: usize) -> bool {
         let shape = self.extractor.shape(samples);
         shape.frames == 0 || shape.tokens == 0

@@ -57,7 +57,7 @@ impl<'a> Description<'a> {
             .or_else(|| self.genai.get("type").and_then(Value::as_str))
     }
 
-    /// Says whether the model has an encoder for images.
+    /// Returns whether the model has an encoder for images.
     #[cfg(feature = "image")]
     pub(crate) fn accepts_images(&self) -> bool {
         const PLACES: [&str; 4] =
@@ -69,8 +69,8 @@ impl<'a> Description<'a> {
             })
     }
 
-    /// Says whether the model has an encoder for audio. A feature extractor in the files is not enough: some models of a family
-    /// name one and have no encoder.
+    /// Returns whether the model has an encoder for audio. A feature extractor in the files is not enough: some models of a
+    /// family name one and have no encoder.
     #[cfg(feature = "audio")]
     pub(crate) fn accepts_audio(&self) -> bool {
         const PLACES: [&str; 2] = ["/audio_config", "/thinker_config/audio_config"];

@@ -130,7 +130,7 @@ fn of_file(path: &str, model: &ModelInfo, requested: Option<Dialect>) -> Result<
     Ok(Template { source: Some(source), warnings, ..Template::new(Arc::new(template), path) })
 }
 
-/// Says whether a file is JSON by its name or its text. MLC's files may have comments, which do not parse as JSON.
+/// Returns whether a file is JSON by its name or its text. MLC's files may have comments, which do not parse as JSON.
 fn is_json(path: &str, source: &str) -> bool {
     let is_named = Path::new(path).extension().is_some_and(|end| end == "json");
     is_named || serde_json::from_str::<Map<String, Value>>(source).is_ok()

@@ -143,7 +143,7 @@ fn keyboard(interrupts: &Interrupts, notes: Notes) -> Option<Keyboard> {
     taken.inspect_err(|error| notes.say(format_args!("what is typed ahead may be lost: {error}"))).ok()
 }
 
-/// Says whether input and output are both a terminal.
+/// Returns whether input and output are both a terminal.
 fn is_interactive() -> bool {
     stdin().is_terminal() && screen::is_out_a_terminal()
 }

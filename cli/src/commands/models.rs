@@ -92,7 +92,7 @@ fn walk(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Says whether a folder has a tokenizer and a graph, the latter in the folder itself or in `onnx`.
+/// Returns whether a folder has a tokenizer and a graph, the latter in the folder itself or in `onnx`.
 fn is_model(folder: &Path) -> bool {
     folder.join("tokenizer.json").is_file() && (has_graph(folder) || has_graph(&folder.join("onnx")))
 }

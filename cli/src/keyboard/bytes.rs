@@ -31,7 +31,7 @@ impl Cleaner {
     }
 }
 
-/// Says whether more bytes could complete this to a character.
+/// Returns whether more bytes could complete this to a character.
 fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

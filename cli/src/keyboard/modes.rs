@@ -35,7 +35,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Says whether a key acts at once.
+    /// Returns whether a key acts at once.
     pub(super) fn act(&self, key: char) -> bool {
         [self.interrupt, self.suspend, self.quit].contains(&Some(key))
     }

@@ -22,7 +22,7 @@ use super::limits::ArchiveLimits;
 
 pub(super) use write::write;
 
-/// Says whether a document looks like one of dataknobs.
+/// Returns whether a document looks like one of dataknobs.
 pub(super) fn is_one(document: &Value) -> bool {
     match document {
         Value::Object(fields) if is_state(fields) => true,

@@ -15,7 +15,7 @@ use crate::messages::Transcript;
 const FENCE: &str = "```alloquy";
 const END: &str = "```";
 
-/// Says whether a line is the heading of a message.
+/// Returns whether a line is the heading of a message.
 pub(super) fn has_heading(text: &str) -> bool {
     text.lines().any(|line| heading(line).is_some())
 }
@@ -75,7 +75,7 @@ fn is_plain(part: &Part) -> bool {
     part.extra.is_empty() && part.source.is_none()
 }
 
-/// Says whether a text between two empty lines reads back: line feeds around it would be lost, and so would carriage
+/// Returns whether a text between two empty lines reads back: line feeds around it would be lost, and so would carriage
 /// returns.
 fn reads_back(text: &str) -> bool {
     !text.is_empty() && text.trim_matches('\n') == text && !text.contains('\r')

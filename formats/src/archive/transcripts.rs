@@ -121,7 +121,7 @@ fn load(message: &mut Message, archive: &Archive) -> Result<()> {
     Ok(())
 }
 
-/// Says whether a node holds more than its message and its place.
+/// Returns whether a node holds more than its message and its place.
 fn has_facts_or_metadata(node: &Node) -> bool {
     let has_facts = node.reply.is_some() || node.prompt_name.is_some() || node.label.is_some();
     has_facts || !node.metadata.is_empty()

@@ -60,7 +60,7 @@ fn with_large_numbers_quoted(text: &str) -> Cow<'_, str> {
     quoted.into()
 }
 
-/// Says whether a number has a value here: an exact one for a whole number, the nearest double for any other.
+/// Returns whether a number has a value here: an exact one for a whole number, the nearest double for any other.
 fn fits(number: &str) -> bool {
     if number.contains(['.', 'e', 'E']) {
         number.parse().is_ok_and(f64::is_finite)
@@ -69,7 +69,7 @@ fn fits(number: &str) -> bool {
     }
 }
 
-/// Says whether a text is a number of JSON's: RFC 8259, section 6.
+/// Returns whether a text is a number of JSON's: RFC 8259, section 6.
 fn is_number(text: &str) -> bool {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));

@@ -296,7 +296,7 @@ impl<'a> Outgoing<'a> {
         format!("data:{};base64,{}", self.media_type, self.base64())
     }
 
-    /// Says whether the first bytes determine the MIME type.
+    /// Returns whether the first bytes determine the MIME type.
     pub(super) fn has_evident_type(&self) -> bool {
         self.kind.type_of(self.bytes) == Some(self.media_type)
     }

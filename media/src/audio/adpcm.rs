@@ -30,7 +30,7 @@ const fn named(short_name: &'static str, long_name: &'static str) -> CodecInfo {
     CodecInfo { short_name, long_name, profiles: &[] }
 }
 
-/// How many samples of a channel a block has; `None` where the codec is not ADPCM.
+/// Returns how many samples of a channel a block has; `None` where the codec is not ADPCM.
 pub(super) fn block(parameters: &AudioCodecParameters) -> Option<u64> {
     kind(parameters).and(parameters.frames_per_block)
 }

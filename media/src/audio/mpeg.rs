@@ -10,7 +10,7 @@ const SIDE_INFORMATION: [usize; 3] = [9, 17, 32];
 /// How many bytes are searched for a tag; a first frame has 2880 at most.
 const HEAD: usize = 4096;
 
-/// Says whether there is a tag. The demuxer reads what it counts.
+/// Returns whether there is a tag. The demuxer reads what it counts.
 pub(super) fn has_tag(bytes: &[u8]) -> bool {
     let frames = after_id3(bytes);
     let head = frames.get(..HEAD).unwrap_or(frames);
@@ -22,7 +22,7 @@ pub(super) fn has_tag(bytes: &[u8]) -> bool {
     false
 }
 
-/// Says whether the side information of a frame ends where a tag begins.
+/// Returns whether the side information of a frame ends where a tag begins.
 fn follows_header(head: &[u8], tag: usize) -> bool {
     SIDE_INFORMATION.iter().any(|side| {
         let header = tag.checked_sub(HEADER + side).and_then(|start| head.get(start..));

@@ -51,7 +51,7 @@ impl ExtractorKind {
         }
     }
 
-    /// Where `config.json` has the ids of these texts. Qwen2.5-Omni's audio encoder belongs to its thinker.
+    /// Returns where `config.json` has the ids of these texts. Qwen2.5-Omni's audio encoder belongs to its thinker.
     fn ids(self) -> [&'static [&'static str]; 3] {
         match self {
             Self::Whisper(_) => [
@@ -139,7 +139,7 @@ impl<'a> AudioSettings<'a> {
         Ok(rate)
     }
 
-    /// How many positions an audio clip takes at most.
+    /// Returns how many positions an audio clip takes at most.
     pub(super) fn tokens(&self, default: usize) -> Result<usize> {
         if let Some(own) = self.settings.number_within("/audio_seq_length", MOST_TOKENS)? {
             return Ok(own);

@@ -57,7 +57,7 @@ pub(super) fn found(bytes: &[u8]) -> &'static str {
     "an unknown format"
 }
 
-/// Says whether a file has an unsupported codec in a supported container.
+/// Returns whether a file has an unsupported codec in a supported container.
 pub(super) fn is_refused_codec(bytes: &[u8]) -> bool {
     matches!(found(bytes), "Opus" | "Speex")
 }
@@ -76,7 +76,7 @@ const AUDIO: [&str; 10] = [
     "MP4",
 ];
 
-/// Says whether a file begins like one of a supported format.
+/// Returns whether a file begins like one of a supported format.
 pub(super) fn begins_like_an_audio(bytes: &[u8]) -> bool {
     AUDIO.contains(&found(bytes))
 }

@@ -275,7 +275,7 @@ fn whole(bytes: &[u8], format: &str, decoded: usize) -> Result<()> {
 /// A longer file without samples is one whose header was never completed.
 const MOST_HEADER: usize = 512;
 
-/// Says whether the last page of an Ogg file is marked as the stream's last.
+/// Returns whether the last page of an Ogg file is marked as the stream's last.
 fn ends_with_last_page(bytes: &[u8]) -> bool {
     let last = bytes.windows(4).rposition(|window| window == b"OggS");
     last.and_then(|at| bytes.get(at + 5)).is_some_and(|kind| kind & 4 != 0)

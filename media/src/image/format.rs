@@ -56,7 +56,7 @@ fn unsupported(media: &Media, found: &str) -> Error {
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// Says whether bytes begin like an image of a supported format.
+/// Returns whether bytes begin like an image of a supported format.
 pub(crate) fn is_image(bytes: &[u8]) -> bool {
     image::guess_format(bytes).is_ok_and(is_read)
 }

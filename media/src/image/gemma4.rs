@@ -108,7 +108,7 @@ impl Budget {
         Ok(Self { patch, pool: settings.number_or(&["/pooling_kernel_size"], 3)?, positions })
     }
 
-    /// How many pixels of a line become one position.
+    /// Returns how many pixels of a line become one position.
     pub(crate) fn unit(self) -> usize {
         self.patch * self.pool
     }
@@ -117,7 +117,7 @@ impl Budget {
         self.positions * self.pool * self.pool
     }
 
-    /// How many positions an image of this size takes.
+    /// Returns how many positions an image of this size takes.
     pub(crate) fn taken(self, size: Size) -> usize {
         (size.width / self.unit()) * (size.height / self.unit())
     }

@@ -46,7 +46,7 @@ pub(crate) fn filled(images: &[Image], side: usize, most: usize, table: &Table) 
     values
 }
 
-/// How many rows and columns of patches an image has.
+/// Returns how many rows and columns of patches an image has.
 pub(crate) fn grid(image: &Image, side: usize) -> (usize, usize) {
     (image.size().height / side, image.size().width / side)
 }
@@ -68,7 +68,7 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    /// How many numbers the patches of a group of frames of this size have.
+    /// Returns how many numbers the patches of a group of frames of this size have.
     pub(crate) fn length(&self, size: Size) -> usize {
         size.pixels() * CHANNELS * self.frames
     }
@@ -82,7 +82,7 @@ impl Merged {
         spread::rows(values, row, |row, values| self.row(group, row, table, values));
     }
 
-    /// How many numbers a patch has.
+    /// Returns how many numbers a patch has.
     fn patch(&self) -> usize {
         CHANNELS * self.frames * self.side * self.side
     }

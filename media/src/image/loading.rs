@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// How many bytes the decoded image takes.
+    /// Returns how many bytes the decoded image takes.
     fn needed(&self) -> u64 {
         (self.size().pixels() as u64).saturating_mul(self.layout().bytes() as u64)
     }
@@ -209,7 +209,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether a TGA has indices into a palette, of one or two bytes, or colours of two bytes: they are copied before they become colours.
+/// Returns whether a TGA has indices into a palette, of one or two bytes, or colours of two bytes: they are copied before they
+/// become colours.
 fn is_packed_tga(file: &[u8]) -> bool {
     file.get(1) == Some(&1) || matches!(file.get(16), Some(15 | 16))
 }

@@ -24,7 +24,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// How many bytes a pixel takes.
+    /// Returns how many bytes a pixel takes.
     pub(super) fn bytes(self) -> usize {
         match self {
             Self::Grey => 1,

@@ -110,7 +110,7 @@ impl Patching {
         })
     }
 
-    /// How many pixels of a line become one position.
+    /// Returns how many pixels of a line become one position.
     pub(crate) fn unit(&self) -> usize {
         self.merged.side * self.merged.merge
     }

@@ -136,7 +136,7 @@ fn cut(stretched: Image, view: &ImageView) -> Vec<Image> {
     }
 }
 
-/// Says whether stretching everything costs about what is cut out of it, in memory too.
+/// Returns whether stretching everything costs about what is cut out of it, in memory too.
 fn is_cheap_as_a_whole(view: &ImageView) -> bool {
     let wanted: usize = view.windows.iter().map(|window| window.size().pixels()).sum();
     let source = view.source();

@@ -63,7 +63,7 @@ impl<'a> Tiff<'a> {
         self.layout
     }
 
-    /// How many bytes decoding takes beside the image.
+    /// Returns how many bytes decoding takes beside the image.
     pub(super) fn beside(&self) -> u64 {
         self.beside
     }

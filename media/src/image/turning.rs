@@ -10,7 +10,7 @@ pub(super) fn size(size: Size, orientation: Orientation) -> Size {
     if lies(orientation) { Size::new(size.height, size.width) } else { size }
 }
 
-/// Says whether width and height are exchanged.
+/// Returns whether width and height are exchanged.
 fn lies(orientation: Orientation) -> bool {
     use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
     matches!(orientation, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH)

@@ -176,7 +176,7 @@ fn left_out(warning: &Warning) -> Option<(usize, usize)> {
     }
 }
 
-/// Says whether `after` is `before` without the `dropped` messages that follow the first `front`.
+/// Returns whether `after` is `before` without the `dropped` messages that follow the first `front`.
 fn is_gap(before: &[Message], after: &[Message], front: usize, dropped: usize) -> bool {
     let Some(first) = before.get(..front) else { return false };
     let Some(rest) = before.get(front + dropped..) else { return false };

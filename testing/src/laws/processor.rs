@@ -254,7 +254,7 @@ fn assert_literal(parts: &[PromptPart], special: &str, place: &str) {
     assert!(is_literal, "{special:?} of {place:?} is no literal part: {parts:?}");
 }
 
-/// Says whether a part is text in which `special` is read as a control token.
+/// Returns whether a part is text in which `special` is read as a control token.
 fn is_text(part: &PromptPart, special: &str) -> bool {
     matches!(part, PromptPart::Text(text) if text.contains(special))
 }

@@ -119,7 +119,7 @@ impl StateFacts {
         differing
     }
 
-    /// Says whether there is a usage whose counts cannot be read.
+    /// Returns whether there is a usage whose counts cannot be read.
     pub(super) fn is_uncounted(&self) -> bool {
         match self.metadata.get(USAGE) {
             None | Some(Value::Null) => false,

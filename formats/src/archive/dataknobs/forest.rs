@@ -198,7 +198,7 @@ impl Forest {
         (0..self.nodes.len()).filter(move |node| !reached.contains(node))
     }
 
-    /// Says whether a way leads to a node.
+    /// Returns whether a way leads to a node.
     pub(super) fn is_reached(&self, node: usize) -> bool {
         self.order.contains(&node)
     }

@@ -41,7 +41,7 @@ impl Timestamp {
         Some(Self { seconds: days * DAY + seconds, micros, offset })
     }
 
-    /// Says whether the text names an offset.
+    /// Returns whether the text names an offset.
     pub(super) fn has_zone(&self) -> bool {
         self.offset.is_some()
     }

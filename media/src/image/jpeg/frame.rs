@@ -54,7 +54,7 @@ impl Frame {
         Some(Self { size: Size::new(width.into(), height.into()), sampling, progressive, first_scan: 0 })
     }
 
-    /// How many components a pixel has.
+    /// Returns how many components a pixel has.
     pub(in crate::image) fn components(&self) -> usize {
         self.sampling.len()
     }

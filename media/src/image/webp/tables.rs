@@ -66,7 +66,7 @@ pub(super) fn size(stream: &[u8], width: usize, height: usize) -> Option<u64> {
     Some(bytes)
 }
 
-/// How many blocks of `2^bits` pixels a line has.
+/// Returns how many blocks of `2^bits` pixels a line has.
 fn blocks(line: usize, bits: usize) -> usize {
     line.div_ceil(1 << bits)
 }
@@ -118,7 +118,7 @@ fn number(bits: &mut Bits<'_>, symbol: usize) -> Option<usize> {
     Some(((2 + symbol % 2) << more) + bits.read(more)? + 1)
 }
 
-/// How many pixels back a distance lies: the nearest 120 places are numbered by how far they are.
+/// Returns how many pixels back a distance lies: the nearest 120 places are numbered by how far they are.
 fn pixels_back(distance: usize, width: usize) -> usize {
     let Some(place) = NEAR.get(distance - 1) else { return distance - NEAR.len() };
     let rows = usize::from(place >> 4);
