@@ -20,8 +20,8 @@ use crate::error::invalid;
 use crate::graph_cache::{self, GraphCache, GraphCacheStatus, Made};
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
-use crate::graphs::{Graphs, LoadedBeside};
-use crate::identity::{Ran, graph_digests, identity};
+use crate::graphs::{Graphs, LoadedGraph};
+use crate::identity::{GraphRuntime, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
 use crate::providers::{CPU, Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
@@ -403,7 +403,7 @@ impl OnnxEngineBuilder {
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
         let Loaded { loaded, provider, warnings } = timing.measure(LoadPhase::Graph, || {
             self.providers.load(|provider, providers| {
-                let ran = Ran { provider, version: &version, optimization: self.optimization };
+                let ran = GraphRuntime { provider, version: &version, optimization: self.optimization };
                 let made = Made { graph: &parts.decoder.graph, digests: &digests, ran };
                 graph_cache::load(self.graph_cache.as_ref(), &made, &loading.with(providers))
             })
@@ -426,9 +426,9 @@ impl OnnxEngineBuilder {
         let (media, encoders) =
             timing.measure(LoadPhase::Graph, || self.media.open(&opened, &loading, &mut model))?;
         let beside = timing.measure(LoadPhase::Identity, || -> Result<Vec<_>> {
-            embedding.into_iter().chain(encoders).map(LoadedBeside::identified).collect()
+            embedding.into_iter().chain(encoders).map(LoadedGraph::identified).collect()
         })?;
-        let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
+        let ran = GraphRuntime { provider: &provider, version: &version, optimization: self.optimization };
         let read_by = media.as_ref().map(|media| media.processor().identity());
         let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout.slots, ran);
         let decoder = Arc::new(decoder);

@@ -21,7 +21,7 @@ use crate::decoder::{self, Loading};
 use crate::error::model;
 use crate::graph_file::{GraphFile, WEIGHTS};
 use crate::graph_optimization::GraphOptimization;
-use crate::identity::{Ran, file_digest, optimized_identity};
+use crate::identity::{GraphRuntime, file_digest, optimized_identity};
 use crate::providers::CPU;
 use crate::runtime::loaded_size;
 use crate::source::Graph;
@@ -87,7 +87,7 @@ pub(crate) struct Made<'a> {
     pub(crate) graph: &'a Graph,
     /// The digests of the graph and its weights.
     pub(crate) digests: &'a [Digest],
-    pub(crate) ran: Ran<'a>,
+    pub(crate) ran: GraphRuntime<'a>,
 }
 
 /// Loads a graph, through the cache if there is one.

@@ -11,7 +11,7 @@ use crate::decoder::{self, Decoder, Loading, Threads};
 use crate::embedder::Embedder;
 use crate::error::unsupported;
 use crate::graph_optimization::GraphOptimization;
-use crate::identity::{Beside, graph_digests};
+use crate::identity::{OtherGraph, graph_digests};
 use crate::layout::{CacheKind, Layout};
 use crate::providers::{CPU, Loaded, Providers};
 use crate::source::{Part, Parts};
@@ -26,17 +26,17 @@ pub(crate) struct Graphs<'a> {
 
 /// A loaded graph other than the decoder's.
 #[derive(Debug)]
-pub(crate) struct LoadedBeside<'a> {
+pub(crate) struct LoadedGraph<'a> {
     /// What it is for.
     pub(crate) name: &'static str,
     pub(crate) part: &'a Part,
     pub(crate) provider: String,
 }
 
-impl LoadedBeside<'_> {
+impl LoadedGraph<'_> {
     /// Returns its part of the model's identity.
-    pub(crate) fn identified(self) -> Result<Beside> {
-        Ok(Beside { name: self.name, digests: graph_digests(self.part)?, provider: self.provider })
+    pub(crate) fn identified(self) -> Result<OtherGraph> {
+        Ok(OtherGraph { name: self.name, digests: graph_digests(self.part)?, provider: self.provider })
     }
 }
 
@@ -58,7 +58,7 @@ impl<'a> Graphs<'a> {
         session: Session,
         provider: &str,
         parts: &'p Parts,
-    ) -> Result<(Decoder, Option<LoadedBeside<'p>>)> {
+    ) -> Result<(Decoder, Option<LoadedGraph<'p>>)> {
         let adapter = parts.adapter.as_ref().map(|file| Adapter::read(&file.name, &file.bytes));
         let adapter = adapter.transpose()?.unwrap_or_default();
         let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
@@ -71,7 +71,7 @@ impl<'a> Graphs<'a> {
             let made = Embedder::read(loaded.loaded, &parts.description)?;
             made.check(embeddings)?;
             layout.take_beside_embeddings(session.inputs(), made.outputs());
-            beside = Some(LoadedBeside { name: "embeddings", part, provider: loaded.provider });
+            beside = Some(LoadedGraph { name: "embeddings", part, provider: loaded.provider });
             embedder = Some(made);
         }
         layout.check(session.inputs(), &adapter.names())?;

@@ -27,16 +27,16 @@ const WHOLE: u64 = 16 << 20;
 const SAMPLES: u64 = 256;
 const SAMPLE: u64 = 64 << 10;
 
-/// What runs a graph.
+/// The runtime of a graph and its options.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ran<'a> {
+pub(crate) struct GraphRuntime<'a> {
     pub(crate) provider: &'a str,
     /// The version of ONNX Runtime.
     pub(crate) version: &'a str,
     pub(crate) optimization: GraphOptimization,
 }
 
-impl Ran<'_> {
+impl GraphRuntime<'_> {
     /// Returns the lines that are hashed. The default level of optimization has no line.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("onnx runtime {} on {}", self.version, self.provider)];
@@ -61,7 +61,7 @@ pub(crate) fn graph_digests(part: &Part) -> Result<Vec<Digest>> {
 
 /// A graph other than the decoder's, and what runs it.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct OtherGraph {
     /// What it is for.
     pub(crate) name: &'static str,
     pub(crate) digests: Vec<Digest>,
@@ -72,10 +72,10 @@ pub(crate) struct Beside {
 pub(crate) fn identity(
     parts: &Parts,
     graph: &[Digest],
-    beside: &[Beside],
+    beside: &[OtherGraph],
     media: Option<Digest>,
     slots: &[Slot],
-    ran: Ran<'_>,
+    ran: GraphRuntime<'_>,
 ) -> Digest {
     let mut lines = ran.lines();
     // The media processor adds texts, and these are tokenized here, so the tokenizer is part of the identity then.
@@ -85,7 +85,7 @@ pub(crate) fn identity(
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }
     lines.extend(graph.iter().map(Digest::to_string));
-    for Beside { name, digests, provider } in beside {
+    for OtherGraph { name, digests, provider } in beside {
         lines.push(format!("{name} on {provider}"));
         lines.extend(digests.iter().map(Digest::to_string));
     }
@@ -95,7 +95,7 @@ pub(crate) fn identity(
 
 /// Returns the identity of an optimised graph: it depends on the original graph, the library that optimised it, and the
 /// processor.
-pub(crate) fn optimized_identity(graph: &[Digest], ran: Ran<'_>, library: u64) -> Digest {
+pub(crate) fn optimized_identity(graph: &[Digest], ran: GraphRuntime<'_>, library: u64) -> Digest {
     let mut lines = vec![
         format!("optimized graph, format 1\n{}\nlibrary of {library} bytes", processor()),
         format!("optimized {}", ran.optimization),
@@ -139,12 +139,12 @@ mod tests {
 
     #[test]
     fn the_identity_of_an_optimised_graph_has_all_it_depends_on() {
-        let ran = Ran { provider: "cpu", version: "1.31.1", optimization: GraphOptimization::All };
+        let ran = GraphRuntime { provider: "cpu", version: "1.31.1", optimization: GraphOptimization::All };
         let graph = [digest(b"graph"), digest(b"weights")];
         let others = [
-            optimized_identity(&graph, Ran { provider: "cuda", ..ran }, 7),
-            optimized_identity(&graph, Ran { version: "1.31.2", ..ran }, 7),
-            optimized_identity(&graph, Ran { optimization: GraphOptimization::Basic, ..ran }, 7),
+            optimized_identity(&graph, GraphRuntime { provider: "cuda", ..ran }, 7),
+            optimized_identity(&graph, GraphRuntime { version: "1.31.2", ..ran }, 7),
+            optimized_identity(&graph, GraphRuntime { optimization: GraphOptimization::Basic, ..ran }, 7),
             optimized_identity(&graph, ran, 8),
             optimized_identity(&[digest(b"graph"), digest(b"weighty")], ran, 7),
         ];

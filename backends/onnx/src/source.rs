@@ -17,11 +17,11 @@ use crate::{embedded, folder};
 const GRAPH: FactPlace = ("genai_config.json", "/model/decoder/filename");
 
 /// A graph other than the decoder's: where GenAI exports name its file, and its name in transformers.js.
-type Beside = (FactPlace, &'static str);
+type GraphPlace = (FactPlace, &'static str);
 
-const EMBEDDING: Beside = (("genai_config.json", "/model/embedding/filename"), "embed_tokens");
-const VISION: Beside = (("genai_config.json", "/model/vision/filename"), "vision_encoder");
-const AUDIO: Beside = (("genai_config.json", "/model/speech/filename"), "audio_encoder");
+const EMBEDDING: GraphPlace = (("genai_config.json", "/model/embedding/filename"), "embed_tokens");
+const VISION: GraphPlace = (("genai_config.json", "/model/vision/filename"), "vision_encoder");
+const AUDIO: GraphPlace = (("genai_config.json", "/model/speech/filename"), "audio_encoder");
 
 /// Where a model is.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ fn of_folder(opened: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
 
 fn beside_in_folder(
     opened: &ModelFolder,
-    (place, name): Beside,
+    (place, name): GraphPlace,
     graph_type: Option<&str>,
     description: &Description,
 ) -> Result<Option<Part>> {
@@ -166,7 +166,7 @@ fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
 
 fn beside_in_memory(
     source: &mut ModelFiles,
-    (place, name): Beside,
+    (place, name): GraphPlace,
     graph_type: Option<&str>,
     description: &Description,
 ) -> Result<Option<Part>> {

@@ -10,7 +10,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::StateReader;
 use ort::session::SessionOutputs;
 
-use super::buffers::{Buffers, Feed, Wish};
+use super::buffers::{Buffers, Feed, CapacityNeed};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::layout::Slot;
@@ -28,7 +28,7 @@ pub(super) struct State {
 
 impl Batch {
     /// Makes a batch of free rows.
-    pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Arc<Self>> {
+    pub(super) fn new(decoder: &Decoder, rows: usize, wish: CapacityNeed) -> Result<Arc<Self>> {
         let buffers = Buffers::new(decoder, rows, wish)?;
         Ok(Arc::new(Self(Mutex::new(State { buffers, rows: vec![None; rows] }))))
     }

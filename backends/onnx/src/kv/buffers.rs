@@ -55,9 +55,9 @@ pub(super) struct Buffers {
     stepped: bool,
 }
 
-/// For how many positions each row must have room.
+/// The numbers of positions for which each row must have room.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wish {
+pub(super) struct CapacityNeed {
     pub(super) needed: usize,
     /// For how many there was room before, when that no longer suffices.
     pub(super) before: usize,
@@ -65,7 +65,7 @@ pub(super) struct Wish {
     pub(super) least: usize,
 }
 
-impl Wish {
+impl CapacityNeed {
     /// Returns the capacity for a context of that length, at least `first` if the context allows it.
     ///
     /// The capacity doubles, so all copies of a growing cache together cost no more than the cache itself.
@@ -76,7 +76,7 @@ impl Wish {
 }
 
 impl Buffers {
-    pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Self> {
+    pub(super) fn new(decoder: &Decoder, rows: usize, wish: CapacityNeed) -> Result<Self> {
         let (capacity, mut room) = ample_room(decoder, rows, wish)?;
         let binding = bind(decoder, &mut room).map_err(error::runtime("bind a cache"))?;
         let logits = step_logits(decoder, rows).map_err(error::runtime("make room for logits"))?;
@@ -185,7 +185,7 @@ fn bind(decoder: &Decoder, room: &mut Room) -> ort::Result<IoBinding> {
 
 /// Makes room for [`AMPLE`] bytes, or for the positions that are needed if the system refuses that. Returns also for how many
 /// positions it is.
-fn ample_room(decoder: &Decoder, rows: usize, wish: Wish) -> Result<(usize, Room)> {
+fn ample_room(decoder: &Decoder, rows: usize, wish: CapacityNeed) -> Result<(usize, Room)> {
     let ample = AMPLE / (decoder.layout.bytes_per_position() * rows).max(1);
     match room_of(decoder, rows, wish, ample.max(FIRST_CAPACITY)) {
         Err(error) => {
@@ -196,7 +196,7 @@ fn ample_room(decoder: &Decoder, rows: usize, wish: Wish) -> Result<(usize, Room
     }
 }
 
-fn room_of(decoder: &Decoder, rows: usize, wish: Wish, first: usize) -> Result<(usize, Room)> {
+fn room_of(decoder: &Decoder, rows: usize, wish: CapacityNeed, first: usize) -> Result<(usize, Room)> {
     let capacity = wish.capacity(decoder.context_length, first);
     Ok((capacity, Room::new(&decoder.layout.slots, rows, capacity)?))
 }
@@ -213,13 +213,13 @@ mod tests {
 
     #[test]
     fn room_doubles_and_ends_with_the_context() {
-        let wish = |needed, before| Wish { needed, before, least: 0 };
+        let wish = |needed, before| CapacityNeed { needed, before, least: 0 };
         assert_eq!(wish(40, 0).capacity(2048, FIRST_CAPACITY), 256);
         assert_eq!(wish(257, 256).capacity(2048, FIRST_CAPACITY), 512);
         assert_eq!(wish(900, 256).capacity(2048, FIRST_CAPACITY), 900);
         assert_eq!(wish(1100, 1024).capacity(2048, 9000), 2048);
         assert_eq!(wish(40, 0).capacity(40_960, 9000), 9000);
-        assert_eq!(Wish { least: 4096, ..wish(40, 0) }.capacity(2048, FIRST_CAPACITY), 4096);
+        assert_eq!(CapacityNeed { least: 4096, ..wish(40, 0) }.capacity(2048, FIRST_CAPACITY), 4096);
         // A session refuses what does not fit before it asks for room.
         assert_eq!(wish(3000, 2048).capacity(2048, FIRST_CAPACITY), 3000);
     }

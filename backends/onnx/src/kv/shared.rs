@@ -10,7 +10,7 @@ use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
 
 use super::batch::Batch;
-use super::buffers::{FIRST_CAPACITY, Feed, Wish};
+use super::buffers::{FIRST_CAPACITY, Feed, CapacityNeed};
 use super::lease::Lease;
 use super::place::Place;
 use super::run::Run;
@@ -62,7 +62,7 @@ impl SharedCache {
     ) -> Result<Self> {
         // With room for the next tokens, or the next run would copy everything again.
         let needed = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
-        let batch = Batch::new(decoder, 1, Wish { needed, before: 0, least: self.least })?;
+        let batch = Batch::new(decoder, 1, CapacityNeed { needed, before: 0, least: self.least })?;
         let lease = Lease::take(&batch, held)?;
         lease.restore(held, &decoder.layout.slots, state)?;
         self.lease = Some(lease);
@@ -83,7 +83,7 @@ impl SharedCache {
             Some(place) => place.batch.capacity(),
             None => held,
         };
-        let batch = Batch::new(decoder, 1, Wish { needed, before, least: self.least })?;
+        let batch = Batch::new(decoder, 1, CapacityNeed { needed, before, least: self.least })?;
         self.move_into(decoder, &batch, held)?;
         Ok(batch)
     }

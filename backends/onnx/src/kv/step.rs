@@ -6,7 +6,7 @@ use alloquy_core::Result;
 use alloquy_core::tokenizer::TokenId;
 
 use super::batch::{Batch, State};
-use super::buffers::{Feed, Wish};
+use super::buffers::{Feed, CapacityNeed};
 use super::place::Place;
 use super::shared::SharedCache;
 use crate::decoder::{Decoder, row_logits};
@@ -69,7 +69,7 @@ fn gather(decoder: &Decoder, shares: &[Share<'_>]) -> Result<Arc<Batch>> {
     let before = shares.iter().filter(|share| share.token.held > 0).map(|share| share.cache.capacity());
     let least = shares.iter().map(|share| share.cache.least).max().unwrap_or(0);
     let before = before.filter(|&room| room < needed).max().unwrap_or(0);
-    Batch::new(decoder, shares.len(), Wish { needed, before, least })
+    Batch::new(decoder, shares.len(), CapacityNeed { needed, before, least })
 }
 
 /// Returns whether a step of these sessions can run in a batch. There must be a free row for every session that has none in it,

@@ -10,7 +10,7 @@ use alloquy_model_files::HuggingFaceTokenizer;
 
 use super::encoder::{Encoder, EncoderKind};
 use super::reader::{Fixed, MediaReader};
-use crate::graphs::{Graphs, LoadedBeside};
+use crate::graphs::{Graphs, LoadedGraph};
 use crate::layout::Layout;
 use crate::providers::{Loaded, Providers};
 use crate::source::{Part, Parts};
@@ -54,19 +54,19 @@ impl<'a> Opened<'a> {
         graphs: &Graphs<'_>,
         providers: &Providers,
         model: &mut ModelInfo,
-    ) -> Result<(Encoder, LoadedBeside<'a>)> {
+    ) -> Result<(Encoder, LoadedGraph<'a>)> {
         let Loaded { loaded, provider, warnings } = graphs.load(part, providers)?;
         let name = part.graph.name();
         let deepstack = &self.layout.deepstack;
         let encoder = Encoder::read(kind, name, loaded, &self.parts.description, deepstack)?;
         model.warnings.extend(warnings);
         note(model, &encoder, part);
-        Ok((encoder, LoadedBeside { name: kind.as_str(), part, provider }))
+        Ok((encoder, LoadedGraph { name: kind.as_str(), part, provider }))
     }
 }
 
 /// The reader of media, if there is one, and the graphs that were loaded for it.
-type Reading<'a> = (Option<Arc<MediaReader>>, Vec<LoadedBeside<'a>>);
+type Reading<'a> = (Option<Arc<MediaReader>>, Vec<LoadedGraph<'a>>);
 
 impl MediaOptions {
     /// Chooses a processor and loads the encoders that it feeds. Does nothing for a model without encoders, or with a decoder that

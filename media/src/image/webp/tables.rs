@@ -1,25 +1,30 @@
-//! How much memory the codes of a WebP without loss take. Its decoder makes tables of 4 KiB and more of a dozen bytes, five for each
-//! group of blocks, and there may be 65,536 groups: 1.3 GiB of 4 MB. The groups are counted, and their codes read, without tables.
+//! Computes how much memory the prefix codes of a lossless WebP take, before a decoder reads them.
+//!
+//! A decoder makes a table of 4 KiB or more from a code of a dozen bytes. There are five codes in a group, and up to 65,536 groups
+//! in a file: 4 MB become 1.3 GiB. This module reads the stream as a decoder does, but it counts the tables and makes none. The
+//! format and its constants are those of RFC 9649, section 3.
 
-/// The kinds of symbols of a group: green, red, blue, alpha, distances; and how many of each there are.
+/// The number of symbols of each code of a group: green with lengths, red, blue, alpha, distances.
 const ALPHABETS: [usize; 5] = [256 + 24, 256, 256, 256, 40];
 
-/// In which order the lengths of the codes of lengths lie.
+/// The order in which the lengths of a code of lengths are stored.
 const ORDER: [usize; 19] = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// How long the codes are that a table knows; longer ones are in a tree, whose nodes take this many bytes.
+/// The longest code that a table has. Longer ones are in a tree.
 const TABLE_BITS: usize = 10;
+
+/// The size of a node of the tree, in bytes.
 const NODE: u64 = 16;
 
-/// How many symbols of the first kind are shades of green, and how many are lengths.
+/// The symbols of the first code: first the shades of green, then the lengths of copies, then the places of the cache.
 const LITERALS: usize = 256;
 const LENGTHS: usize = 24;
 
-/// The longest code.
+/// The length of the longest code, in bits.
 const LONGEST: usize = 15;
 
-/// Returns how many bytes the tables of an image take, whose stream begins after its header; `None` for a stream that the decoder
-/// refuses too.
+/// Returns how many bytes the tables of an image take; `None` for a stream that a decoder refuses too. `stream` begins after the
+/// header of the image.
 pub(super) fn size(stream: &[u8], width: usize, height: usize) -> Option<u64> {
     let mut bits = Bits { bytes: stream, at: 0 };
     let mut width = width;
@@ -71,7 +76,7 @@ fn blocks(line: usize, bits: usize) -> usize {
     line.div_ceil(1 << bits)
 }
 
-/// Decodes a small image, such as the numbers of groups: its pixels as alpha, red, green, blue.
+/// Decodes an image within the stream, such as the numbers of groups. Each pixel is alpha, red, green and blue, a byte each.
 fn image(bits: &mut Bits<'_>, width: usize, height: usize) -> Option<Vec<u32>> {
     let mut cache = Cache::read(bits)?;
     let mut codes = Vec::new();
@@ -109,7 +114,7 @@ fn image(bits: &mut Bits<'_>, width: usize, height: usize) -> Option<Vec<u32>> {
     Some(pixels)
 }
 
-/// A length or a distance: its symbol says how many bits follow.
+/// Reads a length or a distance. Its symbol says how many bits follow.
 fn number(bits: &mut Bits<'_>, symbol: usize) -> Option<usize> {
     if symbol < 4 {
         return Some(symbol + 1);
@@ -118,7 +123,7 @@ fn number(bits: &mut Bits<'_>, symbol: usize) -> Option<usize> {
     Some(((2 + symbol % 2) << more) + bits.read(more)? + 1)
 }
 
-/// Returns how many pixels back a distance lies: the nearest 120 places are numbered by how far they are.
+/// Returns the number of pixels that a distance goes back. The first 120 distances are places nearby, in two dimensions.
 fn pixels_back(distance: usize, width: usize) -> usize {
     let Some(place) = NEAR.get(distance - 1) else { return distance - NEAR.len() };
     let rows = usize::from(place >> 4);
@@ -126,7 +131,7 @@ fn pixels_back(distance: usize, width: usize) -> usize {
     (rows * width + 8).saturating_sub(columns).max(1)
 }
 
-/// The nearest places in their order: rows above, and eight less the columns to the left.
+/// The places nearby: the rows above in the upper four bits, 8 minus the columns to the left in the lower four.
 const NEAR: [u8; 120] = [
     0x18, 0x07, 0x17, 0x19, 0x28, 0x06, 0x27, 0x29, 0x16, 0x1a, 0x26, 0x2a, 0x38, 0x05, 0x37, 0x39, 0x15,
     0x1b, 0x36, 0x3a, 0x25, 0x2b, 0x48, 0x04, 0x47, 0x49, 0x14, 0x1c, 0x35, 0x3b, 0x46, 0x4a, 0x24, 0x2c,
@@ -138,7 +143,7 @@ const NEAR: [u8; 120] = [
     0x70,
 ];
 
-/// Colours that were there, by what their bits come to.
+/// The cache of colours: recent colours by their hash.
 struct Cache {
     bits: usize,
     colours: Vec<u32>,
@@ -161,15 +166,17 @@ impl Cache {
     }
 }
 
-/// A code: how many symbols have each length, and the symbols in the order of their codes.
+/// A canonical prefix code: the number of symbols of each length, and the symbols in the order of their codes.
 struct Code {
     counts: [usize; LONGEST + 1],
     symbols: Vec<usize>,
+    /// How many bytes a decoder needs for its tables.
     taken: u64,
 }
 
 impl Code {
     fn read(bits: &mut Bits<'_>, alphabet: usize) -> Option<Self> {
+        // A simple code lists one or two symbols.
         if bits.read(1)? == 1 {
             let two = bits.read(1)? == 1;
             let wide = bits.read(1)?;
@@ -181,6 +188,7 @@ impl Code {
             }
             return Some(Self { counts, symbols, taken: 4 * NODE });
         }
+        // A normal code stores the lengths of its codes, which are compressed by a code of their own.
         let count = 4 + bits.read(4)?;
         let mut lengths = [0; ORDER.len()];
         for place in ORDER.into_iter().take(count) {
@@ -198,6 +206,7 @@ impl Code {
         while lengths.len() < alphabet && left > 0 {
             left -= 1;
             let symbol = code.symbol(bits)?;
+            // 16 repeats the last length that is not 0, 17 and 18 repeat 0.
             let (length, times) = match symbol {
                 16 => (before, 3 + bits.read(2)?),
                 17 => (0, 3 + bits.read(3)?),
@@ -212,7 +221,7 @@ impl Code {
         if lengths.len() > alphabet { None } else { Self::of(&lengths) }
     }
 
-    /// The code whose symbols have these lengths.
+    /// Makes the code whose symbols have these lengths.
     fn of(lengths: &[usize]) -> Option<Self> {
         let mut counts = [0; LONGEST + 1];
         let mut symbols = Vec::new();
@@ -232,7 +241,7 @@ impl Code {
         Some(Self { counts, symbols, taken })
     }
 
-    /// The next symbol: none of the bits where there is no other.
+    /// Reads the next symbol. The symbol of a code that has one takes no bits.
     fn symbol(&self, bits: &mut Bits<'_>) -> Option<usize> {
         if self.symbols.len() == 1 {
             return self.symbols.first().copied();
@@ -252,7 +261,7 @@ impl Code {
     }
 }
 
-/// Bits, the lowest of each byte first.
+/// A reader of bits, the lowest of each byte first.
 struct Bits<'a> {
     bytes: &'a [u8],
     at: usize,
