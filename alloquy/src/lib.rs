@@ -8,7 +8,7 @@
 //!
 //! [`Model::open`] opens any folder with an ONNX export and its `tokenizer.json`. It finds the chat template, the family, the
 //! texts that end a reply, the sampling that the model's authors recommend, MLC's settings, and the policy for a full context.
-//! The command line `alloquy` uses the same code. The examples below ask the built-in [tiny model](Model::pocket), which
+//! The command line `alloquy` uses the same code. The examples below ask the built-in tiny model (`Model::pocket`), which
 //! needs no folder.
 //!
 //! # Streaming
@@ -131,10 +131,10 @@
 //! | feature | adds | default |
 //! |---|---|---|
 //! | `onnx` | [`Model::open`]: models in ONNX files | yes |
-//! | `pocket` | [`Model::pocket`]: the tiny model, 4 MB | yes |
+//! | `pocket` | `Model::pocket`: the tiny model, 4 MB | yes |
 //! | `constraints` | replies that follow a [`Grammar`], and calls that follow the schemas of their tools | yes |
 //! | `media` | images, audio and video, for models that accept them | yes |
-//! | `schemars` | [`TypedTool`](core::tool::TypedTool): tools from functions | yes |
+//! | `schemars` | `core::tool::TypedTool`: tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
 //! | `mcp` | tools of servers of the Model Context Protocol | no |

@@ -60,8 +60,7 @@
 //!
 //! # Where to read on
 //!
-//! The model's [card](https://github.com/alloquy/alloquy/blob/main/xtask/pocket/README.md) lists what the model can do, how well,
-//! and how it was trained.
+//! The model's card, `xtask/pocket/README.md` in the repository, lists what the model can do, how well, and how it was trained.
 
 use alloquy_model_files::ModelFiles;
 

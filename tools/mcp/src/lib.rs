@@ -50,7 +50,7 @@
 //! Sampling, roots and elicitation are not offered to servers. Resources and prompts of a server are not read. Whether a call
 //! needs approval is decided by the toolbox, not here.
 //!
-//! Read on in [`docs/tools.md`](https://github.com/alloquy/alloquy/blob/main/docs/tools.md).
+//! Read on in the page on tools, `docs/tools.md` in the repository.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code))] // without them no server can be connected
 
