@@ -45,7 +45,7 @@ fn tools_of_a_server_are_listed_and_shown_to_a_model() {
     let json = program.run(&["tools", "--mcp", server, "--json"]).ok().events().remove(0);
     assert_eq!(json["tools"][0]["parameters"]["properties"]["city"]["type"], "string");
     let twice = program.run(&["tools", "--mcp", server, "--mcp", server]);
-    assert!(twice.err.contains("two servers bring the same tool"), "{}", twice.err);
+    assert!(twice.err.contains("two servers offer the same tool"), "{}", twice.err);
 
     let Some(model) = shared::find("models/tiny/genai-qwen3-fp32") else { return };
     let Some(template) = shared::find("cases/templates/jinja/llamacpp--Qwen-Qwen3-0.6B.jinja") else {

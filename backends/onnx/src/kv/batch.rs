@@ -10,7 +10,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::StateReader;
 use ort::session::SessionOutputs;
 
-use super::buffers::{Buffers, Feed, CapacityNeed};
+use super::buffers::{Buffers, CapacityNeed, Feed};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::layout::Slot;

@@ -10,7 +10,7 @@ use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
 
 use super::batch::Batch;
-use super::buffers::{FIRST_CAPACITY, Feed, CapacityNeed};
+use super::buffers::{CapacityNeed, FIRST_CAPACITY, Feed};
 use super::lease::Lease;
 use super::place::Place;
 use super::run::Run;

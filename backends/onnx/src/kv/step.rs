@@ -6,7 +6,7 @@ use alloquy_core::Result;
 use alloquy_core::tokenizer::TokenId;
 
 use super::batch::{Batch, State};
-use super::buffers::{Feed, CapacityNeed};
+use super::buffers::{CapacityNeed, Feed};
 use super::place::Place;
 use super::shared::SharedCache;
 use crate::decoder::{Decoder, row_logits};
