@@ -159,7 +159,7 @@ impl Media {
         Self { digest, media_type: "video/frames".to_owned(), bytes: None, frames: Some(frames), time: None }
     }
 
-    /// The same image as a frame that is shown at this time of its [`film`](Media::video).
+    /// The same image as a frame that is shown at this time of its [video](Media::video).
     ///
     /// ```
     /// use std::time::Duration;
@@ -203,7 +203,7 @@ impl Media {
         self.bytes.as_ref()
     }
 
-    /// Returns the images of a [`film`](Media::video); `None` for everything else.
+    /// Returns the images of a [video](Media::video); `None` for everything else.
     pub fn frames(&self) -> Option<&[Media]> {
         self.frames.as_deref()
     }

@@ -119,7 +119,7 @@ impl Debug for BatchStep<'_> {
 ///
 /// # Contract
 /// The logits depend on the units alone. They agree to rounding, whether the units were appended at once, one by one or in
-/// chunks, after any `truncate`, in the original or in a fork. After a cancelled call, `resident` returns what the session
+/// chunks, after any `truncate`, in the original or in a fork. After a cancelled call, `length` returns what the session
 /// holds. After any other error than [`ErrorKind::Cancelled`], the session must be dropped. `laws::session` checks it.
 ///
 /// ### Why does `forward` return a mutable slice?
@@ -166,7 +166,7 @@ pub trait Session: Any + Send {
 
     /// Keeps at most the first `length` units and returns how many it kept.
     ///
-    /// A model that cannot rewind to `length` keeps fewer, possibly none. `length` beyond `resident` keeps all.
+    /// A model that cannot rewind to `length` keeps fewer, possibly none. A `length` beyond that of the session keeps all.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`].

@@ -200,7 +200,7 @@ fn channels() -> impl Strategy<Value = Vec<Content>> {
     })
 }
 
-/// Puts channels behind the thinking block.
+/// Puts channels after the thinking block.
 fn with_channels((mut parts, channels): (Vec<Part>, Vec<Content>)) -> Vec<Part> {
     let thought = matches!(parts.first(), Some(Part { content: Content::Thinking(_), .. }));
     let start = usize::from(thought);

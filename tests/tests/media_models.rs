@@ -116,11 +116,11 @@ fn what_stands_around_an_image_is_what_the_template_and_the_processor_say() {
         PromptUnit::Token(id) => {
             specials.iter().find(|special| special.id == *id).map(|special| special.text.clone())
         }
-        PromptUnit::Media(_) => Some("(picture)".to_owned()),
+        PromptUnit::Media(_) => Some("(image)".to_owned()),
     };
     let said: Vec<_> = prepared.prompt.units.iter().filter_map(text).collect();
     let expected =
-        ["<|im_start|>", "<|vision_start|>", "(picture)", "<|vision_end|>", "<|im_end|>", "<|im_start|>"];
+        ["<|im_start|>", "<|vision_start|>", "(image)", "<|vision_end|>", "<|im_end|>", "<|im_start|>"];
     assert_eq!(said, expected, "what the user writes is no place and no control token");
     let positions = prepared.media[0].positions;
     assert_eq!(prepared.positions(), prepared.prompt.units.len() - 1 + positions);
@@ -136,7 +136,7 @@ struct Reference {
 #[derive(Debug, Deserialize)]
 struct Conversation {
     document: serde_json::Value,
-    /// What stands before the video, and behind it.
+    /// The texts before and after the video.
     before: Vec<TokenId>,
     after: Vec<TokenId>,
     positions: usize,
@@ -181,7 +181,7 @@ fn to_a_video_of_aki_models_say_what_the_reference_says() {
         let prepared = round.prepare(&request).unwrap();
         let video = &prepared.media[0];
         let units = &prepared.prompt.units;
-        // What stands at the ends of a video of Qwen3-VL is text, and no part of its unit.
+        // The tokens at the ends of a video of Qwen3-VL are text, and no part of its unit.
         let Conversation { before, positions, after, .. } = conversation;
         assert_eq!(video.kind, MediaKind::Video);
         assert!(tokens(units).starts_with(before) && tokens(&units[video.unit + 1..]).ends_with(after));

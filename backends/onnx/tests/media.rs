@@ -140,7 +140,7 @@ struct Reference {
 struct Case {
     before: Vec<TokenId>,
     seeds: Vec<u8>,
-    #[serde(default, alias = "film")]
+    #[serde(default)]
     video: Option<VideoOf>,
     after: Vec<TokenId>,
     greedy_ids: Vec<TokenId>,

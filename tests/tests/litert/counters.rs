@@ -28,7 +28,7 @@ pub(crate) fn state(input: &Value, asked: &Value, said: &[TokenId]) -> Result<Va
 }
 
 struct Counted<'a> {
-    /// Without what a caller demands of the answer: it would stop the words behind a thinking block.
+    /// Without what a caller demands of the answer: it would stop the words after a thinking block.
     input: Value,
     said: &'a [TokenId],
     start: Vec<TokenId>,
