@@ -1,4 +1,4 @@
-//! What people get wrong, and what they are told: one sentence, what to do next, and nothing lost.
+//! Mistakes of users, and the answers to them: one sentence, what to do next, and nothing lost.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod program;
@@ -13,7 +13,7 @@ const STORIES: &str = "models/stories260k";
 const QWEN: &str = "models/tiny/genai-qwen3-fp32";
 
 /// Runs the program and writes down what it says; every run has to fail with one error.
-fn told(program: &Program, arguments: &[&str]) -> String {
+fn reported(program: &Program, arguments: &[&str]) -> String {
     told_with(1, program, arguments)
 }
 
@@ -46,15 +46,15 @@ fn model_is_told(damage: impl FnOnce(&Path), from: &str) -> Option<String> {
     let program = Program::new();
     let copy = copied(&program, &model);
     damage(&copy);
-    Some(told(&program, &["ask", "--model", copy.to_str().unwrap(), "Hello"]))
+    Some(reported(&program, &["ask", "--model", copy.to_str().unwrap(), "Hello"]))
 }
 
 #[test]
 fn folders_that_are_no_models() {
     let program = Program::new();
-    let missing = told(&program, &["ask", "--model", "nowhere", "Hello"]);
+    let missing = reported(&program, &["ask", "--model", "nowhere", "Hello"]);
     fs::create_dir(program.path("empty")).unwrap();
-    let empty = told(&program, &["ask", "--model", "empty", "Hello"]);
+    let empty = reported(&program, &["ask", "--model", "empty", "Hello"]);
     insta::assert_snapshot!([missing, empty].join("\n\n"));
 }
 
@@ -64,8 +64,8 @@ fn a_truncated_graph() {
         let graph = fs::read(model.join("model.onnx")).unwrap();
         fs::write(model.join("model.onnx"), &graph[..graph.len() / 2]).unwrap();
     };
-    if let Some(told) = model_is_told(truncate, QWEN) {
-        insta::assert_snapshot!(told);
+    if let Some(reported) = model_is_told(truncate, QWEN) {
+        insta::assert_snapshot!(reported);
     }
 }
 
@@ -84,8 +84,8 @@ fn weights_outside_of_the_folder() {
         }
         fs::write(model.join("model.onnx"), graph).unwrap();
     };
-    if let Some(told) = model_is_told(lead_out, QWEN) {
-        insta::assert_snapshot!(told);
+    if let Some(reported) = model_is_told(lead_out, QWEN) {
+        insta::assert_snapshot!(reported);
     }
 }
 
@@ -99,8 +99,8 @@ fn a_model_without_an_end() {
             fs::write(model.join(name), json.to_string()).unwrap();
         }
     };
-    if let Some(told) = model_is_told(forget, STORIES) {
-        insta::assert_snapshot!(told);
+    if let Some(reported) = model_is_told(forget, STORIES) {
+        insta::assert_snapshot!(reported);
     }
 }
 
@@ -134,7 +134,7 @@ fn a_question_longer_than_the_context_leaves_the_conversation_as_it_was() {
     program.run(&["ask", "--conversation", "tea", "--max-tokens", "4", "Hello"]).ok();
     let before = program.run(&["tree", "--json"]).ok().events().remove(0);
     let long = "word ".repeat(2000);
-    insta::assert_snapshot!(told(&program, &["ask", "--conversation", "tea", &long]));
+    insta::assert_snapshot!(reported(&program, &["ask", "--conversation", "tea", &long]));
     let after = program.run(&["tree", "--json"]).ok().events().remove(0);
     assert_eq!(after["conversation"]["head"], before["conversation"]["head"]);
     let nodes = |shown: &serde_json::Value| shown["nodes"].as_array().unwrap().clone();
@@ -147,9 +147,9 @@ fn stores_that_cannot_be_used() {
     program.write("file", "in the way");
     let beside = |scheme: &str| {
         let url = format!("{scheme}:{}", program.path("file").join("store").display());
-        told(&program, &["tree", "--store", &url])
+        reported(&program, &["tree", "--store", &url])
     };
-    let unknown = told(&program, &["tree", "--store", "chats"]);
+    let unknown = reported(&program, &["tree", "--store", "chats"]);
     insta::assert_snapshot!([beside("sqlite"), beside("file"), unknown].join("\n\n"));
 }
 
@@ -169,8 +169,8 @@ fn looking_makes_no_store() {
             &["diff", "0", "1"],
             &["render", "--conversation", "tea"],
         ] {
-            let told = told(&program, &[arguments, &["--store", &store]].concat());
-            assert!(told.contains("does not exist"), "{arguments:?}: {told}");
+            let reported = reported(&program, &[arguments, &["--store", &store]].concat());
+            assert!(reported.contains("does not exist"), "{arguments:?}: {reported}");
         }
         assert_eq!(fs::read_dir(program.folder()).unwrap().count(), 0, "{scheme}");
     }
@@ -181,7 +181,7 @@ fn a_damaged_store_is_told_and_left_as_it_is() {
     let program = Program::new();
     let damaged = "This is no database. ".repeat(500);
     program.write("store.db", &damaged);
-    insta::assert_snapshot!(told(&program, &["tree"]));
+    insta::assert_snapshot!(reported(&program, &["tree"]));
     assert_eq!(fs::read_to_string(program.path("store.db")).unwrap(), damaged);
 }
 
@@ -190,14 +190,14 @@ fn names_and_numbers_that_are_not_valid() {
     let Some(model) = shared::find(STORIES) else { return };
     let program = Program::new().variable("ALLOQUY_MODEL", model);
     let errors = [
-        told(&program, &["ask", "--family", "qwen9", "Hello"]),
-        told(&program, &["ask", "--template", "nowhere.jinja", "Hello"]),
-        told(&program, &["ask", "--provider", "abacus", "Hello"]),
+        reported(&program, &["ask", "--family", "qwen9", "Hello"]),
+        reported(&program, &["ask", "--template", "nowhere.jinja", "Hello"]),
+        reported(&program, &["ask", "--provider", "abacus", "Hello"]),
         told_of_arguments(&program, &["ask", "--top-p", "2", "Hello"]),
         told_of_arguments(&program, &["ask"]),
-        told(&program, &["tree", "--conversation", "nowhere"]),
-        told(&program, &["ask", "-c", "Hello"]),
-        told(&program, &["models", "nowhere"]),
+        reported(&program, &["tree", "--conversation", "nowhere"]),
+        reported(&program, &["ask", "-c", "Hello"]),
+        reported(&program, &["models", "nowhere"]),
         told_of_arguments(&program, &["render"]),
         told_of_arguments(&program, &["render", "--from", "gemini", "Hello"]),
         told_of_arguments(&program, &["complete"]),
@@ -227,8 +227,8 @@ fn files_that_are_no_regular_ones() {
             ["ask", "--lark", file, "Hello"],
             ["render", "--config", file, "Hello"],
         ] {
-            let told = told(&program, &arguments);
-            assert!(told.contains(said), "{arguments:?}: {told}");
+            let reported = reported(&program, &arguments);
+            assert!(reported.contains(said), "{arguments:?}: {reported}");
         }
     }
 }
@@ -239,6 +239,6 @@ fn a_configuration_that_is_not_valid() {
     program.write("typo.toml", "temprature = 1\n");
     program.write("broken.toml", "model = \n");
     let errors = ["typo.toml", "broken.toml", "nowhere.toml"]
-        .map(|file| told(&program, &["--config", file, "config", "show"]));
+        .map(|file| reported(&program, &["--config", file, "config", "show"]));
     insta::assert_snapshot!(errors.join("\n\n"));
 }

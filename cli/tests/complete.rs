@@ -44,8 +44,8 @@ fn flags_without_effect_are_named_and_variables_are_not() {
     let program = Program::new().variable("ALLOQUY_MODEL", model).variable("ALLOQUY_TEMPLATE", "vicuna_v1.1");
     let complete = ["complete", "--temperature", "0", "--max-tokens", "3", "Once upon a"];
     assert!(!program.run(&complete).ok().err.contains("has no effect"));
-    let told = program.run(&[&complete[..], &["--family", "qwen3"]].concat()).ok().err;
-    assert!(told.contains("--family has no effect: the prompt is the text alone\n"), "{told}");
+    let reported = program.run(&[&complete[..], &["--family", "qwen3"]].concat()).ok().err;
+    assert!(reported.contains("--family has no effect: the prompt is the text alone\n"), "{reported}");
 }
 
 #[test]
@@ -70,12 +70,12 @@ fn the_prompt_may_be_piped_in() {
 fn a_seed_repeats_a_draw() {
     let Some(model) = shared::find(LAYOUTS[0]) else { return };
     let program = Program::new().variable("ALLOQUY_MODEL", model);
-    let told = |seed: &str| {
+    let reported = |seed: &str| {
         let sampling = ["--temperature", "1", "--top-k", "40", "--top-p", "0.95", "--seed", seed];
         program.run(&[&["complete", "--max-tokens", "40", "Once"], &sampling[..]].concat()).ok().out
     };
-    assert_eq!(told("7"), told("7"));
-    assert_ne!(told("7"), told("8"));
+    assert_eq!(reported("7"), reported("7"));
+    assert_ne!(reported("7"), reported("8"));
 }
 
 #[test]

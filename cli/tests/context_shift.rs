@@ -215,7 +215,7 @@ fn narrow(program: &Program) -> Option<PathBuf> {
 }
 
 /// What the answers say that was left out, in the order in which it was asked.
-fn told(program: &Program, arguments: &[&str]) -> Vec<Value> {
+fn reported(program: &Program, arguments: &[&str]) -> Vec<Value> {
     let sampled = ["chat", "--json", "--max-tokens", "8", "--temperature", "0"];
     let ran = program.run_with(&[&sampled[..], arguments].concat(), &SCRIPT.repeat(4)).ok();
     let events = ran.events();
@@ -228,19 +228,20 @@ fn each_policy_says_what_it_leaves_out() {
     let program = Program::new();
     let Some(model) = narrow(&program) else { return };
     let program = program.variable("ALLOQUY_MODEL", model);
-    let dropped = told(&program, &["--context-policy", "drop"]);
-    let tokens = |told: &Value| told["history_shifted"]["tokens"].as_u64().unwrap();
-    assert!(dropped.len() > 3 && dropped.iter().all(|told| tokens(told) > 0), "{dropped:?}");
+    let dropped = reported(&program, &["--context-policy", "drop"]);
+    let tokens = |reported: &Value| reported["history_shifted"]["tokens"].as_u64().unwrap();
+    assert!(dropped.len() > 3 && dropped.iter().all(|reported| tokens(reported) > 0), "{dropped:?}");
     assert!(dropped.iter().map(tokens).is_sorted(), "a turn that was dropped comes back: {dropped:?}");
-    assert_ne!(told(&program, &["--context-policy", "shift"]), dropped);
+    assert_ne!(reported(&program, &["--context-policy", "shift"]), dropped);
 
-    let summarised = told(&program, &["--context-policy", "summarise"]);
+    let summarised = reported(&program, &["--context-policy", "summarise"]);
     let of = |field: &str| {
-        let fields = summarised.iter().filter_map(|told| told["history_summarized"].get(field));
+        let fields = summarised.iter().filter_map(|reported| reported["history_summarized"].get(field));
         fields.filter_map(Value::as_u64).collect::<Vec<_>>()
     };
     assert!(of("summary").iter().all(|summary| *summary > 0) && !of("summary").is_empty(), "{summarised:?}");
-    let made = summarised.iter().filter(|told| told["history_summarized"]["spent"].is_object()).count();
+    let made =
+        summarised.iter().filter(|reported| reported["history_summarized"]["spent"].is_object()).count();
     assert!(made < of("summary").len(), "each answer made a summary of its own: {summarised:?}");
 }
 

@@ -33,8 +33,8 @@ fn files_that_are_no_media_are_refused_before_a_model_is_loaded() {
         (["ask", "--image", ".", "What?"], "is not a regular file"),
         (["ask", "--image", "https://example.org/cat.png", "What?"], "download it and name the file"),
     ] {
-        let told = refused(&program, &arguments, "");
-        assert!(told.contains(expected), "{told}");
+        let reported = refused(&program, &arguments, "");
+        assert!(reported.contains(expected), "{reported}");
     }
 }
 
@@ -54,8 +54,8 @@ fn a_document_has_its_media_inside_of_one_folder() {
         (&rooted[..], "letter.txt", "does not begin as one of"),
         (&nowhere[..], "cat.gif", "the media folder \"nowhere\" cannot be opened"),
     ] {
-        let told = refused(&program, arguments, &document(path));
-        assert!(told.contains(expected), "{told}");
+        let reported = refused(&program, arguments, &document(path));
+        assert!(reported.contains(expected), "{reported}");
     }
 }
 
@@ -66,13 +66,13 @@ fn a_model_of_texts_says_that_it_is_one() {
         return;
     }
     let program = with_files();
-    let told = refused(&program, &["ask", "--image", "cat.gif", "What?"], "");
-    assert!(told.contains("takes no image; it takes: text"), "{told}");
-    let told = refused(&program, &["chat", "--image", "cat.gif"], "What?\n");
-    assert!(told.contains("takes no image; it takes: text"), "{told}");
+    let reported = refused(&program, &["ask", "--image", "cat.gif", "What?"], "");
+    assert!(reported.contains("takes no image; it takes: text"), "{reported}");
+    let reported = refused(&program, &["chat", "--image", "cat.gif"], "What?\n");
+    assert!(reported.contains("takes no image; it takes: text"), "{reported}");
     // Refused where it is attached: what is said next is not lost with it.
-    let told = refused(&program, &["chat", "-q"], "/image cat.gif\nWhat?\n");
-    assert!(told.contains("takes no image; it takes: text"), "{told}");
+    let reported = refused(&program, &["chat", "-q"], "/image cat.gif\nWhat?\n");
+    assert!(reported.contains("takes no image; it takes: text"), "{reported}");
     assert_eq!(program.run(&["conversations"]).ok().out, "", "nothing was asked");
 }
 
@@ -127,8 +127,8 @@ fn render_shows_what_an_image_of_a_document_takes_and_reads_no_file_outside_of_t
     assert!(capped.out.contains("image of 4 positions"), "{capped:?}");
     assert!(capped.err.contains("made smaller"), "{capped:?}");
     for (path, expected) in ways_out() {
-        let told = refused(&program, &render, &document(path));
-        assert!(told.contains(expected), "{told}");
+        let reported = refused(&program, &render, &document(path));
+        assert!(reported.contains(expected), "{reported}");
     }
 }
 
@@ -147,12 +147,12 @@ fn import_takes_the_images_of_a_folder_and_no_others() {
     let id = program.run(&rooted).ok().out;
     let exported = program.run(&["export", id.trim(), "--to", "openai"]).ok().out;
     assert!(exported.contains("data:image/png;base64,"), "{exported}");
-    let told = refused(&program, &import, "");
-    assert!(told.contains("name the folder that it may come from with --media-root DIR"), "{told}");
+    let reported = refused(&program, &import, "");
+    assert!(reported.contains("name the folder that it may come from with --media-root DIR"), "{reported}");
     for (path, expected) in ways_out() {
         talk(path);
-        let told = refused(&program, &rooted, "");
-        assert!(told.contains(expected), "{told}");
+        let reported = refused(&program, &rooted, "");
+        assert!(reported.contains(expected), "{reported}");
     }
     let listed = program.run(&["conversations", "--json"]).ok().events().remove(0);
     assert_eq!(

@@ -16,9 +16,9 @@ fn it_answers_and_says_once_what_it_is() {
     assert_eq!(asked.out.trim(), "12 + 30 = 42");
     let chatted = program.run_with(&["chat"], "My name is Maro.\nWhat is my name?\n").ok();
     assert!(chatted.out.contains("Your name is Maro."), "{}", chatted.out);
-    for told in [asked.err, chatted.err] {
-        assert_eq!(told.matches(INTRODUCTION).count(), 1, "{told}");
-        assert!(told.contains("--model DIR"), "{told}");
+    for reported in [asked.err, chatted.err] {
+        assert_eq!(reported.matches(INTRODUCTION).count(), 1, "{reported}");
+        assert!(reported.contains("--model DIR"), "{reported}");
     }
 }
 

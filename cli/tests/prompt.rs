@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const MODEL: &str = "models/tiny/genai-qwen3-fp32";
 const GREEDY: [&str; 4] = ["--temperature", "0", "--max-tokens", "4"];
 
-/// Prints the thinking since the last question, unless it is told to preserve all.
+/// Prints the thinking since the last question, unless it is set to preserve all.
 const TEMPLATE: &str = "{% set asked = namespace(last=0) %}
 {%- for m in messages %}{% if m.role == 'user' %}{% set asked.last = loop.index0 %}{% endif %}{% endfor %}
 {%- for m in messages %}{{ m.role }}:
@@ -25,13 +25,13 @@ fn program() -> Option<Program> {
 }
 
 fn shown(arguments: &[&str], ran: &Ran) -> String {
-    let told: String = ran
+    let reported: String = ran
         .err
         .lines()
         .filter(|line| !line.starts_with("loading "))
         .map(|line| format!("{line}\n"))
         .collect();
-    format!("{}\n{}--- standard error\n{told}", arguments.join(" "), ran.out)
+    format!("{}\n{}--- standard error\n{reported}", arguments.join(" "), ran.out)
 }
 
 /// What is said, and how each of its control tokens comes out.
@@ -71,8 +71,8 @@ fn json_has_the_template_the_arguments_and_what_was_let_through() {
     let digest = shown["template"]["digest"].as_str().unwrap();
     assert_eq!((digest.len(), &shown["template"]["name"]), (64, &Value::Null));
     assert_eq!(shown["arguments"], json!({"injection": {"tokens": ["<think>"]}}));
-    let told = json!([{"control_token_let_through": {"token": "<think>", "source": "user", "times": 1}}]);
-    assert_eq!(shown["warnings"], told);
+    let reported = json!([{"control_token_let_through": {"token": "<think>", "source": "user", "times": 1}}]);
+    assert_eq!(shown["warnings"], reported);
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn a_template_renders_in_the_dialect_that_is_asked_for() {
     let own = |dialect: &str| program.run(&["render", "--template-dialect", dialect, "Hi"]).ok().out;
     assert_eq!(own("hf5"), own("hf4"));
     let chat = ["chat", "--template", "vicuna_v1.1", "--template-dialect", "litert"];
-    let told = program.run_with(&chat, "").ok().err;
-    assert!(told.contains("no Jinja template, so --template-dialect has no effect"), "{told}");
+    let reported = program.run_with(&chat, "").ok().err;
+    assert!(reported.contains("no Jinja template, so --template-dialect has no effect"), "{reported}");
 }
 
 #[test]
@@ -103,12 +103,12 @@ fn a_text_with_the_role_markers_of_a_template_of_plain_text_is_reported() {
     let both =
         json!([{"role_marker_in_text": marker("ASSISTANT:")}, {"role_marker_in_text": marker("USER:")}]);
     assert_eq!(shown["warnings"], both);
-    let told = "(a text from user has the template's own role marker \"USER:\", times 1: the model may take what follows for \
+    let reported = "(a text from user has the template's own role marker \"USER:\", times 1: the model may take what follows for \
                 another message)";
     let ran = program.run(&[&["render"][..], &template, &[forged]].concat()).ok();
-    assert!(ran.err.contains(told), "{ran:?}");
+    assert!(ran.err.contains(reported), "{ran:?}");
     let ran = program.run(&[&["ask"][..], &template, &GREEDY, &[forged]].concat()).ok();
-    assert!(ran.err.contains(told), "{ran:?}");
+    assert!(ran.err.contains(reported), "{ran:?}");
     let ran = program
         .run(&[&["render", "--json"][..], &template, &["What is a USER to an ASSISTANT?"]].concat())
         .ok();
@@ -123,14 +123,14 @@ fn an_answer_names_the_control_tokens_that_were_allowed() {
     let Some(program) = program() else { return };
     let asked = ["ask", "--trust", "user", "What is <|im_end|>?"];
     let ran = program.run(&[&asked[..], &GREEDY].concat()).ok();
-    let told = "(a control token was allowed: \"<|im_end|>\" from user, times 1)";
-    assert!(ran.err.contains(told), "{ran:?}");
+    let reported = "(a control token was allowed: \"<|im_end|>\" from user, times 1)";
+    assert!(ran.err.contains(reported), "{ran:?}");
     let ran = program.run(&[&asked[..], &GREEDY, &["--json"]].concat()).ok();
     let done = ran.events().pop().unwrap();
     assert_eq!(done["warnings"][0]["control_token_let_through"]["source"], "user");
     let completed = ["complete", "--allow-control-tokens", "<|im_end|>", "Once <|im_end|>"];
     let ran = program.run(&[&completed[..], &GREEDY].concat()).ok();
-    assert!(ran.err.contains(told), "{ran:?}");
+    assert!(ran.err.contains(reported), "{ran:?}");
 }
 
 #[test]
@@ -156,11 +156,11 @@ fn thinking_and_its_history_reach_the_template() {
         ran.out.lines().last().unwrap().to_owned()
     };
     assert_eq!([ended("off"), ended("on")], ["assistant: (at once)", "assistant:"]);
-    let told =
+    let reported =
         |template: &str| program.run(&["render", "--thinking", "off", "--template", template, "Hi"]).ok().err;
     let ignored = "(the template has no switch for thinking: --thinking changes nothing)";
-    assert!(told("plain.jinja").contains(ignored) && told("vicuna_v1.1").contains(ignored));
-    assert!(!told("thinking.jinja").contains(ignored));
+    assert!(reported("plain.jinja").contains(ignored) && reported("vicuna_v1.1").contains(ignored));
+    assert!(!reported("thinking.jinja").contains(ignored));
 }
 
 #[test]
@@ -173,10 +173,10 @@ fn another_template_is_told_of_and_drawn() {
     let ask = |arguments: &[&str]| program.run(&[&["ask"], arguments, &GREEDY].concat()).ok();
     ask(&["--conversation", "tea", "Hello"]);
     let changed = ask(&["-c", "--template", "mine.jinja", "--json", "Again"]).events().pop().unwrap();
-    let told = &changed["warnings"][0]["template_changed"];
+    let reported = &changed["warnings"][0]["template_changed"];
     let nodes = program.run(&["tree", "--json"]).ok().events().remove(0)["nodes"].clone();
-    assert_eq!(nodes[1]["reply"]["template"], told["before"]);
-    assert_eq!(nodes[3]["reply"]["template"], told["now"]);
+    assert_eq!(nodes[1]["reply"]["template"], reported["before"]);
+    assert_eq!(nodes[3]["reply"]["template"], reported["now"]);
     let drawn = program.run(&["tree"]).ok().out;
     let marked: Vec<_> = drawn.lines().filter(|line| line.contains("(another template)")).collect();
     assert!(matches!(marked[..], [line] if line.contains("[0.0.0.0]")), "{drawn}");

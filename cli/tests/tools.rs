@@ -68,16 +68,19 @@ fn a_tool_that_is_not_offered_is_told_with_the_reason() {
     let listed = program.run(&["tools", "--mcp", "python3 odd.py"]).ok();
     assert_eq!(listed.out, "weather: Tells the weather\n");
     let reason = "its name holds '\\u{1b}', and only letters, digits and _ - . / : are allowed";
-    let told = format!("tool \"wea\\u{{1b}}]ther\\u{{202e}}\" of sky is not offered: {reason}\n");
-    assert!(listed.err.ends_with(&told), "{}", listed.err);
+    let reported = format!("tool \"wea\\u{{1b}}]ther\\u{{202e}}\" of sky is not offered: {reason}\n");
+    assert!(listed.err.ends_with(&reported), "{}", listed.err);
     let json = program.run(&["tools", "--mcp", "python3 odd.py", "--json"]).ok().events().remove(0);
     assert_eq!(json["tools"].as_array().unwrap().len(), 1);
     let refused = serde_json::json!([{"server": "sky", "name": "wea\u{1b}]ther\u{202e}", "reason": reason}]);
     assert_eq!(json["refused"], refused);
-    // Whoever offers the rest to a model is told, too.
+    // A command that offers the rest to a model reports it too.
     #[cfg(feature = "pocket")]
     assert!(
-        program.run(&["ask", "--mcp", "python3 odd.py", "--tool-choice", "none", "Hi"]).err.contains(&told)
+        program
+            .run(&["ask", "--mcp", "python3 odd.py", "--tool-choice", "none", "Hi"])
+            .err
+            .contains(&reported)
     );
 }
 
@@ -86,17 +89,17 @@ fn a_tool_that_is_not_offered_is_told_with_the_reason() {
 fn a_server_that_is_none_is_told_in_one_sentence() {
     let program = Program::new();
     program.write("silent.py", "import sys\nfor line in sys.stdin: pass\n");
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let ran = program.run(&[&["tools", "--tool-timeout", "1"], arguments].concat());
         assert_eq!(ran.code, Some(1));
         ran.err
     };
     let silent = "server \"python3 silent.py\" did not answer within 1s";
-    assert_eq!(told(&["--mcp", "python3 silent.py"]), format!("error: {silent}\n"));
-    let nobody = told(&["--mcp-url", "http://127.0.0.1:1/mcp"]);
+    assert_eq!(reported(&["--mcp", "python3 silent.py"]), format!("error: {silent}\n"));
+    let nobody = reported(&["--mcp-url", "http://127.0.0.1:1/mcp"]);
     assert!(!nobody.contains("rmcp::"), "{nobody}");
     let nonsense = "address \"nonsense\" begins with neither \"http://\" nor \"https://\"";
-    assert_eq!(told(&["--mcp-url", "nonsense"]), format!("error: {nonsense}\n"));
+    assert_eq!(reported(&["--mcp-url", "nonsense"]), format!("error: {nonsense}\n"));
 }
 
 /// A schema that cannot be enforced is refused where calls are held to the tools, and nowhere else.

@@ -1,4 +1,4 @@
-//! Who decides what a processor is told: the call, the conversation, the preface, in this order.
+//! The arguments of a processor come from the call, the conversation and the preface, in this order.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::Preface;

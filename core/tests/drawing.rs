@@ -50,8 +50,8 @@ fn a_change_of_template_is_shown() {
         tree.insert(node).unwrap();
     }
     let drawn = TreeDrawing::new(&tree).head(above).to_string();
-    let told: Vec<_> = drawn.lines().map(|line| line.contains("(another template)")).collect();
-    assert_eq!(told, [false, false, true, false], "{drawn}");
+    let reported: Vec<_> = drawn.lines().map(|line| line.contains("(another template)")).collect();
+    assert_eq!(reported, [false, false, true, false], "{drawn}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Tool for Gives {
     }
 }
 
-/// Nests as deep as it is told.
+/// Nests as deep as it is requested.
 #[derive(Debug)]
 struct Nests(usize);
 
@@ -198,14 +198,14 @@ fn a_result_too_long_for_the_context_becomes_an_error_and_stays_as_a_branch() {
         let long = Gives::new("long", "x".repeat(5000));
         let conversation = over(2000, vec![long.clone()], memory()).create(Preface::default()).await.unwrap();
         let mut turn = conversation.send("use long");
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while let Some(event) = turn.next().await {
             if let Ok(TurnEvent::ToolResult(result)) = event {
-                told.push(result.is_error);
+                reported.push(result.is_error);
             }
         }
         let reply = turn.finish().await.unwrap();
-        assert_eq!((reply.end, reply.model_calls, told), (TurnEnd::Answered, 2, vec![false, true]));
+        assert_eq!((reply.end, reply.model_calls, reported), (TurnEnd::Answered, 2, vec![false, true]));
         assert_eq!(long.ran.load(Ordering::SeqCst), 1, "the tool runs once");
         let history = conversation.history().await.unwrap();
         assert_eq!((roles(&history), history.last().unwrap().id), (WHOLE.to_vec(), reply.node));

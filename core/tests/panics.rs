@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use support::{Clock, spec};
 
-/// Panics once, when it is told to; with a text that was put together, or with one that was not.
+/// Panics once, when it is set to, with a formatted text or a constant one.
 #[derive(Clone, Debug, Default)]
 struct Bomb(Arc<AtomicBool>);
 
@@ -207,7 +207,7 @@ fn a_model_that_panics_fails_its_turn_and_its_text_so_far_is_kept() {
     });
 }
 
-/// A tool that panics where it is told.
+/// A tool that panics at a place that is set.
 #[derive(Debug)]
 struct Risky {
     describes: Bomb,

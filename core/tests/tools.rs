@@ -63,7 +63,7 @@ fn tool_names_are_unique_and_not_empty() {
     }
 }
 
-/// Waits until as many calls run at once as it was told, and counts how many did.
+/// Waits until a given number of calls run at once, and counts how many did.
 #[derive(Debug, Default)]
 struct Crowd {
     expected: usize,

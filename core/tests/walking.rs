@@ -1,4 +1,4 @@
-//! Going about in a conversation: addresses, branches, notes, what differs, what a turn is told.
+//! Navigation in a conversation: addresses, branches, notes, differences, and the data of a turn.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::sync::{Arc, Mutex};
@@ -149,12 +149,12 @@ fn messages_of_a_prompt_have_its_name() {
         conversation.send(made.clone()).finish().await.unwrap();
         conversation.add(made.label("again")).await.unwrap();
         let history = conversation.history().await.unwrap();
-        let told: Vec<_> = history
+        let reported: Vec<_> = history
             .iter()
             .map(|node| (node.message.role, node.prompt_name.as_deref(), node.label.as_deref()))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (Role::System, Some("greeting"), None),
                 (Role::User, Some("greeting"), None),

@@ -24,6 +24,7 @@ use futures::{Stream, StreamExt};
 use crate::sampler::Sampler;
 
 mod active;
+mod cache_budget;
 mod guided_sampler;
 mod job;
 mod lookup;
@@ -37,9 +38,9 @@ use guided_sampler::GuidedSampler;
 use job::{Job, Work};
 use scoring::Scoring;
 
+pub use cache_budget::CacheBudget;
 pub use lookup::PromptLookup;
 pub use options::GeneratorOptions;
-pub use slots::CacheBudget;
 
 /// Runs an engine on a thread of its own. Clones share the thread, which ends with the last clone.
 ///

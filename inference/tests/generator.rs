@@ -216,11 +216,11 @@ fn guessing(engine: impl Engine + 'static) -> Generator {
 /// How many tokens were guessed and kept in a whole generation.
 fn guessed(stream: TokenStream) -> (usize, usize) {
     let events = block_on(stream.collect::<Vec<_>>());
-    let told = events.into_iter().filter_map(|event| match event.unwrap().kind {
-        DecodeEventKind::Speculated(told) => Some((told.guessed, told.kept)),
+    let reported = events.into_iter().filter_map(|event| match event.unwrap().kind {
+        DecodeEventKind::Speculated(reported) => Some((reported.guessed, reported.kept)),
         _ => None,
     });
-    told.fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1))
+    reported.fold((0, 0), |sum, reported| (sum.0 + reported.0, sum.1 + reported.1))
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_quotes_its_prompt_is_computed_in_few_runs() {
     assert!(kept > text.len() / 2 && kept <= guessed, "{kept} of {guessed} kept");
 }
 
-/// An engine whose sessions say that each unit takes a byte, copy them when they are forked, and keep what they are told to
+/// An engine whose sessions report a byte for each unit, copy them when they are forked, and keep what they are set to
 /// when they are cut back.
 #[derive(Debug)]
 struct Peculiar {
@@ -316,18 +316,18 @@ fn a_budget_of_bytes_is_kept_and_told() {
     for first in 0..5 {
         outcome(generator.generate(prompt(first * 20..first * 20 + 20), greedy(), 0)).unwrap();
     }
-    let told = block_on(generator.statistics()).unwrap();
-    assert_eq!((told.sessions, told.bytes), (2, 40));
-    assert_eq!((told.opened, told.continued, told.forked, told.evicted), (5, 0, 0, 3));
-    assert_eq!((told.cached, told.computed), (0, 100));
+    let reported = block_on(generator.statistics()).unwrap();
+    assert_eq!((reported.sessions, reported.bytes), (2, 40));
+    assert_eq!((reported.opened, reported.continued, reported.forked, reported.evicted), (5, 0, 0, 3));
+    assert_eq!((reported.cached, reported.computed), (0, 100));
     // Going on from the last leaves no room for a copy: it is cut, whatever it held.
     outcome(generator.generate(prompt((80..90).chain([7])), greedy(), 0)).unwrap();
-    let told = block_on(generator.statistics()).unwrap();
-    assert_eq!((told.continued, told.forked, told.cached, told.sessions), (1, 0, 10, 2));
+    let reported = block_on(generator.statistics()).unwrap();
+    assert_eq!((reported.continued, reported.forked, reported.cached, reported.sessions), (1, 0, 10, 2));
     // One that is larger than all there may be is kept, alone.
     outcome(generator.generate(prompt(100..200), greedy(), 0)).unwrap();
-    let told = block_on(generator.statistics()).unwrap();
-    assert_eq!((told.sessions, told.bytes), (1, 100));
+    let reported = block_on(generator.statistics()).unwrap();
+    assert_eq!((reported.sessions, reported.bytes), (1, 100));
 }
 
 #[test]
@@ -335,8 +335,8 @@ fn what_sessions_copy_is_told_once() {
     let generator = Generator::new(Arc::new(Peculiar::weighed()), CacheBudget::from(10)).unwrap();
     let copied = |units| {
         outcome(generator.generate(prompt(units), greedy(), 0)).unwrap();
-        let told = block_on(generator.statistics()).unwrap();
-        (told.forked, told.copied)
+        let reported = block_on(generator.statistics()).unwrap();
+        (reported.forked, reported.copied)
     };
     assert_eq!(copied((0..20).collect::<Vec<_>>()), (0, 0));
     assert_eq!(copied((0..10).chain([7]).collect()), (1, 20));
@@ -353,8 +353,8 @@ fn more_are_kept_than_are_written_together() {
     engine.open_gate();
     streams.into_iter().for_each(|stream| drop(outcome(stream).unwrap()));
     assert_eq!(engine.log().iter().map(|(_, together)| *together).max(), Some(4));
-    let told = block_on(generator.statistics()).unwrap();
-    assert_eq!((told.sessions, told.evicted), (12, 0));
+    let reported = block_on(generator.statistics()).unwrap();
+    assert_eq!((reported.sessions, reported.evicted), (12, 0));
 }
 
 #[test]

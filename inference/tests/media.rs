@@ -72,7 +72,7 @@ fn texts_around_media_join_the_prompt() {
 #[test]
 fn what_begins_media_is_said_once() {
     let path = vec![shown(image(&[1]), "What?")];
-    let told = |template: &'static str| {
+    let reported = |template: &'static str| {
         let round =
             LanguageModel::builder(Generator::new(Arc::new(engine()), GeneratorOptions::default()).unwrap())
                 .template(Fixed(template))
@@ -83,10 +83,10 @@ fn what_begins_media_is_said_once() {
             _ => None,
         })
     };
-    let both: Vec<_> = told("a<begin><media><finish>b").collect();
+    let both: Vec<_> = reported("a<begin><media><finish>b").collect();
     assert_eq!(both, ["a\n<begin>", "<finish>\nb"]);
     assert_eq!(
-        told("<begin> <media> <finish>").collect::<Vec<_>>(),
+        reported("<begin> <media> <finish>").collect::<Vec<_>>(),
         ["<begin> \n<begin>", "<finish>\n <finish>"]
     );
 }

@@ -132,8 +132,9 @@ fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
         assert_eq!((reply.model_calls, reply.reply.warnings), (2, vec![changed()]));
         let history = conversation.history().await.unwrap();
         let replies = history.iter().filter_map(|node| node.reply.as_ref());
-        let told: Vec<_> = replies.map(|reply| &reply.warnings).filter(|told| !told.is_empty()).collect();
-        assert_eq!(told, [&[changed()], &[changed()]]);
+        let reported: Vec<_> =
+            replies.map(|reply| &reply.warnings).filter(|reported| !reported.is_empty()).collect();
+        assert_eq!(reported, [&[changed()], &[changed()]]);
         assert_eq!(conversation.send("Hi").finish().await.unwrap().reply.warnings, []);
     });
 }

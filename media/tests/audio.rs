@@ -184,8 +184,8 @@ fn short_audio_is_padded_and_the_reply_reports_it() {
 fn long_audio_are_cut_into_stretches_or_refused() {
     let media = Media::new("audio/wav", silence(16_000, 16_000 * 70));
     let outline = processor("gemma3n").outline(&media).unwrap();
-    let told = Warning::AudioChunked { media: media.digest(), chunks: 3 };
-    assert_eq!(outline.warnings, [told]);
+    let reported = Warning::AudioChunked { media: media.digest(), chunks: 3 };
+    assert_eq!(outline.warnings, [reported]);
     let between = MediaPlaceholder::Text("<end_of_audio>\n\n\n\n<start_of_audio>".to_owned());
     let positions = || MediaPlaceholder::positions("<audio_soft_token>", 188);
     assert_eq!(outline.pieces, [positions(), between.clone(), positions(), between, positions()]);

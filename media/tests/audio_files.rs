@@ -197,9 +197,9 @@ fn a_truncated_wav_file_is_decoded_with_a_warning() {
         assert_eq!((cut.missing, cut.partial), (lacks as u64, partial as u64));
         let media = Media::new("audio/wav", file.to_vec());
         let outline = processor.outline(&media).unwrap();
-        let told =
+        let reported =
             Warning::AudioCut { media: media.digest(), missing: lacks as u64, partial: partial as u64 };
-        assert_eq!(outline.warnings[0], told);
+        assert_eq!(outline.warnings[0], reported);
     }
     // One that says how long it is, and ends within a frame.
     let mut odd = whole[..data + 1001].to_vec();

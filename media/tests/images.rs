@@ -307,8 +307,8 @@ fn frames_that_are_left_out_are_reported() {
     let frame = encoded(gradient(48, 48), ImageFormat::Png);
     let video = Media::video(vec![frame; 40]);
     let outline = usual("gemma4").outline(&video).unwrap();
-    let told = Warning::FramesSampled { media: video.digest(), frames: 40, taken: 32 };
-    assert_eq!(outline.warnings, [told]);
+    let reported = Warning::FramesSampled { media: video.digest(), frames: 40, taken: 32 };
+    assert_eq!(outline.warnings, [reported]);
     assert_eq!(outline.before, "00:00 <|image>");
 }
 

@@ -125,7 +125,7 @@ struct Tally {
     reported: usize,
     /// Markers on lines of their own.
     lines: usize,
-    /// Templates whose messages are parted by white space alone, of which no text can be told.
+    /// Templates that separate messages by white space alone, which no text can be distinguished from.
     unmarked: usize,
     harmless: usize,
     failures: Vec<String>,

@@ -60,14 +60,14 @@ fn what_was_changed_is_told() {
 #[test]
 fn a_reply_is_told_what_its_prompt_does_not_say() {
     let conversation = input(&[("system", "A"), ("developer", "B"), ("user", "Tea?")]);
-    let told = |source: &str, polyfill| {
+    let reported = |source: &str, polyfill| {
         JinjaTemplate::builder(source).polyfill(polyfill).build().unwrap().warnings(&conversation)
     };
     let left_out = |what: &str| Warning::LeftOut { what: what.to_owned() };
-    assert_eq!(told(DROPS, Polyfill::MergeIntoUser), [Warning::InstructionsMerged { messages: 2 }]);
-    assert_eq!(told(DROPS, Polyfill::LeaveOut), ["system messages", "developer messages"].map(left_out));
-    assert_eq!(told(PRINTS, Polyfill::MergeIntoUser), []);
-    assert_eq!(told(PRINTS, Polyfill::LeaveOut), []);
+    assert_eq!(reported(DROPS, Polyfill::MergeIntoUser), [Warning::InstructionsMerged { messages: 2 }]);
+    assert_eq!(reported(DROPS, Polyfill::LeaveOut), ["system messages", "developer messages"].map(left_out));
+    assert_eq!(reported(PRINTS, Polyfill::MergeIntoUser), []);
+    assert_eq!(reported(PRINTS, Polyfill::LeaveOut), []);
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl Conversation {
 /// Each model of a reference with each of its conversations.
 fn each_conversation(check: impl Fn(LanguageModel, &Conversation)) {
     for name in ["qwen2.5", "qwen3"] {
-        let file = format!("{}/tests/films/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let file = format!("{}/tests/videos/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let reference: Reference = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         for folder in reference.folders {
             for conversation in &reference.conversations {

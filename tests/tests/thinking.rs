@@ -49,7 +49,7 @@ fn templates(folder: &Path) -> Vec<(String, JinjaTemplate)> {
     index["templates"].as_array().unwrap().iter().filter_map(template).collect()
 }
 
-/// Which of the thinking blocks are in the prompt, and of how many it is told that they are not.
+/// Returns which thinking blocks are in the prompt, and how many are reported as left out.
 fn seen(template: &JinjaTemplate, history: Option<ThinkingHistory>) -> Option<([bool; 2], usize)> {
     let processor = alloquy_processors::named("generic", &ModelInfo::default()).unwrap();
     let mut arguments = ProcessorArguments::default();
@@ -59,7 +59,7 @@ fn seen(template: &JinjaTemplate, history: Option<ThinkingHistory>) -> Option<([
     let source =
         ProcessorInput { arguments: &arguments, ..ProcessorInput::new(&preface, &path, PromptEnd::Closed) };
     let rendered = template.render(&processor.template_input(source).unwrap()).ok()?;
-    let left_out = processor.warnings(&rendered, source).into_iter().map(|told| match told {
+    let left_out = processor.warnings(&rendered, source).into_iter().map(|reported| match reported {
         Warning::ThinkingLeftOut { messages } => messages,
         other => panic!("{other:?}"),
     });

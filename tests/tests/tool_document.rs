@@ -194,7 +194,7 @@ fn the_document_shows_what_happens() {
     );
 }
 
-/// A node's message; ids, times and counts are told elsewhere.
+/// A node's message, without ids, times and counts.
 fn message(node: &Node) -> String {
     let Message { role, parts, .. } = &node.message;
     let value: Value = json!({"role": role, "parts": parts});

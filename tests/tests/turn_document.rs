@@ -99,7 +99,7 @@ fn reply_blocks(stack: &Stack, nodes: &[Node], reply: &TurnReply) -> Vec<(&'stat
     ]
 }
 
-/// A node whose ids are told by their order: they are others on every run.
+/// A node whose ids are shown as numbers in order, because they differ on every run.
 fn node(node: &Node, nodes: &[Node]) -> String {
     let mut shown = serde_json::to_value(node).unwrap();
     for field in ["id", "parent"] {

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""What transformers says to pictures, on the weights of tiny exports: greedy ids and first logits, as fixtures.
+"""The replies of transformers to images and videos, on the weights of tiny exports: greedy ids and first logits, as fixtures.
 
-    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media tests/tests/films
+    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media tests/tests/videos
 
 MODELS is the folder of models that ALLOQUY_SHARED holds. The exports have random linear maps, and norms and biases that are
 one or zero, so a transformers model of the same configuration gets the linear maps in the order in which the graph applies
-them; that nothing else was trained is checked. Pictures are not decoded: pixels are numbers that the tests make too.
+them; that nothing else was trained is checked. Images are not decoded: pixels are numbers that the tests make too.
 
-The last folder is given conversations with films, as documents of AKI and what is said to them: of these the frames go through
-the models' video processors.
+The last folder gets conversations with videos: a document of AKI and the reply to it. Their frames go through the models' video
+processors.
 
 Made: Gemma 3 in both layouts (whose decoders have different weights), Qwen2.5-VL and Qwen3-VL (both layouts, one model).
-Left out, because the exports leave it out: attention both ways among the positions of a picture (Gemma 3), and what pictures
-add behind the first layers (Qwen3-VL, "deepstack"). Not made: Gemma 3n. The vision tower of its export is a stand-in that
-transformers does not have, and its sound encoder and decoder were folded by the exporter beyond what the order of maps tells.
+Left out, because the exports leave it out: attention both ways among the positions of an image (Gemma 3), and what images
+add after the first layers (Qwen3-VL, "deepstack"). Not made: Gemma 3n. The vision tower of its export is a stand-in that
+transformers does not have, and the exporter folded its audio encoder and its decoder so far that the order of the maps does not tell which is which.
 """
 
 import base64
@@ -135,40 +135,40 @@ def pixels(seed, shape):
 
 
 class Gemma3:
-    soft, count, splits, film = 12, 4, False, None
+    soft, count, splits, video = 12, 4, False, None
 
     @staticmethod
-    def inputs(seeds, _film, _ids):
+    def inputs(seeds, _video, _ids):
         return {"pixel_values": torch.cat([pixels(seed, (1, 3, 56, 56)) for seed in seeds])}
 
 
 class Qwen:
-    soft, count, film = 15, ROWS * COLUMNS, 16
+    soft, count, video = 15, ROWS * COLUMNS, 16
 
     def __init__(self, width, splits):
         self.width, self.splits = width, splits
 
-    def inputs(self, seeds, film, ids):
+    def inputs(self, seeds, video, ids):
         shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in seeds]
         grid = torch.tensor([[1, 2 * ROWS, 2 * COLUMNS]] * len(seeds))
-        types = (ids == self.soft).int() + 2 * (ids == self.film).int()
+        types = (ids == self.soft).int() + 2 * (ids == self.video).int()
         named = {"mm_token_type_ids": types}
         if seeds:
             named |= {"pixel_values": torch.cat(shown), "image_grid_thw": grid}
-        if film:
-            shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in film["seeds"]]
+        if video:
+            shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in video["seeds"]]
             grid = torch.tensor([[len(shown), 2 * ROWS, 2 * COLUMNS]])
             named |= {"pixel_values_videos": torch.cat(shown), "video_grid_thw": grid}
-            named |= {} if self.splits else {"second_per_grid_ts": torch.tensor([film["seconds_apart"]])}
+            named |= {} if self.splits else {"second_per_grid_ts": torch.tensor([video["seconds_apart"]])}
         return named
 
 
 def prompt(family, case):
-    """What stands for media, and in Qwen3-VL between the frames of a film."""
+    """The tokens in the place of media; Qwen3-VL has marks between the frames of a video."""
     shown = [token for _ in case["seeds"] for token in [family.soft] * family.count]
     for number, _ in enumerate(case.get("video", {}).get("seeds", [])):
         marks = [END, START] if family.splits and number > 0 else []
-        shown += marks + [family.film] * family.count
+        shown += marks + [family.video] * family.count
     return case["before"] + shown + case["after"]
 
 
@@ -196,8 +196,8 @@ CASES = [
 ]
 
 
-# Text behind the last two begins before the last frame's time: it follows the frame's sides alone.
-FILMS = [
+# The text after the last two begins before the time of the last frame: its position follows the sides of the frame alone.
+VIDEOS = [
     {"before": list(range(20, 32)), "seeds": [], "video": {"seeds": [1, 2], "seconds_apart": 0.4}, "after": [40, 41]},
     {"before": [], "seeds": [3], "video": {"seeds": [4, 5, 6], "seconds_apart": 0.4}, "after": [60]},
     {"before": [30], "seeds": [], "video": {"seeds": [7, 8, 9], "seconds_apart": 2.0}, "after": [61, 62]},
@@ -235,7 +235,7 @@ def made(root):
 
 
 def frames(count):
-    """Pictures of 84 x 56 pixels, each of another colour and another gradient."""
+    """Images of 84 x 56 pixels, each of another colour and another gradient."""
     rows, columns = numpy.mgrid[0:56, 0:84]
     shade = lambda frame: numpy.stack([rows * 4, columns * 3, (rows + columns) * frame], axis=-1) % 256
     return [shade(frame + 1).astype(numpy.uint8) for frame in range(count)]
@@ -248,7 +248,7 @@ def data_uri(frame):
 
 
 def processed(shown, family):
-    """What the processor of the model makes of frames, 24 a second."""
+    """The output of the model's processor for frames, 24 a second."""
     sizes = {"shortest_edge": 4096, "longest_edge": 25165824}
     if not family.splits:
         sizes = {"shortest_edge": 3136, "longest_edge": 12845056}
@@ -258,8 +258,10 @@ def processed(shown, family):
 
 
 def stretches(grid, family):
-    """The text in the place of a film. Of Qwen3-VL it stands for the template's marks too, as in the processor of transformers
-    4.57, which came with the model; 5.23 leaves the template's around those of the frames."""
+    """The text in the place of a video.
+
+    For Qwen3-VL it replaces the template's marks too, as in the processor of transformers 4.57, which came with the model;
+    5.23 leaves the template's marks around those of the frames."""
     times, rows, columns = grid.tolist()
     pads = "<|video_pad|>" * (rows * columns // 4)
     if not family.splits:
@@ -268,8 +270,8 @@ def stretches(grid, family):
     return "".join(map(shown, range(times)))
 
 
-def filmed(root, name, model, family):
-    """A document, what stands before and behind the film in the prompt, and what is said."""
+def with_videos(root, name, model, family):
+    """A document, the prompt before and after the video, and the reply."""
     folder = root / f"tiny/tjs-{name}-vl"
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     conversations = []
@@ -289,7 +291,7 @@ def filmed(root, name, model, family):
         prompt = list(ids)
         for _ in range(GREEDY):
             tensor = torch.tensor([ids])
-            types = 2 * (tensor == family.film).int()
+            types = 2 * (tensor == family.video).int()
             named = {"pixel_values_videos": made["pixel_values_videos"], "video_grid_thw": grid}
             named |= {} if family.splits else {"second_per_grid_ts": torch.tensor([2 / 24])}
             with torch.no_grad():
@@ -308,15 +310,15 @@ def filmed(root, name, model, family):
 
 
 def main():
-    root, into, films_into = map(pathlib.Path, sys.argv[1:])
+    root, into, videos_into = map(pathlib.Path, sys.argv[1:])
     for name, folders, model, family in made(root):
-        cases = [said(model, family, case) for case in CASES + (FILMS if family.film else [])]
+        cases = [said(model, family, case) for case in CASES + (VIDEOS if family.video else [])]
         version = f"transformers {transformers.__version__}"
         text = json.dumps({"made_by": version, "folders": folders, "cases": cases})
         (into / f"{name}.json").write_text(text + "\n")
-        if family.film:
-            text = json.dumps({"made_by": version} | filmed(root, name, model, family))
-            (films_into / f"{name}.json").write_text(text + "\n")
+        if family.video:
+            text = json.dumps({"made_by": version} | with_videos(root, name, model, family))
+            (videos_into / f"{name}.json").write_text(text + "\n")
         print(name, [(case["greedy_ids"], case["min_top2_gap"]) for case in cases])
 
 

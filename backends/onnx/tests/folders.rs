@@ -310,13 +310,13 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
     assert!(unknown.to_string().starts_with("execution provider \"gpu\" is not available"), "{unknown}");
     assert!(unknown.to_string().contains("one of: cpu"), "{unknown}");
     let replaced = builder().providers(["gpu", "npu", "cpu"]).load().unwrap();
-    let told: Vec<_> = replaced.model().warnings.iter().collect();
-    for (warning, wanted) in told.iter().zip(["gpu", "npu"]) {
+    let reported: Vec<_> = replaced.model().warnings.iter().collect();
+    for (warning, wanted) in reported.iter().zip(["gpu", "npu"]) {
         let Warning::ProviderReplaced { asked, used, reason } = warning else { panic!("{warning:?}") };
         assert_eq!((asked.as_str(), used.as_str()), (wanted, "cpu"));
         assert!(reason.contains(wanted), "{reason}");
     }
-    assert_eq!(told.len(), 2);
+    assert_eq!(reported.len(), 2);
     assert!(builder().load().unwrap().model().warnings.is_empty());
     assert_eq!(builder().providers(["gpu", "npu"]).load().unwrap_err().kind(), ErrorKind::Backend);
     let graph = builder().graph_type("q4").load().unwrap_err();

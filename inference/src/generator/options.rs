@@ -1,7 +1,7 @@
 //! Options of an engine's thread: the size of the cache, the number of concurrent generations, and speculative decoding.
 
+use super::cache_budget::CacheBudget;
 use super::lookup::PromptLookup;
-use super::slots::CacheBudget;
 
 /// Options of a [`Generator`](crate::Generator).
 ///

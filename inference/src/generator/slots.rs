@@ -27,44 +27,9 @@ mod shortened;
 #[cfg(test)]
 mod stand_in;
 
+use super::cache_budget::CacheBudget;
 use cached_units::CachedUnits;
 use computed::Computed;
-
-/// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
-///
-/// ```
-/// use alloquy_inference::CacheBudget;
-///
-/// let budget = CacheBudget { bytes: 8 << 30, ..CacheBudget::default() };
-/// assert_eq!(budget.sessions, 32);
-/// ```
-///
-/// ### Why two numbers?
-/// A KV cache costs memory, so bytes are limited. A model that does not report its bytes is limited by the number alone. The
-/// number also limits the time of a search, which compares a prompt with each session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheBudget {
-    /// How many KV caches there may be, at least one.
-    pub sessions: usize,
-    /// How many bytes they may take together, as far as sessions report it
-    /// ([`Session::bytes`](alloquy_engine::Session::bytes)). One is kept however large it is, and those in use are never
-    /// dropped.
-    pub bytes: usize,
-}
-
-impl Default for CacheBudget {
-    /// 32 sessions and 2 GiB.
-    fn default() -> Self {
-        Self { sessions: 32, bytes: 2 << 30 }
-    }
-}
-
-impl From<usize> for CacheBudget {
-    /// As many sessions as given, and the default for the rest.
-    fn from(sessions: usize) -> Self {
-        Self { sessions, ..Self::default() }
-    }
-}
 
 /// The open sessions that no generation uses, with what each of them holds.
 #[derive(Debug)]

@@ -199,8 +199,9 @@ fn channels_that_a_template_does_not_print_are_told_where_they_were_to_be_kept()
         arguments: &arguments,
     };
     let rendered = support::render("qwen3", &processor.template_input(source).unwrap());
-    let told: Vec<_> = processor.warnings(&rendered, source).iter().map(|told| json!(told)).collect();
-    assert_eq!(told, [json!({"thinking_left_out": {"messages": 1}})]);
+    let reported: Vec<_> =
+        processor.warnings(&rendered, source).iter().map(|reported| json!(reported)).collect();
+    assert_eq!(reported, [json!({"thinking_left_out": {"messages": 1}})]);
 }
 
 #[test]

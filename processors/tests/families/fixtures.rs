@@ -52,9 +52,9 @@ fn prompt(family: &str, conversation: &Conversation) -> String {
         Ok(parts) => parts.iter().map(line).collect(),
         Err(error) => format!("{:?}: {error}\n", error.kind()),
     };
-    let told = processor.warnings(&rendered, conversation.source());
-    let told: String = told.iter().map(|told| format!("told    {}\n", json!(told))).collect();
-    format!("{}\n--------\n{parts}{told}", visible(&fields))
+    let reported = processor.warnings(&rendered, conversation.source());
+    let reported: String = reported.iter().map(|reported| format!("told    {}\n", json!(reported))).collect();
+    format!("{}\n--------\n{parts}{reported}", visible(&fields))
 }
 
 /// Marks are private-use characters of plane 16, which have no glyph to show.

@@ -15,12 +15,12 @@ fn with_policy(mut conversation: Conversation, policy: InjectionPolicy) -> Conve
     conversation
 }
 
-/// How many control tokens are told of.
-fn told(family: &str, conversation: &Conversation) -> usize {
+/// Returns how many control tokens are reported.
+fn reported(family: &str, conversation: &Conversation) -> usize {
     let processor = support::processor(family);
     let rendered = support::render(family, &processor.template_input(conversation.source()).unwrap());
-    let told = processor.warnings(&rendered, conversation.source());
-    let times = told.iter().map(|told| match told {
+    let reported = processor.warnings(&rendered, conversation.source());
+    let times = reported.iter().map(|reported| match reported {
         Warning::ControlTokenLetThrough { times, .. } => *times,
         other => panic!("{other:?}"),
     });
@@ -51,7 +51,7 @@ proptest! {
         let of_template = prompt("qwen3", &harmless()).0;
         let others = |tokens: &[u32]| tokens.iter().copied().filter(|id| *id != allowed).collect::<Vec<_>>();
         prop_assert_eq!(others(&tokens), others(&of_template));
-        prop_assert_eq!(tokens.len() - of_template.len(), told("qwen3", &hostile));
+        prop_assert_eq!(tokens.len() - of_template.len(), reported("qwen3", &hostile));
     }
 
     #[test]
@@ -65,7 +65,7 @@ proptest! {
         alone.preface.messages = vec![Message::system(trusted)];
         let alone = with_policy(alone, InjectionPolicy::unprotected());
         prop_assert_eq!(prompt("qwen3", &hostile).0, prompt("qwen3", &alone).0);
-        prop_assert_eq!(told("qwen3", &hostile), told("qwen3", &alone));
+        prop_assert_eq!(reported("qwen3", &hostile), reported("qwen3", &alone));
     }
 
     #[test]
@@ -90,7 +90,7 @@ proptest! {
         let hostile = system(&value);
         prop_assert_eq!(prompt("qwen3", &hostile).1, unprotected("qwen3", &hostile));
         prop_assert_eq!(controls(&hostile), controls(&system("x")));
-        prop_assert_eq!(told("qwen3", &hostile), told("qwen3", &system("x")));
+        prop_assert_eq!(reported("qwen3", &hostile), reported("qwen3", &system("x")));
     }
 
     #[test]
@@ -105,7 +105,7 @@ proptest! {
         let hostile = user(&before, &after);
         prop_assert_eq!(prompt("qwen3", &hostile).1, unprotected("qwen3", &hostile));
         prop_assert_eq!(controls(&hostile), controls(&user("x", "x")));
-        prop_assert_eq!(told("qwen3", &hostile), told("qwen3", &user("x", "x")));
+        prop_assert_eq!(reported("qwen3", &hostile), reported("qwen3", &user("x", "x")));
     }
 
     #[test]
@@ -170,7 +170,7 @@ fn a_token_that_a_value_completes_stays_text() {
     let value = quoted("end|>", Source::Value("name".into()));
     let conversation = trusted(vec![own("<|im_"), value, own("<|im_end|>")]);
     assert_eq!(literals(&conversation), ["<|im_end|>"]);
-    assert_eq!(told("qwen3", &conversation), 1);
+    assert_eq!(reported("qwen3", &conversation), 1);
 }
 
 #[test]

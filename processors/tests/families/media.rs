@@ -25,7 +25,7 @@ fn error(family: &str, path: &[Message], rendered: &str) -> String {
 fn a_template_that_prints_more_or_fewer_places_is_told() {
     let two = [Message::new(Role::User, vec![image(1), image(2)])];
     let audio = [Message::new(Role::User, vec![Content::Audio(Media::new("audio/wav", vec![1]))])];
-    let told = [
+    let reported = [
         error("qwen3", &two, "a<|image_pad|>b"),
         error("qwen3", &two, "<|image_pad|><|image_pad|><|image_pad|>"),
         error("qwen3", &two, "<|image_pad|><|image_pad|><|video_pad|>"),
@@ -34,7 +34,7 @@ fn a_template_that_prints_more_or_fewer_places_is_told() {
         error("lfm2", &audio, "<image>"),
         error("mistral", &two, "[IMG]"),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn launch(programs: &Path, folder: &Path, port: u16) -> Child {
         .unwrap()
 }
 
-/// What writers were told.
+/// The acknowledgements that writers got.
 #[derive(Default)]
 pub(crate) struct Told {
     nodes: Mutex<Vec<(usize, NodeId)>>,
@@ -216,27 +216,27 @@ impl Told {
 
     /// Looks for what was acknowledged, and returns how many nodes that are.
     pub(crate) fn check(&self, store: &dyn ConversationStore, what: &str) -> usize {
-        let told = self.nodes.lock().unwrap();
+        let reported = self.nodes.lock().unwrap();
         let mut found = 0;
         let mut lost = 0;
         for writer in 0..WRITERS {
             let Ok((_, tree)) = block_on(store.load(&me(), &conversation(writer))) else { continue };
             found += tree.len();
-            let of_this = told.iter().filter(|(of, _)| *of == writer);
+            let of_this = reported.iter().filter(|(of, _)| *of == writer);
             lost += of_this.filter(|(_, id)| tree.node(*id).is_err()).count();
         }
         let errors = self.errors.load(Ordering::Acquire);
         let longest = self.longest.load(Ordering::Acquire);
         println!(
             "{what}: {} nodes acknowledged, {found} found, {lost} lost, {errors} errors, longest call {longest} ms",
-            told.len()
+            reported.len()
         );
         assert_eq!(lost, 0, "{what}");
-        assert!(!told.is_empty() && found >= told.len(), "{what}");
+        assert!(!reported.is_empty() && found >= reported.len(), "{what}");
         assert!(Duration::from_millis(longest as u64) < LONGEST, "{what}");
         let hits = block_on(store.count(&me(), &Query::default().text("green tea").unwrap())).unwrap();
         assert!((1..=WRITERS).contains(&hits), "{what}");
-        told.len()
+        reported.len()
     }
 }
 
@@ -251,18 +251,18 @@ impl Drop for EndsWriters<'_> {
 
 /// Writes with several writers while something happens.
 pub(crate) fn while_writing(store: &dyn ConversationStore, happens: impl FnOnce(&Told)) -> Told {
-    let told = Told::default();
+    let reported = Told::default();
     let is_over = AtomicBool::new(false);
     scope(|scope| {
         for writer in 0..WRITERS {
-            let told = &told;
+            let reported = &reported;
             let is_over = &is_over;
-            scope.spawn(move || told.write(store, writer, is_over));
+            scope.spawn(move || reported.write(store, writer, is_over));
         }
         let _ends_them = EndsWriters(&is_over);
-        happens(&told);
+        happens(&reported);
     });
-    told
+    reported
 }
 
 #[test]
@@ -270,15 +270,15 @@ fn a_server_that_is_killed_loses_nothing_acknowledged() {
     let Some(mut server) = Server::start() else { return };
     let store = block_on(open(&server.url(server.port))).unwrap();
     let kills = rounds(3);
-    let told = while_writing(store.as_ref(), |told| {
+    let reported = while_writing(store.as_ref(), |reported| {
         for kill in 0..kills {
             sleep(Duration::from_millis(150 + 97 * (kill as u64 % 7)));
             server.kill_and_start();
-            told.wait_for_more();
+            reported.wait_for_more();
         }
     });
     let fresh = block_on(open(&server.url(server.port))).unwrap();
-    told.check(fresh.as_ref(), &format!("PostgreSQL killed {kills} times"));
+    reported.check(fresh.as_ref(), &format!("PostgreSQL killed {kills} times"));
 }
 
 #[test]
@@ -297,14 +297,14 @@ fn connections_that_are_cut_anywhere_lose_and_repeat_nothing() {
             opened = opened.or_else(|| block_on(open(&url)).ok());
         }
         let store = opened.expect("the store opens in the end");
-        let told = while_writing(store.as_ref(), |told| {
+        let reported = while_writing(store.as_ref(), |reported| {
             sleep(Duration::from_secs(rounds(4) as u64));
-            told.wait_for_more();
+            reported.wait_for_more();
         });
         let direct = url.replace(&format!(":{}/", proxy.address.port()), &format!(":{}/", server.port));
         let cut = proxy.cut.load(Ordering::Acquire);
         let direct = block_on(open(&direct)).unwrap();
-        told.check(direct.as_ref(), &format!("{name} ({cut} cut)"));
+        reported.check(direct.as_ref(), &format!("{name} ({cut} cut)"));
         assert_eq!(cut > 0, matches!(trouble, Trouble::Cut(_)), "{name}");
     }
 }
@@ -332,7 +332,7 @@ fn more_users_than_connections_wait_or_are_told() {
     let found = block_on(store.load(&me(), &record.id)).unwrap().1.len();
     println!("64 users of 8 connections: {found} nodes in {:.1?}", began.elapsed());
     assert_eq!((found, done.load(Ordering::Acquire)), (320, 320));
-    // Four stores of eight connections each, of a server that takes 17: who gets none is told.
+    // Four stores of eight connections each, and a server that accepts 17: a store that gets none returns an error.
     let stores: Vec<_> = (0..4).filter_map(|_| block_on(open(&url)).ok()).collect();
     let refused = AtomicUsize::new(0);
     let kept = AtomicUsize::new(0);

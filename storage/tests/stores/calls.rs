@@ -236,7 +236,7 @@ pub(crate) async fn write_rubbish(store: &dyn ConversationStore) {
     }
 }
 
-/// Deletes at once, and checks that what is told to be deleted is what is gone from an `independent` store.
+/// Deletes at once, and checks that what is reported as deleted is gone from an `independent` store.
 pub(crate) async fn delete_rubbish<S: ConversationStore>(
     store: &dyn ConversationStore,
     before_independent: impl FnOnce(),
@@ -249,13 +249,13 @@ pub(crate) async fn delete_rubbish<S: ConversationStore>(
     let outcome = store.delete_matching(&me(), &rubbish()).await;
     before_independent();
     let independent = independent().await;
-    let told = match &outcome {
+    let reported = match &outcome {
         Ok(deleted) => deleted.as_slice(),
         Err(error) => PartialDeletion::of(error).map_or(&[][..], PartialDeletion::deleted),
     };
     let left = there(&independent).await;
     let all: Vec<ConversationId> = ["one", "three", "two"].map(|name| name.parse().unwrap()).to_vec();
-    assert_eq!([told, &left].concat(), all, "{outcome:?}");
+    assert_eq!([reported, &left].concat(), all, "{outcome:?}");
     assert_eq!(there(store).await, left, "the store knows: {outcome:?}");
     let rest = store.delete_matching(&me(), &rubbish()).await.unwrap();
     assert_eq!(rest, left, "the same call deletes the rest: {outcome:?}");

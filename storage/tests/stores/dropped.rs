@@ -17,7 +17,7 @@ use pollster::block_on;
 use crate::Places;
 use crate::servers::{buckets, postgres};
 
-/// What a child is told: the store, and the number of its first request.
+/// The arguments of a child: the store, and the number of its first request.
 const URL: &str = "ALLOQUY_STORAGE_TEST_URL";
 const FIRST: &str = "ALLOQUY_STORAGE_TEST_FIRST";
 

@@ -251,15 +251,15 @@ fn a_faulty_server_of_objects_loses_nothing_acknowledged() {
     let (gateway, address) = Gateway::start(&server, Plan::OneIn(6));
     let store = block_on(open(&behind(&address, &url, &server))).unwrap();
     gateway.is_calm.store(false, Ordering::Release);
-    let told = while_writing(store.as_ref(), |told| {
+    let reported = while_writing(store.as_ref(), |reported| {
         sleep(Duration::from_secs(rounds(8) as u64));
-        told.wait_for_more();
+        reported.wait_for_more();
     });
     gateway.is_calm.store(true, Ordering::Release);
     let direct = block_on(open(&url)).unwrap();
     let requests = gateway.requests.load(Ordering::Acquire);
     let counts = gateway.counts.lock().unwrap().clone();
-    told.check(direct.as_ref(), &format!("S3, {requests} requests, faults {counts:?}"));
+    reported.check(direct.as_ref(), &format!("S3, {requests} requests, faults {counts:?}"));
 }
 
 #[test]

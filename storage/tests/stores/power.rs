@@ -227,7 +227,7 @@ fn power_may_fail_at_every_operation() {
     );
 }
 
-/// Whoever is told that something is done may rely on it, whatever another one did before and was stopped.
+/// An acknowledged call is durable, whatever an interrupted call did before it.
 #[test]
 fn what_is_said_to_be_done_is_kept() {
     let places = Places::new();

@@ -17,7 +17,7 @@ use crate::raw::duplicates;
 use crate::servers::{buckets, postgres};
 use crate::{Places, me, say};
 
-/// What a child is told: the store, and how many times it moves the head before it ends.
+/// The arguments of a child: the store, and how many times it moves the head before it ends.
 const URL: &str = "ALLOQUY_STORAGE_TEST_URL";
 const MOVES: &str = "ALLOQUY_STORAGE_TEST_MOVES";
 

@@ -16,7 +16,7 @@ use crate::formats::{copy, fixture};
 use crate::servers::{buckets, postgres};
 use crate::{Places, me, say};
 
-/// What a child is told: the store, and whether it is to write.
+/// The arguments of a child: the store, and whether it is to write.
 const URL: &str = "ALLOQUY_READING_TEST_URL";
 const WRITES: &str = "ALLOQUY_READING_TEST_WRITES";
 

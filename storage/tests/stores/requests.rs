@@ -249,7 +249,7 @@ fn a_deletion_of_many_that_fails_midway_says_what_is_gone() {
     for number in 0..count {
         for when in [When::Before, When::After] {
             delete(number..number + 1, when);
-            // All that follow fail, so what a call did whose answer is lost is not told.
+            // All that follow fail, so nothing reports what a call did whose answer is lost.
             if when == When::Before {
                 delete(number..usize::MAX, when);
             }

@@ -29,7 +29,7 @@ fn compare(template: &JinjaTemplate, expected: &Value, knows_bos: bool) -> Resul
     let found = as_json(template.capabilities(), knows_bos);
     let differing =
         expected.as_object().unwrap().iter().filter(|(name, value)| found[name.as_str()] != **value);
-    // What switches thinking is looked at, or a switch that works would be told to be ignored.
+    // The switches of thinking are found, or a switch that works would be reported as ignored.
     let input = TemplateInput::default();
     let unread = template.capabilities().thinking_switch.iter().find(|name| !template.reads(&input, name));
     if let Some(name) = unread {

@@ -51,14 +51,14 @@ fn every_attempt_ends_soon_and_in_little_memory() {
     });
     let outcomes = outcomes.into_inner().unwrap();
     assert_eq!(outcomes.len(), attempts.len(), "two attempts of one name");
-    let mut told = String::new();
+    let mut reported = String::new();
     for (name, _) in &attempts {
         let outcome = &outcomes[name];
-        told.push_str(&format!("{name}: {}\n", outcome.words));
+        reported.push_str(&format!("{name}: {}\n", outcome.words));
     }
     // A build that is not optimised gets fewer steps, and some attempts meet that limit before another.
     let build = if cfg!(debug_assertions) { "few_steps" } else { "all_steps" };
-    insta::with_settings!({ snapshot_suffix => build }, { insta::assert_snapshot!(told) });
+    insta::with_settings!({ snapshot_suffix => build }, { insta::assert_snapshot!(reported) });
     let late: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.is_soon()).collect();
     assert!(late.is_empty(), "{late:#?}");
 }

@@ -216,7 +216,7 @@ fn a_choice_of_tools_goes_with_a_form_of_the_answer() {
 #[test]
 fn a_form_without_a_choice_shuts_tools_out_and_says_so() {
     let round = round("qwen3", &TOKENS);
-    let told = |choice: Option<ToolChoice>, offered: bool| {
+    let reported = |choice: Option<ToolChoice>, offered: bool| {
         let mut constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
         constraints.tool_choice = choice;
         let mut request = request(1, constraints);
@@ -224,10 +224,10 @@ fn a_form_without_a_choice_shuts_tools_out_and_says_so() {
         let reply = ask(&round, request).unwrap();
         reply.warnings.into_iter().find(|found| matches!(found, Warning::ToolsExcluded { .. }))
     };
-    assert_eq!(told(None, true), Some(Warning::ToolsExcluded { tools: 3 }));
-    assert_eq!(told(None, false), None);
-    assert_eq!(told(Some(ToolChoice::Auto), true), None);
-    assert_eq!(told(Some(ToolChoice::None), true), None);
+    assert_eq!(reported(None, true), Some(Warning::ToolsExcluded { tools: 3 }));
+    assert_eq!(reported(None, false), None);
+    assert_eq!(reported(Some(ToolChoice::Auto), true), None);
+    assert_eq!(reported(Some(ToolChoice::None), true), None);
 }
 
 #[test]

@@ -88,13 +88,13 @@ fn manager() -> Option<Manager> {
 }
 
 /// What became of a call: the result that the model read.
-fn told(result: &ToolResult) -> String {
+fn reported(result: &ToolResult) -> String {
     let words = result.content.as_str().map_or_else(|| result.content.to_string(), str::to_owned);
     format!("{}{}: {words}", result.name, if result.is_error { " failed" } else { "" })
 }
 
 fn results(history: &[Node]) -> Vec<String> {
-    history.iter().flat_map(|node| node.message.tool_results()).map(told).collect()
+    history.iter().flat_map(|node| node.message.tool_results()).map(reported).collect()
 }
 
 /// Every call has its result, in order and directly below, and the turn ends in an answer.

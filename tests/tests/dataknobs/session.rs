@@ -106,11 +106,11 @@ impl Session {
     /// The state as the store has it.
     pub(crate) fn stored(&self, id: &str) -> Value {
         let archive = self.stored_archive(&id.parse().unwrap());
-        archive.map_or(Value::Null, |archive| self.told(archive))
+        archive.map_or(Value::Null, |archive| self.reported(archive))
     }
 
     /// An archive as dataknobs prints it.
-    fn told(&self, mut archive: Archive) -> Value {
+    fn reported(&self, mut archive: Archive) -> Value {
         let tree = archive.tree().unwrap();
         costs::add(&mut archive.nodes, &tree);
         state::plain(state::of(&archive))
@@ -118,7 +118,7 @@ impl Session {
 
     /// The state as the manager sees it.
     pub(crate) fn seen(&self) -> Result<Value> {
-        let mut seen = self.told(self.archive()?);
+        let mut seen = self.reported(self.archive()?);
         seen["metadata"] = self.metadata.clone().into();
         Ok(seen)
     }

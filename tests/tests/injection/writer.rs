@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
     /// A text of a person, a tool or a document.
     pub(crate) fn text(&mut self) -> String {
         let text = self.hostile();
-        self.told(&text, &SWITCHES)
+        self.reported(&text, &SWITCHES)
     }
 
     /// A text of the model's: its own tags mean what they say.
@@ -137,7 +137,7 @@ impl<'a> Writer<'a> {
             return plain.to_owned();
         }
         let fragment = self.fragment();
-        self.told(&fragment, &[])
+        self.reported(&fragment, &[])
     }
 
     /// The key of a schema's field: mostly `plain`. A word of JSON Schema is no text of anybody's there, whatever tags a
@@ -147,10 +147,10 @@ impl<'a> Writer<'a> {
             return plain.to_owned();
         }
         let fragment = self.fragment();
-        if SCHEMA_WORDS.contains(&fragment.as_str()) { fragment } else { self.told(&fragment, &[]) }
+        if SCHEMA_WORDS.contains(&fragment.as_str()) { fragment } else { self.reported(&fragment, &[]) }
     }
 
-    fn told(&self, text: &str, kept: &[&str]) -> String {
+    fn reported(&self, text: &str, kept: &[&str]) -> String {
         match self.voice {
             Voice::Hostile => text.to_owned(),
             Voice::Benign { .. } => benign(text, kept),

@@ -12,7 +12,7 @@ use crate::symbols::{arguments, find, name, number, numbers};
 
 const CONFIGS: [&str; 3] = ["RepetitionPenaltyConfig", "NoRepeatNgramConfig", "SuppressTokensConfig"];
 
-/// A processor that is told tokens and given logits.
+/// A processor that gets tokens and logits.
 pub(crate) fn processor(row: &Row) -> Outcome {
     match played(row) {
         Ok((expected, _)) if expected.is_empty() => Outcome::skipped("leaves nothing to compare"),
@@ -42,7 +42,7 @@ fn played(row: &Row) -> Result<Compared, &'static str> {
             );
         }
         if let Some(ids) = step.get("UpdateState") {
-            told(&mut samplers, &ids[0])?;
+            reported(&mut samplers, &ids[0])?;
         } else if let Some(given) = step.get("ProcessLogits") {
             logits = processed(&mut samplers, &given[0])?;
         } else if let (Some(index), Some(value)) = (step["expect_logit"].as_u64(), number(&step["value"][0]))
@@ -54,7 +54,7 @@ fn played(row: &Row) -> Result<Compared, &'static str> {
     Ok((expected, found))
 }
 
-fn told(samplers: &mut [Sampler], ids: &Value) -> Result<(), &'static str> {
+fn reported(samplers: &mut [Sampler], ids: &Value) -> Result<(), &'static str> {
     let ids = numbers(ids).or_else(|| Some(vec![number(ids)?]));
     for (sampler, id) in samplers.iter_mut().zip(ids.ok_or("is told tokens that the row does not hold")?) {
         sampler.accept(id as TokenId);
@@ -172,7 +172,7 @@ fn read_back(actual: &Value, options: &SamplingOptions) -> Option<Value> {
     })
 }
 
-/// Says whether options change any logits: a sampler is told a token and drawn from.
+/// Returns whether options change any logits: a sampler gets a token and samples.
 fn changes_logits(options: &SamplingOptions) -> bool {
     let logits: Vec<f32> = vec![1.0; 64];
     let mut sampler = Sampler::new(options).unwrap();

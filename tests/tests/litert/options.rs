@@ -1,4 +1,4 @@
-//! How a row wants a reply to be decoded: what a conversation is told, and what of it reaches the model.
+//! The decoding options of a row: those of the conversation, and those that reach the model.
 
 use std::sync::{Arc, Mutex};
 
@@ -63,7 +63,7 @@ fn tokens(value: &Value) -> Vec<TokenId> {
     arguments(value).iter().filter_map(|token| token.as_u64().map(|token| token as TokenId)).collect()
 }
 
-/// What the model was told of them, each beside what it should have been.
+/// The options that the model got, each beside the expected one.
 pub(crate) fn heard(asked: &Asked<'_>, request: &Request) -> Vec<(Value, Value)> {
     let short = |value: Option<f32>| json!(value.and_then(|value| value.to_string().parse::<f64>().ok()));
     let sampling = &request.sampling;

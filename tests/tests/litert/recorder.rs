@@ -1,4 +1,4 @@
-//! A scripted engine that answers what it was told to say next, and remembers what it was given.
+//! A scripted engine that generates its script and records its input.
 
 use std::sync::{Arc, Mutex};
 

@@ -197,8 +197,8 @@ fn names(row: &Row, expected: &Value, found: &Value) -> bool {
 fn notation(row: &Row, expected: &Value, found: &Value) -> bool {
     let foreign = given(row).replace("<|\"|>", "").contains('"') || given(row).contains("<ctrl46>");
     let mixed = given(row).contains("<|\"|>") && given(row).contains("<escape>");
-    let told = found["error"].as_str().is_some_and(|words| words.starts_with("not valid call"));
-    row.kind.starts_with("fc_parse") && expected.get("ok").is_some() && told && (foreign || mixed)
+    let reported = found["error"].as_str().is_some_and(|words| words.starts_with("not valid call"));
+    row.kind.starts_with("fc_parse") && expected.get("ok").is_some() && reported && (foreign || mixed)
 }
 
 /// LiteRT-LM makes constructors of Python of objects with a type, and back.
@@ -225,8 +225,8 @@ fn role(row: &Row, expected: &Value, found: &Value) -> bool {
     if let Some(role) = renamed.get_mut("role") {
         *role = "assistant".into();
     }
-    let told = &row.input["processor"]["config"]["model_role"];
-    row.kind == "to_message" && expected["role"] == *told && matches(&renamed, found)
+    let reported = &row.input["processor"]["config"]["model_role"];
+    row.kind == "to_message" && expected["role"] == *reported && matches(&renamed, found)
 }
 
 /// LiteRT-LM looks for markers inside the prompt.

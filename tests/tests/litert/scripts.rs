@@ -50,7 +50,7 @@ pub(crate) struct Stage {
     /// What a callback was given last, or a score.
     pub(crate) value: Value,
     /// What every call tells beside what its step does.
-    told: ProcessorArguments,
+    reported: ProcessorArguments,
 }
 
 impl Stage {
@@ -65,7 +65,7 @@ impl Stage {
         let round = round.grammars(LlguidanceEngine::default()).build()?;
         let listener = Listener::new(round.clone());
         let conversation = Conversation::with_preface(listener.clone(), preface.clone());
-        let (response, rendered, value, copy, draft, pending, told) = Default::default();
+        let (response, rendered, value, copy, draft, pending, reported) = Default::default();
         let stage = Self {
             recorder,
             round,
@@ -78,7 +78,7 @@ impl Stage {
             response,
             rendered,
             value,
-            told,
+            reported,
         };
         Ok(stage)
     }
@@ -116,9 +116,9 @@ pub(crate) fn conversation(row: &Row) -> Outcome {
     }
 }
 
-fn played(row: &Row, steps: &[Value], told: ProcessorArguments) -> Outcome {
+fn played(row: &Row, steps: &[Value], reported: ProcessorArguments) -> Outcome {
     let stage = match staged(row) {
-        Ok(stage) => Stage { told, ..stage },
+        Ok(stage) => Stage { reported, ..stage },
         Err(reason) => return Outcome::Skipped(reason),
     };
     match play(stage, steps) {
@@ -277,7 +277,7 @@ impl Stage {
         let answer = emitted(expected);
         let asked = options::asked(expected);
         let (sampling, constraints) = options::said(&asked, &answer);
-        let arguments = told(&step["optional_args"]).or(&self.told);
+        let arguments = reported(&step["optional_args"]).or(&self.reported);
         let said = completed(&self.draft, said);
         let settings = Settings { sampling, constraints, arguments };
         self.recorder.will_say(&answer);
@@ -409,7 +409,7 @@ impl Stage {
 }
 
 /// What a call tells beside its message. A map of C++ is a list of pairs, and writes truth as text.
-fn told(options: &Value) -> ProcessorArguments {
+fn reported(options: &Value) -> ProcessorArguments {
     let context = &options["extra_context"];
     let value = |value: &Value| match value.as_str() {
         Some("true") => json!(true),
@@ -420,7 +420,9 @@ fn told(options: &Value) -> ProcessorArguments {
     let pairs = pairs.filter_map(|pair| Some((pair[0].as_str()?.to_owned(), value(&pair[1]))));
     let plain =
         context.as_object().filter(|fields| !fields.contains_key("$new")).cloned().unwrap_or_default();
-    pairs.chain(plain).fold(ProcessorArguments::default(), |told, (name, value)| told.extra(name, value))
+    pairs
+        .chain(plain)
+        .fold(ProcessorArguments::default(), |reported, (name, value)| reported.extra(name, value))
 }
 
 /// The texts that a mocked session gives back.

@@ -95,7 +95,7 @@ impl Writer<'_> {
     }
 }
 
-/// What arguments violate of a schema. Nothing at all, for an argument that may be left out, is told by its name.
+/// The violations of a schema by arguments. An optional argument that is missing is reported by its name.
 fn violation(schema: &Value, arguments: &Value) -> Option<String> {
     let error = jsonschema::validate(schema, arguments).err()?;
     let mut given = arguments.clone();

@@ -1,4 +1,4 @@
-//! An engine that says what it is told, and remembers every sequence that any of its sessions ever held.
+//! An engine that generates a script, and records every sequence that any of its sessions ever held.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -1,4 +1,4 @@
-//! What a processor is told by calls, conversations and prefaces, and what it tells back with the reply.
+//! The arguments that a processor gets from calls, conversations and prefaces, and its warnings, which are in the reply.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
-/// Remembers what it was told, and tells of one thing.
+/// Records its arguments, and reports one warning.
 #[derive(Clone, Debug, Default)]
 struct Listening(Arc<Mutex<Vec<ProcessorArguments>>>);
 
@@ -49,12 +49,12 @@ impl DataProcessor for Listening {
 }
 
 impl Listening {
-    /// Returns what it was told, the same in every call of a reply.
-    fn told(&self) -> ProcessorArguments {
-        let mut told = std::mem::take(&mut *self.0.lock().unwrap());
-        told.dedup();
-        assert_eq!(told.len(), 1, "{told:?}");
-        told.remove(0)
+    /// Returns its arguments, which are the same in every call of a reply.
+    fn reported(&self) -> ProcessorArguments {
+        let mut reported = std::mem::take(&mut *self.0.lock().unwrap());
+        reported.dedup();
+        assert_eq!(reported.len(), 1, "{reported:?}");
+        reported.remove(0)
     }
 
     fn round(&self) -> LanguageModel {
@@ -99,14 +99,14 @@ fn a_turn_is_told_by_the_call_then_the_conversation_then_the_preface() {
     block_on(async {
         let chat = manager.create(Preface::default().arguments(preface.clone())).await.unwrap();
         chat.send("Hi").finish().await.unwrap();
-        assert_eq!(listening.told(), preface);
+        assert_eq!(listening.reported(), preface);
         let chat = chat.with_arguments(conversation.clone());
         chat.send(TurnRequest::from("Hi").arguments(call)).finish().await.unwrap();
-        assert_eq!(listening.told(), joined());
+        assert_eq!(listening.reported(), joined());
         chat.warm(TurnRequest::default()).await.unwrap();
-        assert_eq!(listening.told(), conversation.clone().or(&preface));
+        assert_eq!(listening.reported(), conversation.clone().or(&preface));
         chat.fork().await.unwrap().send("Hi").finish().await.unwrap();
-        assert_eq!(listening.told(), conversation.or(&preface));
+        assert_eq!(listening.reported(), conversation.or(&preface));
         assert_eq!(chat.record().await.unwrap().preface.arguments, preface, "the preface does not change");
     });
 }
@@ -117,7 +117,7 @@ fn a_conversation_in_memory_is_told_before_its_preface() {
     let [_, conversation, preface] = levels();
     let held = Conversation::with_preface(listening.round(), Preface::default().arguments(preface.clone()));
     held.with_arguments(conversation.clone()).ask("Hi").unwrap();
-    assert_eq!(listening.told(), conversation.or(&preface));
+    assert_eq!(listening.reported(), conversation.or(&preface));
 }
 
 #[test]
@@ -157,7 +157,7 @@ impl PromptTemplate for Switched {
 
 #[test]
 fn a_switch_that_the_template_does_not_look_at_is_told_to_be_ignored() {
-    let told = |switches, arguments: ProcessorArguments| {
+    let reported = |switches, arguments: ProcessorArguments| {
         let engine = Arc::new(ScriptedEngine::new([]));
         let round = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
             .template(Switched(switches))
@@ -167,8 +167,8 @@ fn a_switch_that_the_template_does_not_look_at_is_told_to_be_ignored() {
         round.unwrap().prepare(&request).unwrap().warnings
     };
     let off = || ProcessorArguments::default().thinking(ThinkingSwitch::Off);
-    assert_eq!(told(&[], off()), [Warning::ThinkingSwitchIgnored]);
-    assert_eq!(told(&["enable_thinking"], off()), []);
-    assert_eq!(told(&["thinking"], off()), []);
-    assert_eq!(told(&[], ProcessorArguments::default()), []);
+    assert_eq!(reported(&[], off()), [Warning::ThinkingSwitchIgnored]);
+    assert_eq!(reported(&["enable_thinking"], off()), []);
+    assert_eq!(reported(&["thinking"], off()), []);
+    assert_eq!(reported(&[], ProcessorArguments::default()), []);
 }
