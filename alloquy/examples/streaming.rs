@@ -7,7 +7,7 @@ use std::io::{Write, stdout};
 use alloquy::core::Delta;
 use alloquy::prelude::*;
 
-/// After how many pieces the answer is long enough.
+/// The number of pieces that are enough of an answer.
 const ENOUGH: usize = 12;
 
 fn main() -> Result<()> {

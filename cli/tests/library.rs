@@ -12,7 +12,7 @@ use alloquy::{ContextPolicy, Message, Model, ModelDescription, Preface, Request,
 use program::Program;
 use serde_json::{Value, json};
 
-/// How many folders with templates of Jinja there are at most: they are taken from all over the corpus.
+/// The most folders with Jinja templates: they are taken from all over the corpus.
 const JINJA: usize = 50;
 
 /// How many that have MLC's settings alone.

@@ -15,7 +15,7 @@ pub struct TrimmedRequest {
     pub(crate) cut: Option<CutHistory>,
     /// How many messages of its path were dropped.
     pub dropped: usize,
-    /// By how many units its prompt is shorter. Each message counts as it did when it was left out.
+    /// The units that leave its prompt. Each message counts as it did when it was left out.
     pub tokens: usize,
 }
 
@@ -37,7 +37,7 @@ impl TrimmedRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) start: usize,
-    /// By how many units the prompt is shorter.
+    /// The units that left the prompt.
     pub(crate) tokens: usize,
 }
 

@@ -61,25 +61,25 @@ impl Prompt {
         tokenizer: &dyn Tokenizer,
         token: &dyn Fn(&Media) -> Option<SpecialToken>,
     ) -> Result<Self> {
-        let mut stretch = Stretch { pieces: Vec::new(), left: None };
+        let mut segment = Segment { pieces: Vec::new(), left: None };
         let mut units = Vec::new();
         for part in parts {
             match part {
-                PromptPart::Text(text) => stretch.pieces.push(TokenizerInput::Text(text)),
-                PromptPart::Literal(text) => stretch.pieces.push(TokenizerInput::Literal(text)),
+                PromptPart::Text(text) => segment.pieces.push(TokenizerInput::Text(text)),
+                PromptPart::Literal(text) => segment.pieces.push(TokenizerInput::Literal(text)),
                 PromptPart::Tokens(tokens) => {
-                    stretch.encode_into(&mut units, tokenizer, None)?;
+                    segment.encode_into(&mut units, tokenizer, None)?;
                     units.extend(tokens.iter().copied().map(PromptUnit::Token));
                 }
                 PromptPart::Media(media) => {
                     let token = token(media);
-                    stretch.encode_into(&mut units, tokenizer, token.as_ref())?;
+                    segment.encode_into(&mut units, tokenizer, token.as_ref())?;
                     units.push(PromptUnit::Media(media.clone()));
-                    stretch.left = token;
+                    segment.left = token;
                 }
             }
         }
-        stretch.encode_into(&mut units, tokenizer, None)?;
+        segment.encode_into(&mut units, tokenizer, None)?;
         Ok(Self { units })
     }
 
@@ -93,13 +93,13 @@ impl Prompt {
 }
 
 /// Texts that are encoded together.
-struct Stretch<'a> {
+struct Segment<'a> {
     pieces: Vec<TokenizerInput<'a>>,
     /// The token of the media before them.
     left: Option<SpecialToken>,
 }
 
-impl Stretch<'_> {
+impl Segment<'_> {
     /// Encodes the texts. `right` is the token of the media after them, if there are any.
     fn encode_into(
         &mut self,

@@ -226,7 +226,7 @@ pub struct DecodeRequest {
     /// How tokens are drawn. The caller applies its stop strings. Its limit of tokens is ignored:
     /// [`DecodeRequest::max_tokens`] counts.
     pub sampling: SamplingOptions,
-    /// How many tokens are generated at most; 0 computes the prompt and stops.
+    /// The most tokens that are generated; 0 computes the prompt and stops.
     pub max_tokens: usize,
     /// What the reply must match.
     pub guided: GuidedDecoding,
@@ -274,7 +274,7 @@ pub struct ThinkingRule {
     pub end: String,
     /// Whether the prompt has begun thinking already. Otherwise the model may begin it.
     pub is_open: bool,
-    /// After how many tokens it is ended.
+    /// The number of tokens after which it is ended.
     pub budget: Option<usize>,
 }
 

@@ -11,8 +11,8 @@
 //! spliced:  <user> Hi <end> <assistant> Hel lo <end> <user> And you? <end> <assistant>
 //! ```
 //!
-//! Texts are compared as the bytes of their tokens, one stretch between two control tokens at a time. No token extends over a
-//! control token, so the ids of a stretch may be replaced with other ids of the same text. Added tokens that are white space,
+//! Texts are compared as the bytes of their tokens, one segment between two control tokens at a time. No token extends over a
+//! control token, so the ids of a segment may be replaced with other ids of the same text. Added tokens that are white space,
 //! such as Gemma's line breaks, count as text: the text before a reply joins with the white space at the reply's start.
 
 use alloquy_core::Result;
@@ -22,7 +22,7 @@ use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer, TokenizerInput};
 
 mod places;
 
-use places::{Places, Stretch};
+use places::{Places, Segment};
 
 /// The result of [`splice`]: where the earlier replies are in the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,7 +139,7 @@ struct Splicing<'a> {
 impl<'a> Splicing<'a> {
     fn new(units: &'a [PromptUnit], tokenizer: &'a dyn Tokenizer) -> Self {
         let places = Places::new(units, tokenizer);
-        let (generation_prompt, generation_prompt_ids) = places.last_stretch().unwrap_or_default();
+        let (generation_prompt, generation_prompt_ids) = places.last_segment().unwrap_or_default();
         Self {
             places,
             tokenizer,
@@ -203,11 +203,11 @@ impl<'a> Splicing<'a> {
 
     /// Replaces the ids of the reply's text with those that were sampled, and returns where the text ends in the prompt.
     fn replace_text(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
-        // A reply with control tokens of its own has a piece for each stretch: `Look.<call>{...}` has two.
+        // A reply with control tokens of its own has a piece for each segment: `Look.<call>{...}` has two.
         let Some(pieces) = self.places.pieces(reply) else { return Ok(None) };
-        let found = self.places.find_like(&pieces, |stretches| {
-            let before = text_before(stretches, &pieces, &self.generation_prompt)?;
-            self.places.borders_match(stretches, reply).then(|| before.to_vec())
+        let found = self.places.find_like(&pieces, |segments| {
+            let before = text_before(segments, &pieces, &self.generation_prompt)?;
+            self.places.borders_match(segments, reply).then(|| before.to_vec())
         });
         match found {
             Some((index, before)) => self.replace(index, pieces.len(), &before, reply),
@@ -215,7 +215,7 @@ impl<'a> Splicing<'a> {
         }
     }
 
-    /// Replaces `count` stretches, which have the text `before` and then the reply.
+    /// Replaces `count` segments, which have the text `before` and then the reply.
     fn replace(
         &mut self,
         index: usize,
@@ -223,11 +223,11 @@ impl<'a> Splicing<'a> {
         before: &[u8],
         reply: &[TokenId],
     ) -> Result<Option<usize>> {
-        let Some(first) = self.places.stretch(index) else { return Ok(None) };
-        let Some(last) = self.places.stretch(index + count - 1) else { return Ok(None) };
+        let Some(first) = self.places.segment(index) else { return Ok(None) };
+        let Some(last) = self.places.segment(index + count - 1) else { return Ok(None) };
         let start = first.start;
         let end = last.end;
-        // The first stretch is replaced from its start: a token may cover the end of `before` and the start of the reply.
+        // The first segment is replaced from its start: a token may cover the end of `before` and the start of the reply.
         let Some(mut ids) = self.ids_before(&first, before)? else { return Ok(None) };
         ids.extend_from_slice(reply);
         self.added += ids.len();
@@ -238,23 +238,23 @@ impl<'a> Splicing<'a> {
     }
 
     /// Returns the ids that the text before a reply had when the reply was sampled.
-    fn ids_before(&self, stretch: &Stretch<'_>, text: &[u8]) -> Result<Option<Vec<TokenId>>> {
+    fn ids_before(&self, segment: &Segment<'_>, text: &[u8]) -> Result<Option<Vec<TokenId>>> {
         // The prompt of that reply ended like this one.
         if text == self.generation_prompt {
             return Ok(Some(self.generation_prompt_ids.clone()));
         }
         // One of the ids in the prompt ends with the text, so no token covers the reply's start.
-        if let Some(ids) = self.leading_ids(stretch, text.len()) {
+        if let Some(ids) = self.leading_ids(segment, text.len()) {
             return Ok(Some(ids));
         }
-        self.encode_after(self.places.special_before(stretch), text)
+        self.encode_after(self.places.special_before(segment), text)
     }
 
-    /// Returns the ids of the first `length` bytes of a stretch; `None` where no id ends there.
-    fn leading_ids(&self, stretch: &Stretch<'_>, length: usize) -> Option<Vec<TokenId>> {
+    /// Returns the ids of the first `length` bytes of a segment; `None` where no id ends there.
+    fn leading_ids(&self, segment: &Segment<'_>, length: usize) -> Option<Vec<TokenId>> {
         let mut leading = Vec::new();
         let mut end = 0;
-        for id in self.places.tokens(stretch.start, stretch.end)? {
+        for id in self.places.tokens(segment.start, segment.end)? {
             end += self.tokenizer.bytes(id).map_or(0, |bytes| bytes.len());
             if end > length {
                 break;
@@ -281,17 +281,17 @@ impl<'a> Splicing<'a> {
     }
 }
 
-/// Returns the text before a reply in the first of `stretches`, if the `pieces` of the reply follow it there.
+/// Returns the text before a reply in the first of `segments`, if the `pieces` of the reply follow it there.
 fn text_before<'p>(
-    stretches: &'p [Stretch<'p>],
+    segments: &'p [Segment<'p>],
     pieces: &[Vec<u8>],
     generation_prompt: &[u8],
 ) -> Option<&'p [u8]> {
-    let (first, others) = stretches.split_first()?;
+    let (first, others) = segments.split_first()?;
     let (begun, rest) = pieces.split_first()?;
-    // The stretch `assistant\nHello` with the piece `Hello`: `assistant\n` is before it.
+    // The segment `assistant\nHello` with the piece `Hello`: `assistant\n` is before it.
     let before = first.text?.strip_suffix(begun.as_slice())?;
-    if !others.iter().zip(rest).all(|(stretch, piece)| stretch.text == Some(piece.as_slice())) {
+    if !others.iter().zip(rest).all(|(segment, piece)| segment.text == Some(piece.as_slice())) {
         return None;
     }
     // `before` ends with the role, as the generation prompt does. It may have a whole question before that, where no control

@@ -20,7 +20,7 @@ use pollster::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// How many sessions a program has at most.
+/// The most sessions of a program.
 const SESSIONS: usize = 8;
 
 fn run<S: Strategy>(name: &str, programs: &S, program: impl Fn(S::Value)) {

@@ -59,9 +59,9 @@ fn check(processor: &AudioProcessor, audio: &Waveform) -> Result<()> {
     let Some(MediaTensor { shape, values: TensorData::F32(values), .. }) = features.first() else {
         return Err(wrong("the first tensor has no features".to_owned()));
     };
-    // Of several stretches each has its frames.
-    let stretches = shape.first().copied().unwrap_or_default().max(1);
-    if !shape.iter().any(|axis| axis * stretches == frames) {
+    // Each of several segments has its frames.
+    let segments = shape.first().copied().unwrap_or_default().max(1);
+    if !shape.iter().any(|axis| axis * segments == frames) {
         return Err(wrong(format!("the features have the shape {shape:?}, without {frames} frames")));
     }
     match values.iter().position(|value| !value.is_finite()) {

@@ -97,7 +97,7 @@ impl MediaOptions {
         self
     }
 
-    /// Sets how many pixels Qwen-VL is fed at most; `None` for what the model's files allow.
+    /// Sets the most pixels of an image for Qwen-VL; `None` for what the model's files allow.
     #[must_use]
     pub fn pixel_cap(mut self, pixels: Option<usize>) -> Self {
         self.pixel_cap = pixels;

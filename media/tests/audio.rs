@@ -181,7 +181,7 @@ fn short_audio_is_padded_and_the_reply_reports_it() {
 }
 
 #[test]
-fn long_audio_are_cut_into_stretches_or_refused() {
+fn long_audio_is_split_into_segments_or_refused() {
     let media = Media::new("audio/wav", silence(16_000, 16_000 * 70));
     let outline = processor("gemma3n").outline(&media).unwrap();
     let reported = Warning::AudioChunked { media: media.digest(), chunks: 3 };
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn stretches_cover_a_long_audio(seconds in 30_usize..200, rest in 0_usize..16_000) {
+    fn segments_cover_long_audio(seconds in 30_usize..200, rest in 0_usize..16_000) {
         let length = 16_000 * seconds + rest;
         let audio = Waveform::new(16_000, vec![0.0; length]).unwrap();
         let shape = processor("gemma4_unified").shape(&audio).unwrap();

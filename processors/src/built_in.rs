@@ -18,7 +18,7 @@ pub(crate) struct BuiltIn {
     pub(crate) name: &'static str,
     /// Returns whether `model` belongs to this family. At most one family may claim a model.
     pub(crate) detect: fn(&ModelInfo) -> bool,
-    /// The marked stretches of a reply.
+    /// The marked sections of a reply.
     pub(crate) spans: &'static [Span],
     /// Calls that may begin a reply without a marker, if they call a tool that is offered.
     pub(crate) unmarked: &'static [&'static CallSyntax],
@@ -109,7 +109,7 @@ impl Announced {
     }
 }
 
-/// A stretch of a reply between two markers.
+/// A section of a reply between two markers.
 #[derive(Debug)]
 pub(crate) struct Span {
     /// The text that begins it.

@@ -39,7 +39,7 @@ use crate::family::Family;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataProcessorConfig {
-    /// Named stretches of a reply. The channel `thinking` replaces the family's own; any other channel is added.
+    /// Named sections of a reply. The channel `thinking` replaces the family's own; any other channel is added.
     ///
     /// The text of a channel other than thinking is kept unchanged, with the white space at its ends. A reply that is
     /// constrained by a grammar has no such channel, because the grammar begins right after the thinking.

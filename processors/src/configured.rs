@@ -19,8 +19,8 @@ pub(crate) struct Configured {
     pub(crate) data: Family,
     /// Changes the template's input to the form that the family's templates expect.
     pub(crate) shape: Option<Shape>,
-    /// The marked stretches of a reply.
-    pub(crate) stretches: Vec<Arc<Stretch>>,
+    /// The marked sections of a reply.
+    pub(crate) sections: Vec<Arc<Section>>,
     /// Calls without markers.
     pub(crate) unmarked: Vec<Arc<CallSyntax>>,
     /// Added tokens that are ordinary text.
@@ -29,9 +29,9 @@ pub(crate) struct Configured {
     pub(crate) stops: Vec<String>,
 }
 
-/// A stretch of a reply between two markers.
+/// A section of a reply between two markers.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct Section {
     /// The text that begins it; empty for calls without markers.
     pub(crate) open: String,
     /// The text that ends it; empty if the calls end by themselves.
@@ -39,12 +39,12 @@ pub(crate) struct Stretch {
     /// How many bytes at the end of `open` belong to the calls.
     pub(crate) kept: usize,
     /// What is between the markers.
-    pub(crate) holds: StretchContent,
+    pub(crate) holds: SectionContent,
 }
 
-/// What is in a [`Stretch`].
+/// What is in a [`Section`].
 #[derive(Debug)]
-pub(crate) enum StretchContent {
+pub(crate) enum SectionContent {
     /// The model's thinking before it answers.
     Thinking,
     /// The text of the channel of this name.
@@ -69,14 +69,14 @@ impl Configured {
     }
 
     fn with_shape(data: Family, shape: Option<Shape>) -> Self {
-        let channels = data.channels.iter().map(Stretch::named);
+        let channels = data.channels.iter().map(Section::named);
         let calls = data.calls.iter().map(|markers| {
             let syntax = markers.syntax.clone().unwrap_or_else(|| JSON.clone());
-            Stretch::of_calls(markers, Arc::new(syntax))
+            Section::of_calls(markers, Arc::new(syntax))
         });
         Self {
             shape,
-            stretches: channels.chain(calls).map(Arc::new).collect(),
+            sections: channels.chain(calls).map(Arc::new).collect(),
             unmarked: data.unmarked_calls.iter().cloned().map(Arc::new).collect(),
             ordinary: data.ordinary.clone(),
             stops: data.stops.clone(),
@@ -101,11 +101,11 @@ impl Configured {
         {
             self.fence(markers, syntax);
         }
-        self.stretches.retain(|stretch| {
-            let name = stretch.channel();
+        self.sections.retain(|section| {
+            let name = section.channel();
             name.is_none_or(|name| config.channels.iter().all(|channel| channel.name != name))
         });
-        self.stretches.extend(config.channels.iter().map(Stretch::named).map(Arc::new));
+        self.sections.extend(config.channels.iter().map(Section::named).map(Arc::new));
         if let Some(ordinary) = &config.ordinary {
             self.ordinary.clone_from(ordinary);
         }
@@ -117,61 +117,61 @@ impl Configured {
     /// Replaces all markers of calls.
     fn fence(&mut self, markers: &CallMarkers, syntax: Arc<CallSyntax>) {
         self.unmarked.clear();
-        self.stretches.retain(|stretch| !matches!(stretch.holds, StretchContent::Calls(_)));
-        self.stretches.push(Arc::new(Stretch::of_calls(markers, syntax)));
+        self.sections.retain(|section| !matches!(section.holds, SectionContent::Calls(_)));
+        self.sections.push(Arc::new(Section::of_calls(markers, syntax)));
     }
 
     /// Returns every marker of a reply.
     pub(crate) fn markers(&self) -> impl Iterator<Item = &str> {
-        let ends = self.stretches.iter().flat_map(|stretch| [stretch.open.as_str(), &stretch.close]);
+        let ends = self.sections.iter().flat_map(|section| [section.open.as_str(), &section.close]);
         ends.filter(|marker| !marker.is_empty()).chain(self.data.silent.iter().map(String::as_str))
     }
 
     /// Returns the channels, with their markers as the model was trained to write them.
     pub(crate) fn channels(&self) -> Vec<Channel> {
-        self.stretches.iter().filter_map(|stretch| Some(trained(stretch.channel()?, stretch))).collect()
+        self.sections.iter().filter_map(|section| Some(trained(section.channel()?, section))).collect()
     }
 }
 
 /// Adds the white space that templates print: line breaks at both ends of a thinking block in `<think>`, and an empty line after it.
-fn trained(name: &str, stretch: &Stretch) -> Channel {
-    match stretch.open.as_str() {
+fn trained(name: &str, section: &Section) -> Channel {
+    match section.open.as_str() {
         "<think>" if name == Channel::THINKING => {
-            Channel::new(name, "<think>\n", format!("\n{}\n\n", stretch.close))
+            Channel::new(name, "<think>\n", format!("\n{}\n\n", section.close))
         }
-        open => Channel::new(name, open, &stretch.close),
+        open => Channel::new(name, open, &section.close),
     }
 }
 
-impl Stretch {
+impl Section {
     fn of_calls(markers: &CallMarkers, syntax: Arc<CallSyntax>) -> Self {
         Self {
             open: format!("{}{}", markers.start, markers.followed_by),
             close: markers.end.clone(),
             kept: markers.followed_by.len(),
-            holds: StretchContent::Calls(syntax),
+            holds: SectionContent::Calls(syntax),
         }
     }
 
     fn named(channel: &Channel) -> Self {
         let holds = match channel.name.as_str() {
-            Channel::THINKING => StretchContent::Thinking,
-            name => StretchContent::Channel(name.to_owned()),
+            Channel::THINKING => SectionContent::Thinking,
+            name => SectionContent::Channel(name.to_owned()),
         };
         Self { open: channel.start.clone(), close: channel.end.clone(), kept: 0, holds }
     }
 
-    /// Returns the stretch of calls without markers.
+    /// Returns the section of calls without markers.
     pub(crate) fn unmarked(syntax: Arc<CallSyntax>) -> Self {
-        Self { open: String::new(), close: String::new(), kept: 0, holds: StretchContent::Calls(syntax) }
+        Self { open: String::new(), close: String::new(), kept: 0, holds: SectionContent::Calls(syntax) }
     }
 
     /// Returns the name of the channel, if this is one.
     pub(crate) fn channel(&self) -> Option<&str> {
         match &self.holds {
-            StretchContent::Thinking => Some(Channel::THINKING),
-            StretchContent::Channel(name) => Some(name),
-            StretchContent::Calls(_) => None,
+            SectionContent::Thinking => Some(Channel::THINKING),
+            SectionContent::Channel(name) => Some(name),
+            SectionContent::Calls(_) => None,
         }
     }
 

@@ -49,7 +49,7 @@ use crate::placeholders::Placeholder;
 pub struct Family {
     /// The name, such as `qwen3`.
     pub name: String,
-    /// Marked stretches of a reply, such as [thinking](Channel::THINKING). One channel may have several pairs of markers.
+    /// Marked sections of a reply, such as [thinking](Channel::THINKING). One channel may have several pairs of markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
     /// The markers around tool calls, and how the calls are written. They are looked for only if tools are offered. A grammar of

@@ -20,7 +20,7 @@ use alloquy_core::template::PromptEnd;
 use alloquy_core::{Delta, Message, ToolSpec};
 
 use crate::calls::{Call, CallSyntax, Guess};
-use crate::configured::{Configured, Stretch, StretchContent};
+use crate::configured::{Configured, Section, SectionContent};
 use call_ids::CallIds;
 use markers::{first_marker, hold_from};
 use transcript::Transcript;
@@ -29,8 +29,8 @@ use transcript::Transcript;
 #[derive(Debug)]
 pub(crate) struct FamilyParser {
     family: Arc<Configured>,
-    /// The stretches to look for.
-    stretches: Vec<Arc<Stretch>>,
+    /// The sections to look for.
+    sections: Vec<Arc<Section>>,
     /// The tools that are offered.
     tools: Vec<ToolSpec>,
     state: State,
@@ -46,8 +46,8 @@ pub(crate) struct FamilyParser {
 #[derive(Clone, Debug)]
 enum State {
     Text(Before),
-    Thinking { stretch: Arc<Stretch>, begun: bool },
-    Channel { stretch: Arc<Stretch> },
+    Thinking { section: Arc<Section>, begun: bool },
+    Channel { section: Arc<Section> },
     Call(OpenCall),
 }
 
@@ -67,8 +67,8 @@ enum Before {
 /// A call whose end has not come.
 #[derive(Clone, Debug)]
 struct OpenCall {
-    /// The stretch around it. Both markers are empty for a call without markers, the last one for a call that ends by itself.
-    stretch: Arc<Stretch>,
+    /// The section around it. Both markers are empty for a call without markers, the last one for a call that ends by itself.
+    section: Arc<Section>,
     syntax: Arc<CallSyntax>,
     /// The line breaks before it. They are text again if the call cannot be read.
     separator: String,
@@ -81,9 +81,9 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    fn new(stretch: Arc<Stretch>, syntax: Arc<CallSyntax>, separator: &str) -> Self {
+    fn new(section: Arc<Section>, syntax: Arc<CallSyntax>, separator: &str) -> Self {
         let separator = separator.to_owned();
-        Self { stretch, syntax, separator, searched: 0, shown: 0, begun: Vec::new() }
+        Self { section, syntax, separator, searched: 0, shown: 0, begun: Vec::new() }
     }
 }
 
@@ -95,13 +95,13 @@ impl FamilyParser {
     /// Starts reading the reply to the prompt `rendered`, which may have opened or closed a thinking block already.
     pub(crate) fn new(family: Arc<Configured>, rendered: &str, source: ProcessorInput<'_>) -> Self {
         let tools = source.preface.tools.clone();
-        let mut stretches = family.stretches.clone();
+        let mut sections = family.sections.clone();
         if tools.is_empty() {
-            stretches.retain(|stretch| stretch.channel().is_some());
+            sections.retain(|section| section.channel().is_some());
         }
         Self {
-            state: opening_state(&family.stretches, rendered, source),
-            stretches,
+            state: opening_state(&family.sections, rendered, source),
+            sections,
             tools,
             held: String::new(),
             ended: false,
@@ -115,13 +115,13 @@ impl FamilyParser {
     fn read(&mut self) {
         while match self.state.clone() {
             State::Text(before) => self.read_text(before),
-            State::Thinking { stretch, begun } => self.read_thought(stretch, begun),
-            State::Channel { stretch } => self.read_channel(&stretch),
+            State::Thinking { section, begun } => self.read_thought(section, begun),
+            State::Channel { section } => self.read_channel(&section),
             State::Call(call) => self.read_call(call),
         } {}
     }
 
-    /// Reads text up to the next stretch. Like the other `read_*` methods, returns whether more can be read.
+    /// Reads text up to the next section. Like the other `read_*` methods, returns whether more can be read.
     fn read_text(&mut self, before: Before) -> bool {
         if self.drops_breaks(before) {
             self.drop_leading_breaks();
@@ -130,8 +130,8 @@ impl FamilyParser {
             match self.unmarked_call() {
                 (Guess::Maybe, _) if !self.ended => return false,
                 (Guess::Yes, Some(syntax)) => {
-                    let stretch = Arc::new(Stretch::unmarked(Arc::clone(&syntax)));
-                    self.state = State::Call(OpenCall::new(stretch, syntax, ""));
+                    let section = Arc::new(Section::unmarked(Arc::clone(&syntax)));
+                    self.state = State::Call(OpenCall::new(section, syntax, ""));
                     return true;
                 }
                 _ => {}
@@ -146,21 +146,21 @@ impl FamilyParser {
             self.settle_text(&text, before);
             return false;
         };
-        let stretch = self.stretches.iter().find(|stretch| stretch.open == open).cloned();
-        let marker = stretch.as_ref().map_or(open, |stretch| stretch.opening()).len();
+        let section = self.sections.iter().find(|section| section.open == open).cloned();
+        let marker = section.as_ref().map_or(open, |section| section.opening()).len();
         let text = self.take(at);
         self.held.drain(..marker);
-        match stretch {
-            Some(stretch) => self.open(stretch, &text, before),
+        match section {
+            Some(section) => self.open(section, &text, before),
             None if text.is_empty() => {}
             None => self.settle_text(&text, before),
         }
         true
     }
 
-    /// Returns the texts that begin a stretch, and the silent ones.
+    /// Returns the texts that begin a section, and the silent ones.
     fn markers(&self) -> impl Iterator<Item = &str> {
-        let opens = self.stretches.iter().map(|stretch| stretch.open.as_str());
+        let opens = self.sections.iter().map(|section| section.open.as_str());
         opens.chain(self.family.data.silent.iter().map(String::as_str))
     }
 
@@ -190,7 +190,7 @@ impl FamilyParser {
     fn text_before_breaks(&self, before: Before, hold: usize) -> usize {
         let text = self.held.get(..hold).unwrap_or_default();
         let words = text.trim_end_matches('\n').len();
-        let calls = self.stretches.iter().any(|stretch| matches!(stretch.holds, StretchContent::Calls(_)));
+        let calls = self.sections.iter().any(|section| matches!(section.holds, SectionContent::Calls(_)));
         if calls && !self.ended {
             words
         } else if calls && before == Before::Call && words == 0 {
@@ -209,41 +209,41 @@ impl FamilyParser {
         }
     }
 
-    /// Begins `stretch` after `text`, which follows the stretch before.
-    fn open(&mut self, stretch: Arc<Stretch>, text: &str, before: Before) {
-        self.state = match &stretch.holds {
-            StretchContent::Thinking => {
+    /// Begins `section` after `text`, which follows the section before.
+    fn open(&mut self, section: Arc<Section>, text: &str, before: Before) {
+        self.state = match &section.holds {
+            SectionContent::Thinking => {
                 self.transcript.text(text);
-                State::Thinking { stretch, begun: false }
+                State::Thinking { section, begun: false }
             }
-            StretchContent::Channel(_) => {
+            SectionContent::Channel(_) => {
                 self.transcript.text(text);
-                State::Channel { stretch }
+                State::Channel { section }
             }
-            StretchContent::Calls(syntax) => {
+            SectionContent::Calls(syntax) => {
                 let breaks_only = before == Before::Call && text.trim_matches('\n').is_empty();
                 let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
                 self.transcript.text(words);
                 let separator = text.get(words.len()..).unwrap_or_default().to_owned();
                 let syntax = Arc::clone(syntax);
-                State::Call(OpenCall::new(stretch, syntax, &separator))
+                State::Call(OpenCall::new(section, syntax, &separator))
             }
         };
     }
 
-    fn read_thought(&mut self, stretch: Arc<Stretch>, begun: bool) -> bool {
+    fn read_thought(&mut self, section: Arc<Section>, begun: bool) -> bool {
         if !begun {
             self.drop_leading_breaks();
         }
-        if let Some(at) = self.held.find(&stretch.close) {
+        if let Some(at) = self.held.find(&section.close) {
             let thought = self.take(at);
             self.transcript.thinking(thought.trim_end_matches('\n'));
-            self.held.drain(..stretch.close.len());
+            self.held.drain(..section.close.len());
             self.state = State::Text(Before::Thought);
             return true;
         }
-        let hold = self.hold_from([stretch.close.as_str()]);
-        self.state = State::Thinking { stretch, begun: begun || !self.held.is_empty() };
+        let hold = self.hold_from([section.close.as_str()]);
+        self.state = State::Thinking { section, begun: begun || !self.held.is_empty() };
         let settled = if self.ended {
             hold
         } else {
@@ -255,12 +255,12 @@ impl FamilyParser {
     }
 
     /// Reads a host's channel. Its text is kept unchanged.
-    fn read_channel(&mut self, stretch: &Stretch) -> bool {
-        let end = self.held.find(&stretch.close);
-        let said = self.take(end.unwrap_or_else(|| self.hold_from([stretch.close.as_str()])));
-        self.transcript.channel(stretch.channel().unwrap_or_default(), &said);
+    fn read_channel(&mut self, section: &Section) -> bool {
+        let end = self.held.find(&section.close);
+        let said = self.take(end.unwrap_or_else(|| self.hold_from([section.close.as_str()])));
+        self.transcript.channel(section.channel().unwrap_or_default(), &said);
         if end.is_some() {
-            self.held.drain(..stretch.close.len());
+            self.held.drain(..section.close.len());
             self.state = State::Text(Before::Nothing);
         }
         end.is_some()
@@ -271,7 +271,7 @@ impl FamilyParser {
             Some(end) => self.close(call, end),
             None if self.ended => return self.end_inside(call),
             None => {
-                let settled = call.syntax.settled(&self.held, &call.stretch.close);
+                let settled = call.syntax.settled(&self.held, &call.section.close);
                 if settled > call.shown + call.shown / SHOWN_AT_ONCE {
                     self.show_arguments(&mut call, settled);
                 }
@@ -284,18 +284,18 @@ impl FamilyParser {
 
     /// Finds where the body of an open call ends: at the first closing marker that is not inside a quotation.
     fn end_of_call(&self, call: &mut OpenCall) -> Option<usize> {
-        if call.stretch.close.is_empty() {
+        if call.section.close.is_empty() {
             return call.syntax.end(&self.held);
         }
-        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(&call.stretch.close)) {
+        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(&call.section.close)) {
             let end = call.searched + at;
-            call.searched = end + call.stretch.close.len();
+            call.searched = end + call.section.close.len();
             if !call.syntax.quotes(self.held.get(..end).unwrap_or_default()) {
                 return Some(end);
             }
         }
         let searched =
-            self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(call.stretch.close.len()));
+            self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(call.section.close.len()));
         call.searched = call.searched.max(searched);
         None
     }
@@ -327,21 +327,21 @@ impl FamilyParser {
         let mut read = call.syntax.read(self.held.get(..end).unwrap_or_default(), &self.tools);
         // A call that is unreadable may have a quotation mark that opens no quotation. Then the first closing marker ends it.
         if read.is_err()
-            && !call.stretch.close.is_empty()
-            && let Some(first) = self.held.find(&call.stretch.close)
+            && !call.section.close.is_empty()
+            && let Some(first) = self.held.find(&call.section.close)
         {
             end = first;
             read = call.syntax.read(self.held.get(..end).unwrap_or_default(), &self.tools);
         }
         let body = self.take(end);
-        self.held.drain(..call.stretch.close.len());
+        self.held.drain(..call.section.close.len());
         match read {
             Ok(calls) => {
                 self.add_calls(calls, call.begun);
                 self.transcript.text(&call.syntax.aside(&body));
             }
             Err(reason) => {
-                let raw = format!("{}{}{body}{}", call.separator, call.stretch.opening(), call.stretch.close);
+                let raw = format!("{}{}{body}{}", call.separator, call.section.opening(), call.section.close);
                 self.transcript.malformed(Malformed { raw, reason });
             }
         }
@@ -351,11 +351,11 @@ impl FamilyParser {
     /// Ends a reply inside a call. The call may be complete, or a quotation that never ended may have hidden its closing marker.
     fn end_inside(&mut self, mut call: OpenCall) -> bool {
         // These are emitted however the reply was split into pieces, so that the deltas do not depend on the pieces.
-        let settled = call.syntax.settled(&self.held, &call.stretch.close);
+        let settled = call.syntax.settled(&self.held, &call.section.close);
         self.show_arguments(&mut call, settled);
         let read = call.syntax.read(&self.held, &self.tools);
         let end =
-            self.held.find(&call.stretch.close).filter(|_| read.is_err() && !call.stretch.close.is_empty());
+            self.held.find(&call.section.close).filter(|_| read.is_err() && !call.section.close.is_empty());
         if let Some(end) = end {
             self.close(call, end);
             return true;
@@ -365,7 +365,7 @@ impl FamilyParser {
             self.add_calls(calls, call.begun);
             self.transcript.text(&call.syntax.aside(&self.held));
         } else {
-            let raw = format!("{}{}{}", call.separator, call.stretch.opening(), self.held);
+            let raw = format!("{}{}{}", call.separator, call.section.opening(), self.held);
             self.transcript.malformed(Malformed { raw, reason: "the reply ended inside a call".to_owned() });
         }
         self.held.clear();
@@ -410,20 +410,20 @@ impl ReplyParser for FamilyParser {
 
 /// Returns the state in which a reply begins. Templates may open a thinking block or a channel for the model, or close a thinking block for
 /// it. A message that the reply continues may have opened one itself.
-fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: ProcessorInput<'_>) -> State {
+fn opening_state(sections: &[Arc<Section>], rendered: &str, source: ProcessorInput<'_>) -> State {
     let prompt = rendered.trim_end();
     let said = source.path.last().filter(|_| source.ending == PromptEnd::Continuation).map(Message::text);
-    for stretch in stretches.iter().filter(|stretch| stretch.channel().is_some()) {
+    for section in sections.iter().filter(|section| section.channel().is_some()) {
         let is_unclosed =
-            said.as_ref().is_some_and(|text| text.rfind(&stretch.open) > text.rfind(&stretch.close));
-        if prompt.ends_with(stretch.open.trim_end()) || is_unclosed {
-            let stretch = Arc::clone(stretch);
-            return match stretch.holds {
-                StretchContent::Thinking => State::Thinking { stretch, begun: false },
-                _ => State::Channel { stretch },
+            said.as_ref().is_some_and(|text| text.rfind(&section.open) > text.rfind(&section.close));
+        if prompt.ends_with(section.open.trim_end()) || is_unclosed {
+            let section = Arc::clone(section);
+            return match section.holds {
+                SectionContent::Thinking => State::Thinking { section, begun: false },
+                _ => State::Channel { section },
             };
         }
-        if matches!(stretch.holds, StretchContent::Thinking) && prompt.ends_with(stretch.close.trim_end()) {
+        if matches!(section.holds, SectionContent::Thinking) && prompt.ends_with(section.close.trim_end()) {
             return State::Text(Before::Thought);
         }
     }

@@ -24,7 +24,7 @@ use alloquy_core::{Error, ErrorKind, Result, ToolSpec};
 use serde_json::{Map, Value};
 
 use crate::calls::{Call, CallSyntax, JsonCalls};
-use crate::configured::{Configured, StretchContent};
+use crate::configured::{Configured, SectionContent};
 use crate::family::AnswerHeads;
 use lark::{Rules, Text};
 #[cfg(feature = "laws")]
@@ -132,12 +132,12 @@ fn style(writer: Writer<'_>) -> Option<Style<'_>> {
 /// Returns the ways to write calls that a grammar can have.
 fn styles(family: &Configured) -> Vec<Style<'_>> {
     let mut styles = Vec::new();
-    for stretch in &family.stretches {
+    for section in &family.sections {
         // The end of a marker such as `functools[` belongs to the call. A grammar would write it twice.
-        if stretch.kept == 0
-            && let StretchContent::Calls(syntax) = &stretch.holds
+        if section.kept == 0
+            && let SectionContent::Calls(syntax) = &section.holds
         {
-            styles.push(Style { open: &stretch.open, close: &stretch.close, syntax });
+            styles.push(Style { open: &section.open, close: &section.close, syntax });
         }
     }
     for syntax in &family.unmarked {
@@ -295,9 +295,9 @@ fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
 /// Adds the rule `TEXT`: a text in which no call begins. Returns its conditions.
 fn text<'a>(family: &'a Configured, rules: &mut Rules<'_>) -> Text<'a> {
     let mut never = Vec::new();
-    for stretch in &family.stretches {
-        if matches!(stretch.holds, StretchContent::Calls(_)) && !rules.has_token(&stretch.open) {
-            never.push(stretch.open.as_str());
+    for section in &family.sections {
+        if matches!(section.holds, SectionContent::Calls(_)) && !rules.has_token(&section.open) {
+            never.push(section.open.as_str());
         }
     }
     let mut text = "/(?s:.+)/".to_owned();

@@ -241,7 +241,7 @@ fn print_messages() {
     }
 }
 
-/// By how many per cent a message costs more in the large tree: median and mean of time,
+/// The per cent that a message costs more in the large tree: median and mean of time,
 /// processor, bytes.
 fn growth(small: &Cost, large: &Cost) -> [f64; 4] {
     let pairs = [

@@ -127,7 +127,7 @@ pub struct Measure {
     pub name: &'static str,
     /// How much it is.
     pub value: f64,
-    /// How much it may be, at most or at least.
+    /// Its limit, from above or from below.
     pub limit: f64,
     /// Whether it keeps to the limit.
     pub is_kept: bool,

@@ -104,7 +104,7 @@ fn with_threads(mut builder: SessionBuilder, threads: Threads) -> Result<Session
     builder.map_err(error::runtime("set how long threads spin"))
 }
 
-/// From how many bytes on a tensor is written to the file of weights rather than into the graph.
+/// The smallest tensor, in bytes, that is written to the file of weights rather than into the graph.
 const LONG: &str = "1024";
 
 fn with_optimization(builder: SessionBuilder, loading: &Loading<'_>) -> Result<SessionBuilder> {

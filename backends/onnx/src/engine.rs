@@ -454,7 +454,7 @@ impl OnnxEngineBuilder {
     }
 }
 
-/// Returns how many threads may compute at most: four times the processors that this process may use.
+/// Returns the largest number of threads: four times the processors that this process may use.
 ///
 /// More threads only wait for each other; a thousand times more take minutes to start.
 pub fn most_threads() -> usize {

@@ -43,7 +43,7 @@ fn rare_inputs<'a>(
         feeds.push((name, Tensor::from_array(((), vec![keep as i64]))?.into_dyn()));
     }
     if let Some(name) = &layout.use_cache_branch {
-        let is_filled = rows.iter().any(|row| row.held > 0);
+        let is_filled = rows.iter().any(|row| row.cached > 0);
         feeds.push((name, Tensor::from_array(([1_usize], vec![is_filled]))?.into_dyn()));
     }
     Ok(feeds)

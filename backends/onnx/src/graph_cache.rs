@@ -38,7 +38,7 @@ const PARTIAL: &str = ".partial";
 /// The end of an entry's folder name while another entry replaces it.
 const LEAVING: &str = ".leaving";
 
-/// After how long an unfinished entry of a killed process is removed.
+/// The age at which an unfinished entry of a killed process is removed.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How the graph cache was used when a model was loaded. [`OnnxEngineBuilder::graph_cache`](crate::OnnxEngineBuilder::graph_cache)

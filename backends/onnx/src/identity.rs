@@ -19,7 +19,7 @@ use crate::source::{Graph, Part, Parts};
 /// The description files that decide how a graph is fed.
 const FED_BY: [&str; 2] = ["config.json", "genai_config.json"];
 
-/// Up to how many bytes a file is hashed completely.
+/// The largest file, in bytes, that is hashed completely.
 const WHOLE: u64 = 16 << 20;
 
 /// How many samples of a longer file are hashed, and how long each is. Reading gigabytes at each start would cost seconds, and

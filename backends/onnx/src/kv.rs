@@ -77,29 +77,29 @@ impl Cache {
         }
     }
 
-    /// Appends a snapshot of the first `held` positions: every tensor in the layout's order, head by head, in its own number
+    /// Appends a snapshot of the first `cached` positions: every tensor in the layout's order, head by head, in its own number
     /// type, little-endian.
-    pub(crate) fn snapshot(&self, decoder: &Decoder, held: usize, into: &mut Vec<u8>) -> Result<()> {
-        into.reserve(held * decoder.layout.bytes_per_position());
+    pub(crate) fn snapshot(&self, decoder: &Decoder, cached: usize, into: &mut Vec<u8>) -> Result<()> {
+        into.reserve(cached * decoder.layout.bytes_per_position());
         match self {
-            Self::Shared(cache) => cache.snapshot(held, &decoder.layout.slots, into),
-            Self::Concat(cache) => cache.snapshot(held, &decoder.layout.slots, into)?,
+            Self::Shared(cache) => cache.snapshot(cached, &decoder.layout.slots, into),
+            Self::Concat(cache) => cache.snapshot(cached, &decoder.layout.slots, into)?,
         }
         Ok(())
     }
 
-    /// Makes a cache of `held` positions from a snapshot. Both kinds read the snapshots of either.
-    pub(crate) fn restored(decoder: &Decoder, held: usize, state: &mut StateReader<'_>) -> Result<Self> {
+    /// Makes a cache of `cached` positions from a snapshot. Both kinds read the snapshots of either.
+    pub(crate) fn restored(decoder: &Decoder, cached: usize, state: &mut StateReader<'_>) -> Result<Self> {
         Ok(match Self::new(decoder) {
-            Self::Shared(cache) => Self::Shared(cache.restored(decoder, held, state)?),
-            Self::Concat(_) => Self::Concat(ConcatCache::restored(decoder, held, state)?),
+            Self::Shared(cache) => Self::Shared(cache.restored(decoder, cached, state)?),
+            Self::Concat(_) => Self::Concat(ConcatCache::restored(decoder, cached, state)?),
         })
     }
 
-    /// Returns a cache of the first `held` positions. Nothing is copied until one of the two would change what the other reads.
-    pub(crate) fn fork(&self, held: usize) -> Self {
+    /// Returns a cache of the first `cached` positions. Nothing is copied until one of the two would change what the other reads.
+    pub(crate) fn fork(&self, cached: usize) -> Self {
         match self {
-            Self::Shared(cache) => Self::Shared(cache.fork(held)),
+            Self::Shared(cache) => Self::Shared(cache.fork(cached)),
             Self::Concat(cache) => Self::Concat(cache.fork()),
         }
     }

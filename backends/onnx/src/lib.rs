@@ -89,6 +89,7 @@
 
 mod adapter;
 mod adapter_file;
+mod cached_units;
 mod compute_time;
 mod cpu;
 mod decoder;
@@ -105,7 +106,6 @@ mod graph_file;
 mod graph_names;
 mod graph_optimization;
 mod graphs;
-mod held;
 mod identity;
 mod kv;
 mod layout;

@@ -9,7 +9,7 @@ use crate::media::portion::Portion;
 pub(crate) struct Row<'a> {
     pub(crate) tokens: &'a [TokenId],
     /// How many positions the cache holds.
-    pub(crate) held: usize,
+    pub(crate) cached: usize,
     /// The difference between a position's number and the count of positions before it: media may take more positions
     /// than numbers.
     pub(crate) shift: i64,
@@ -19,19 +19,19 @@ pub(crate) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// Makes a row of tokens that belong to no media.
-    pub(crate) fn of_tokens(tokens: &'a [TokenId], held: usize, shift: i64) -> Self {
-        Self { tokens, held, shift, media: None }
+    pub(crate) fn of_tokens(tokens: &'a [TokenId], cached: usize, shift: i64) -> Self {
+        Self { tokens, cached, shift, media: None }
     }
 
     /// Returns how many positions count after the run.
     pub(crate) fn end(&self) -> usize {
-        self.held + self.tokens.len()
+        self.cached + self.tokens.len()
     }
 
     /// Returns the position number of one of the tokens on one of the axes.
     pub(crate) fn number(&self, axis: usize, index: usize) -> i64 {
         match &self.media {
-            None => (self.held + index) as i64 + self.shift,
+            None => (self.cached + index) as i64 + self.shift,
             Some(media) => media.number(axis, index),
         }
     }

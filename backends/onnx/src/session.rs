@@ -10,9 +10,9 @@ use alloquy_engine::decoder::StateReader;
 use alloquy_engine::{BatchStep, CancelToken, Session};
 use ort::session::RunOptions;
 
+use crate::cached_units::CachedUnits;
 use crate::decoder::Decoder;
 use crate::error::{self, invalid, unsupported};
-use crate::held::Held;
 use crate::kv::Cache;
 use crate::kv::run::Run;
 use crate::kv::step::{Share, Token, step};
@@ -20,7 +20,7 @@ use crate::media::MediaReader;
 use crate::media::portion::Portion;
 use crate::row::Row;
 
-/// For how many tokens the logits are in memory at once: 20 MB for a large vocabulary.
+/// The number of tokens whose logits are in memory at once: 20 MB for a large vocabulary.
 const SCORED_AT_ONCE: usize = 32;
 
 /// A session of an [`OnnxEngine`](crate::OnnxEngine).
@@ -31,7 +31,7 @@ pub(crate) struct OnnxSession {
     media: Option<Arc<MediaReader>>,
     cache: Cache,
     /// The units that count; the cache may hold more from before a rewind.
-    held: Held,
+    cached: CachedUnits,
     chunk: usize,
     logits: Vec<f32>,
 }
@@ -39,11 +39,11 @@ pub(crate) struct OnnxSession {
 impl OnnxSession {
     pub(crate) fn new(decoder: Arc<Decoder>, media: Option<Arc<MediaReader>>, chunk: usize) -> Self {
         let cache = Cache::new(&decoder);
-        Self { decoder, media, cache, held: Held::default(), chunk, logits: Vec::new() }
+        Self { decoder, media, cache, cached: CachedUnits::default(), chunk, logits: Vec::new() }
     }
 
     fn share(&mut self, id: TokenId) -> Option<Share<'_>> {
-        let token = Token { id, held: self.held.positions(), shift: self.held.shift() };
+        let token = Token { id, cached: self.cached.positions(), shift: self.cached.shift() };
         self.cache.share(token, &mut self.logits)
     }
 
@@ -52,13 +52,13 @@ impl OnnxSession {
         let tokens = token_ids(units);
         for chunk in tokens.chunks(self.chunk) {
             cancel.check()?;
-            let row = Row::of_tokens(chunk, self.held.positions(), self.held.shift());
+            let row = Row::of_tokens(chunk, self.cached.positions(), self.cached.shift());
             match chunk {
                 // One token is computed before a cancellation could have an effect.
                 [_] => self.run(row)?,
                 _ => self.run_a_chunk(row, cancel)?,
             }
-            self.held.add_tokens(chunk.len());
+            self.cached.add_tokens(chunk.len());
         }
         Ok(())
     }
@@ -71,17 +71,17 @@ impl OnnxSession {
         let shown = ending(cancel, |options| reader.shown(media, &self.decoder.time, options))?;
         let tokens = shown.passage.tokens();
         let size = if self.decoder.layout.token_type_ids.is_some() { tokens.len() } else { self.chunk };
-        let before = self.held.positions();
-        let shift = self.held.shift();
+        let before = self.cached.positions();
+        let shift = self.cached.shift();
         let base = before as i64 + shift;
         for (number, chunk) in tokens.chunks(size).enumerate() {
             cancel.check()?;
             let start = number * size;
             let portion = Portion { shown: &shown, start, base };
-            let row = Row { tokens: chunk, held: before + start, shift, media: Some(portion) };
+            let row = Row { tokens: chunk, cached: before + start, shift, media: Some(portion) };
             self.run_a_chunk(row, cancel)?;
         }
-        self.held.add_media(tokens.len(), shown.passage.shift());
+        self.cached.add_media(tokens.len(), shown.passage.shift());
         Ok(())
     }
 
@@ -99,15 +99,15 @@ impl OnnxSession {
 
     /// Refuses units that cannot be computed, before any is computed.
     fn check(&self, units: &[PromptUnit]) -> Result<()> {
-        let held = self.held.positions();
+        let cached = self.cached.positions();
         let context = self.decoder.context_length;
         let count = units.iter().map(|unit| self.positions(unit)).sum::<Result<usize>>()?;
         if count == 0 {
             return Err(invalid("no units to forward"));
         }
-        if count > context - held {
+        if count > context - cached {
             let message =
-                format!("{count} positions do not fit after {held} others into a context of {context}");
+                format!("{count} positions do not fit after {cached} others into a context of {context}");
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
         Ok(())
@@ -157,7 +157,7 @@ pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [BatchStep<'_>]) -> Re
     if decoder.layout.takes_rows && count > 0 && shares.len() == count {
         step(decoder, &mut shares)?;
         for (_, session) in sessions {
-            session.held.add_tokens(1);
+            session.cached.add_tokens(1);
         }
         return Ok(());
     }
@@ -170,13 +170,13 @@ pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [BatchStep<'_>]) -> Re
 
 impl Session for OnnxSession {
     fn length(&self) -> usize {
-        self.held.units()
+        self.cached.units()
     }
 
     fn forward(&mut self, units: &[PromptUnit], cancel: &CancelToken) -> Result<&mut [f32]> {
         self.check(units)?;
-        for stretch in units.chunk_by(are_tokens) {
-            match stretch {
+        for segment in units.chunk_by(are_tokens) {
+            match segment {
                 [PromptUnit::Media(media)] => self.take_media(media, cancel)?,
                 tokens => self.take_tokens(tokens, cancel)?,
             }
@@ -185,7 +185,7 @@ impl Session for OnnxSession {
     }
 
     fn reserve(&mut self, units: usize) {
-        let positions = units + self.held.positions() - self.held.units();
+        let positions = units + self.cached.positions() - self.cached.units();
         self.cache.reserve(positions.min(self.decoder.context_length));
     }
 
@@ -202,12 +202,12 @@ impl Session for OnnxSession {
         each: &mut dyn FnMut(&[f32]),
     ) -> Result<()> {
         let size = self.chunk.min(SCORED_AT_ONCE);
-        for chunk in units.chunk_by(are_tokens).flat_map(|stretch| stretch.chunks(size)) {
+        for chunk in units.chunk_by(are_tokens).flat_map(|segment| segment.chunks(size)) {
             self.check(chunk)?;
             cancel.check()?;
             let tokens = token_ids(chunk);
             if !tokens.is_empty() {
-                let row = Row::of_tokens(&tokens, self.held.positions(), self.held.shift());
+                let row = Row::of_tokens(&tokens, self.cached.positions(), self.cached.shift());
                 let run = Run { row, rows: tokens.len(), options: None };
                 self.cache.run(&self.decoder, &run, &mut self.logits)?;
                 let rows = self.logits.chunks_exact(self.decoder.layout.vocabulary);
@@ -215,7 +215,7 @@ impl Session for OnnxSession {
                     for row in rows {
                         each(row);
                     }
-                    self.held.add_tokens(tokens.len());
+                    self.cached.add_tokens(tokens.len());
                     continue;
                 }
             }
@@ -227,8 +227,8 @@ impl Session for OnnxSession {
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.held.truncate(length);
-        Ok(self.held.units())
+        self.cached.truncate(length);
+        Ok(self.cached.units())
     }
 
     fn bytes(&self) -> usize {
@@ -240,20 +240,20 @@ impl Session for OnnxSession {
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {
-        let cache = self.cache.fork(self.held.positions());
+        let cache = self.cache.fork(self.cached.positions());
         let decoder = Arc::clone(&self.decoder);
         let media = self.media.clone();
-        let held = self.held.clone();
+        let cached = self.cached.clone();
         let logits = Vec::new();
-        Ok(Box::new(Self { decoder, media, cache, held, chunk: self.chunk, logits }))
+        Ok(Box::new(Self { decoder, media, cache, cached, chunk: self.chunk, logits }))
     }
 
     fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
-        if length > self.held.units() {
-            return Err(invalid(format!("{} units are held, not {length}", self.held.units())));
+        if length > self.cached.units() {
+            return Err(invalid(format!("{} units are cached, not {length}", self.cached.units())));
         }
-        self.held.write(length, into);
-        self.cache.snapshot(&self.decoder, self.held.positions_of(length), into)
+        self.cached.write(length, into);
+        self.cache.snapshot(&self.decoder, self.cached.positions_of(length), into)
     }
 
     fn restore(&mut self, units: &[PromptUnit], state: &mut StateReader<'_>) -> Result<()> {
@@ -267,8 +267,8 @@ impl Session for OnnxSession {
                 return Err(without_media(media));
             }
         }
-        let held = Held::read(units.iter().map(|unit| token_id(unit).is_none()), state)?;
-        let positions = held.positions();
+        let cached = CachedUnits::read(units.iter().map(|unit| token_id(unit).is_none()), state)?;
+        let positions = cached.positions();
         let context = self.decoder.context_length;
         if positions > context {
             let message = format!("{positions} positions do not fit into a context of {context}");
@@ -277,7 +277,7 @@ impl Session for OnnxSession {
         let cache = Cache::restored(&self.decoder, positions, state)?;
         state.end()?;
         self.cache = cache;
-        self.held = held;
+        self.cached = cached;
         self.logits.clear();
         Ok(())
     }

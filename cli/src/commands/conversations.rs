@@ -31,7 +31,7 @@ pub(crate) struct Conversations {
     /// Only conversations with a message that holds these words, as for `search`
     #[arg(long, value_name = "WORDS", env = "ALLOQUY_CONTAINING")]
     containing: Option<String>,
-    /// By what the list is sorted: updated or created, the last one first, or name
+    /// Sort the list by updated or created, the last one first, or by name
     #[arg(long, value_enum, value_name = "ORDER", env = "ALLOQUY_SORT", hide_possible_values = true)]
     sort: Option<Order>,
     #[command(flatten)]

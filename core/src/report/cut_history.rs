@@ -13,7 +13,7 @@ pub struct CutHistory {
     pub policy: Digest,
     /// How many messages were left out.
     pub dropped: usize,
-    /// By how many units that shortened the prompt.
+    /// The units by which that shortened the prompt.
     pub tokens: usize,
     /// The summary that replaced them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

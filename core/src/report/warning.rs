@@ -144,7 +144,7 @@ pub enum Warning {
     HistoryShifted {
         /// How many messages.
         dropped: usize,
-        /// By how many units that shortened the prompt.
+        /// The units by which that shortened the prompt.
         #[serde(default)]
         tokens: usize,
     },

@@ -24,7 +24,7 @@ fn pairs<S: Serializer>(ranges: &[Range<usize>], serializer: S) -> Result<S::Ok,
     serializer.collect_seq(ranges.iter().map(|range| [range.start, range.end]))
 }
 
-/// How many characters are shown before the first match, and how many at most in all.
+/// The characters that are shown before the first match, and the most in all.
 const BEFORE: usize = 40;
 const SNIPPET: usize = 160;
 

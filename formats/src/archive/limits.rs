@@ -1,8 +1,8 @@
-//! How much of a document is read or written at most. Knows no format.
+//! The limits for reading and writing a document. Knows no format.
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-/// How much is read or written at most. How deep a tree is does not count.
+/// The limits for reading and writing. The depth of a tree does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchiveLimits {
     /// The bytes of a document; 1 GiB unless set.

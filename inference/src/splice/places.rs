@@ -1,4 +1,4 @@
-//! Finds replies in a prompt, in the stretches between its control tokens, with indexes of texts and tokens.
+//! Finds replies in a prompt, in the segments between its control tokens, with indexes of texts and tokens.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -9,22 +9,22 @@ use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 /// The number of units after a reply that are searched for the next reply before the index of all units is used.
 const NEAR_UNITS: usize = 512;
 
-/// The number of stretches after a reply that are searched for the next reply before the index of all stretches is used.
+/// The number of segments after a reply that are searched for the next reply before the index of all segments is used.
 const NEAR_STRETCHES: usize = 16;
 
 /// How many bytes at the end of a text are indexed.
 const ENDING: usize = 8;
 
-/// A stretch of the prompt without control tokens and media.
+/// A segment of the prompt without control tokens and media.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch<'p> {
+pub(super) struct Segment<'p> {
     pub(super) start: usize,
     pub(super) end: usize,
     /// `None` where a token has no bytes.
     pub(super) text: Option<&'p [u8]>,
 }
 
-/// A stretch whose text is decoded when it is first needed.
+/// A segment whose text is decoded when it is first needed.
 struct Span {
     start: usize,
     end: usize,
@@ -40,9 +40,9 @@ pub(super) struct Places<'a> {
     spans: Vec<Span>,
     /// Where the last reply ends: the next one is searched from here on.
     from: usize,
-    /// The index of the stretch that has `from`.
+    /// The index of the segment that has `from`.
     first: usize,
-    /// The text of that stretch after `from`.
+    /// The text of that segment after `from`.
     rest: OnceCell<Option<Vec<u8>>>,
     /// The last token of the reply that ends at `from`, as it was sampled.
     last_sampled: Option<TokenId>,
@@ -50,9 +50,9 @@ pub(super) struct Places<'a> {
     after_last_unit: OnceCell<HashMap<TokenId, Vec<usize>>>,
     /// Where each token is.
     tokens: OnceCell<HashMap<TokenId, Vec<usize>>>,
-    /// Which stretches have a text.
+    /// Which segments have a text.
     texts: OnceCell<HashMap<Vec<u8>, Vec<usize>>>,
-    /// Which stretches end with a text of one byte, of two, and so on.
+    /// Which segments end with a text of one byte, of two, and so on.
     endings: [OnceCell<HashMap<Vec<u8>, Vec<usize>>>; ENDING],
 }
 
@@ -103,7 +103,7 @@ impl<'a> Places<'a> {
     }
 
     /// Returns the text after the prompt's last control token, and its ids.
-    pub(super) fn last_stretch(&self) -> Option<(Vec<u8>, Vec<TokenId>)> {
+    pub(super) fn last_segment(&self) -> Option<(Vec<u8>, Vec<TokenId>)> {
         let last = self.spans.last()?;
         let ids = self.tokens(last.start, last.end)?;
         Some((self.bytes(&ids)?, ids))
@@ -212,23 +212,23 @@ impl<'a> Places<'a> {
         self.rest = OnceCell::new();
     }
 
-    /// Returns a stretch by its index. The stretch in which the last reply ends begins after that reply.
-    pub(super) fn stretch(&self, index: usize) -> Option<Stretch<'_>> {
+    /// Returns a segment by its index. The segment in which the last reply ends begins after that reply.
+    pub(super) fn segment(&self, index: usize) -> Option<Segment<'_>> {
         let span = self.spans.get(index)?;
         if index == self.first && span.start < self.from {
             let text = self.rest.get_or_init(|| self.text(self.from, span.end));
-            return Some(Stretch { start: self.from, end: span.end, text: text.as_deref() });
+            return Some(Segment { start: self.from, end: span.end, text: text.as_deref() });
         }
         let text = span.text.get_or_init(|| self.text(span.start, span.end));
-        Some(Stretch { start: span.start, end: span.end, text: text.as_deref() })
+        Some(Segment { start: span.start, end: span.end, text: text.as_deref() })
     }
 
-    /// Calls `accept` with as many stretches in a row as there are pieces, in the order of the prompt. Returns the index of the
-    /// first stretch that it accepts, and its result. Every stretch where the pieces may be is tried.
+    /// Calls `accept` with as many segments in a row as there are pieces, in the order of the prompt. Returns the index of the
+    /// first segment that it accepts, and its result. Every segment where the pieces may be is tried.
     pub(super) fn find_like<T>(
         &self,
         pieces: &[Vec<u8>],
-        accept: impl Fn(&[Stretch<'_>]) -> Option<T>,
+        accept: impl Fn(&[Segment<'_>]) -> Option<T>,
     ) -> Option<(usize, T)> {
         let far = (self.first + NEAR_STRETCHES).min(self.spans.len());
         for index in self.first..far {
@@ -239,14 +239,14 @@ impl<'a> Places<'a> {
         if far == self.spans.len() {
             return None;
         }
-        // Every piece but the first is the whole text of a stretch: the longest of them is looked up.
+        // Every piece but the first is the whole text of a segment: the longest of them is looked up.
         let longest = pieces.iter().enumerate().skip(1).max_by_key(|(_, piece)| piece.len());
         if let Some((offset, piece)) = longest.filter(|(_, piece)| !piece.is_empty()) {
             let known = self.texts.get_or_init(|| self.by_text()).get(piece.as_slice())?;
             let places = known.iter().filter_map(|place| place.checked_sub(offset));
             return self.find_among(places.filter(|index| *index >= far), pieces.len(), accept);
         }
-        // The first piece is the end of a stretch: its last bytes are looked up.
+        // The first piece is the end of a segment: its last bytes are looked up.
         if let Some(piece) = pieces.first().filter(|piece| !piece.is_empty()) {
             let length = piece.len().min(ENDING);
             let ending = piece.get(piece.len() - length..).unwrap_or_default();
@@ -265,7 +265,7 @@ impl<'a> Places<'a> {
         &self,
         mut indexes: impl Iterator<Item = usize>,
         count: usize,
-        accept: impl Fn(&[Stretch<'_>]) -> Option<T>,
+        accept: impl Fn(&[Segment<'_>]) -> Option<T>,
     ) -> Option<(usize, T)> {
         indexes.find_map(|index| Some((index, self.accepted(index, count, &accept)?)))
     }
@@ -274,10 +274,10 @@ impl<'a> Places<'a> {
         &self,
         index: usize,
         count: usize,
-        accept: impl Fn(&[Stretch<'_>]) -> Option<T>,
+        accept: impl Fn(&[Segment<'_>]) -> Option<T>,
     ) -> Option<T> {
-        let stretches: Option<Vec<_>> = (index..index + count).map(|index| self.stretch(index)).collect();
-        accept(&stretches?)
+        let segments: Option<Vec<_>> = (index..index + count).map(|index| self.segment(index)).collect();
+        accept(&segments?)
     }
 
     fn by_text(&self) -> HashMap<Vec<u8>, Vec<usize>> {
@@ -298,10 +298,10 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// Returns whether the control tokens between the stretches are those of a reply.
-    pub(super) fn borders_match(&self, stretches: &[Stretch<'_>], reply: &[TokenId]) -> bool {
+    /// Returns whether the control tokens between the segments are those of a reply.
+    pub(super) fn borders_match(&self, segments: &[Segment<'_>], reply: &[TokenId]) -> bool {
         let mut between = Vec::new();
-        for (left, right) in stretches.iter().zip(stretches.iter().skip(1)) {
+        for (left, right) in segments.iter().zip(segments.iter().skip(1)) {
             if left.end + 1 == right.start {
                 between.extend(self.units.get(left.end));
             }
@@ -310,12 +310,12 @@ impl<'a> Places<'a> {
         between.into_iter().cloned().eq(sampled.copied().map(PromptUnit::Token))
     }
 
-    /// Returns the control token before a stretch.
-    pub(super) fn special_before(&self, stretch: &Stretch<'_>) -> Option<&'a SpecialToken> {
-        if let Some(sampled) = self.last_sampled.filter(|_| stretch.start == self.from) {
+    /// Returns the control token before a segment.
+    pub(super) fn special_before(&self, segment: &Segment<'_>) -> Option<&'a SpecialToken> {
+        if let Some(sampled) = self.last_sampled.filter(|_| segment.start == self.from) {
             return self.special(sampled);
         }
-        match stretch.start.checked_sub(1).and_then(|border| self.units.get(border)) {
+        match segment.start.checked_sub(1).and_then(|border| self.units.get(border)) {
             Some(PromptUnit::Token(token)) => self.special(*token),
             Some(PromptUnit::Media(_)) | None => None,
         }

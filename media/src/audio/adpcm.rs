@@ -248,7 +248,7 @@ fn clamped(sample: i32) -> i16 {
 
 /// The predictors of Microsoft's ADPCM.
 const WEIGHTS: [[i32; 2]; 7] = [[256, 0], [512, -256], [0, 0], [192, 64], [240, 0], [460, -208], [392, -232]];
-/// By how much each code multiplies the distance, in parts of 256.
+/// The factor by which each code multiplies the distance, in parts of 256.
 const FACTORS: [i32; 16] = [230, 230, 230, 230, 307, 409, 512, 614, 768, 614, 512, 409, 307, 230, 230, 230];
 /// The distance that a code counts at least.
 const LEAST_DISTANCE: i32 = 16;

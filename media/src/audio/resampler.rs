@@ -8,7 +8,7 @@ const DAMPING: f64 = 125.0;
 const BETA: f64 = 0.1102 * (DAMPING - 8.7);
 /// Where the damping begins, as a part of the lower Nyquist frequency: libsoxr's "high quality" has the same pass band.
 const PASS_BAND: f64 = 0.913;
-/// How many shifts of the filter are tabulated at most, where the rate is not lowered. Between two of them values are
+/// The most shifts of the filter that are tabulated, where the rate is not lowered. Between two of them values are
 /// interpolated. The error of that is below the damping.
 const MOST_PHASES: usize = 2048;
 

@@ -139,7 +139,7 @@ impl<'a> AudioSettings<'a> {
         Ok(rate)
     }
 
-    /// Returns how many positions an audio clip takes at most.
+    /// Returns the most positions that an audio clip takes.
     pub(super) fn tokens(&self, default: usize) -> Result<usize> {
         if let Some(own) = self.settings.number_within("/audio_seq_length", MOST_TOKENS)? {
             return Ok(own);

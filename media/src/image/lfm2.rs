@@ -32,7 +32,7 @@ struct Lfm2 {
 struct Tiling {
     side: usize,
     tiles: (usize, usize),
-    /// By which factor an untiled image may exceed the most pixels.
+    /// The factor by which an untiled image may exceed the limit of pixels.
     tolerance: f64,
     thumbnail: bool,
 }

@@ -23,7 +23,7 @@ struct Usual {
 
 #[derive(Debug)]
 struct Llava {
-    stretch: Stretch,
+    resize: Resize,
     crop: Option<Size>,
     square: Option<[u8; CHANNELS]>,
     positions: usize,
@@ -32,7 +32,7 @@ struct Llava {
 
 /// The size that an image is resized to.
 #[derive(Clone, Copy, Debug)]
-enum Stretch {
+enum Resize {
     /// A length of the shorter side; the proportions stay.
     Shortest(usize),
     To(Size),
@@ -54,12 +54,12 @@ fn look(model: &Description<'_>, usual: &Usual) -> Result<Look> {
     let scaling = Scaling::of(&settings, Some(usual.scaling))?;
     let padded = settings.switch("/do_pad").unwrap_or(model.text("image_aspect_ratio") == Some("pad"));
     let crop = crop(&settings, side)?;
-    let stretch = stretch(&settings, side)?;
+    let resize = resize(&settings, side)?;
     let patch = model.number(&["/vision_config/patch_size"]).unwrap_or(usual.patch);
-    let fed = crop.unwrap_or_else(|| stretch.of(Size::square(side)));
+    let fed = crop.unwrap_or_else(|| resize.of(Size::square(side)));
     let cls = usize::from(model.text("vision_feature_select_strategy") == Some("full"));
     let rules = Llava {
-        stretch,
+        resize,
         crop,
         square: padded.then(|| mean_colour(&scaling)),
         positions: (fed.width / patch) * (fed.height / patch) + cls,
@@ -87,13 +87,13 @@ fn crop_side(settings: &Settings<'_>, place: &str, usual: usize) -> Result<usize
     }
 }
 
-fn stretch(settings: &Settings<'_>, side: usize) -> Result<Stretch> {
+fn resize(settings: &Settings<'_>, side: usize) -> Result<Resize> {
     if let (Some(width), Some(height)) = (settings.number("/size/width")?, settings.number("/size/height")?) {
-        return Ok(Stretch::To(Size::new(width, height)));
+        return Ok(Resize::To(Size::new(width, height)));
     }
     match settings.number("/size/shortest_edge")? {
-        Some(shortest) => Ok(Stretch::Shortest(shortest)),
-        None => Ok(Stretch::Shortest(settings.number("/size").ok().flatten().unwrap_or(side))),
+        Some(shortest) => Ok(Resize::Shortest(shortest)),
+        None => Ok(Resize::Shortest(settings.number("/size").ok().flatten().unwrap_or(side))),
     }
 }
 
@@ -102,7 +102,7 @@ fn mean_colour(scaling: &Scaling) -> [u8; CHANNELS] {
     scaling.normal.map_or([0; CHANNELS], |(mean, _)| mean.map(|channel| (channel * 255.0) as u8))
 }
 
-impl Stretch {
+impl Resize {
     /// Returns the resized size. The longer side is rounded down to whole pixels.
     fn of(self, size: Size) -> Size {
         let side = match self {
@@ -117,7 +117,7 @@ impl Stretch {
 impl Rules for Llava {
     fn plan(&self, size: Size) -> Result<ImagePlan> {
         let source = if self.square.is_some() { Size::square(size.longest()) } else { size };
-        let stretched = self.stretch.of(source);
+        let stretched = self.resize.of(source);
         let window = self.crop.map_or(Ok(stretched.whole()), |crop| middle(stretched, crop))?;
         let view = ImageView::stretched(size.whole(), stretched).square(self.square).windows(vec![window]);
         Ok(ImagePlan::of(view))

@@ -19,7 +19,7 @@ struct Model {
     name: &'static str,
     model_type: &'static str,
     settings: &'static str,
-    /// How far features may be off Hugging Face's, where they are of single precision: at most, and on average.
+    /// The greatest and the mean difference of features from Hugging Face's, where they are of single precision.
     tolerance: (f64, f64),
 }
 

@@ -11,7 +11,7 @@ use crate::cases::{Cases, equal, expect, golden_prompt, model, processors, promp
 use crate::loading::{unlike, unread};
 use crate::report::Report;
 
-/// How far a tensor of a JPEG may be from Hugging Face's, in levels of 255: at most, and on average.
+/// The greatest and the mean difference of a JPEG's tensor from Hugging Face's, in levels of 255.
 const JPEG: (f64, f64) = (10.0, 0.5);
 
 /// What a golden has of an image beside what the encoder is fed: counts that the outline has.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cases::{Cases, expect, model, processors};
 use crate::report::Report;
 
-/// How far a JPEG may be from what libjpeg-turbo decodes, in levels of 255: at most, and on average.
+/// The greatest and the mean difference of a JPEG from what libjpeg-turbo decodes, in levels of 255.
 const JPEG: (u8, f64) = (9, 0.41);
 
 pub(crate) fn check(cases: &Cases, report: &mut Report) {

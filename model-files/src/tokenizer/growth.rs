@@ -37,7 +37,7 @@ const PIECES: usize = 1024;
 /// How many bytes a text may have that a model puts before or after a piece of a word.
 const AFFIX: usize = 256;
 
-/// How many bytes a tokenizer makes of one byte at most.
+/// The most bytes that a tokenizer makes of one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Growth {
     times: usize,

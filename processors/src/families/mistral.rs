@@ -23,6 +23,6 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
     ..BuiltIn::PLAIN
 };
 
-/// The marked stretches of a reply, also of Ministral's.
+/// The marked sections of a reply, also of Ministral's.
 pub(super) const SPANS: &[Span] =
     &[thinking("[THINK]", "[/THINK]"), built_in::calls("[TOOL_CALLS]", "", &calls::CallSyntax::Mistral)];

@@ -17,7 +17,7 @@ use crate::failure::{Failure, is_too_large};
 const TRIES: u32 = 4;
 const WAIT: Duration = Duration::from_millis(50);
 
-/// For how long a failing request is tried again.
+/// The time during which a failing request is tried again.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many requests for objects are under way at once.

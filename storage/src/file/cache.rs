@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::log::Log;
 
-/// How many bytes of logs are cached at most. In memory they take a few times as much.
+/// The most bytes of logs that are cached. In memory they take a few times as much.
 const BYTES: u64 = 32 * 1024 * 1024;
 
-/// How many logs are cached at most.
+/// The most logs that are cached.
 const LOGS: usize = 512;
 
 /// The logs that were used last.

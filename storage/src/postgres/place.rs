@@ -17,7 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::failure::Failure;
 
-/// How many connections a store has at most. A server allows a hundred by default.
+/// The most connections of a store. A server allows a hundred by default.
 const CONNECTIONS: usize = 8;
 
 /// How long a call waits for a connection.

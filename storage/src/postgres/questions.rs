@@ -261,7 +261,7 @@ struct Window {
 /// How many positions the first window has.
 const NARROW: i64 = 1 << 14;
 
-/// How many blocks a window has at most. The index visits each node of a window once for each block.
+/// The most blocks of a window. The index visits each node of a window once for each block.
 const MOST_BLOCKS: i64 = 3;
 
 impl Window {

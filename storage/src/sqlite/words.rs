@@ -7,7 +7,7 @@ use rusqlite::{Transaction, params};
 use super::rows::{self, NODE};
 use crate::failure::Failure;
 
-/// How many nodes are not indexed yet at most.
+/// The most nodes that are not indexed yet.
 const BATCH: i64 = 64;
 
 /// The condition for nodes `n` that are not indexed yet.

@@ -25,7 +25,7 @@ use crate::{me, say};
 /// Writers at once, each in a conversation of its own.
 const WRITERS: usize = 4;
 
-/// How long a call may take at most, with all that it tries again.
+/// The longest time of a call, with all that it tries again.
 const LONGEST: Duration = Duration::from_secs(90);
 
 pub(crate) fn rounds(usual: usize) -> usize {

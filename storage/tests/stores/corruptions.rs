@@ -63,7 +63,7 @@ fn flip_bits(bytes: &mut [u8], draws: &mut Draws) {
 }
 
 /// A place and an end behind it.
-fn stretch(length: usize, longest: usize, draws: &mut Draws) -> Range<usize> {
+fn range(length: usize, longest: usize, draws: &mut Draws) -> Range<usize> {
     let start = draws.below(length);
     start..(start + 1 + draws.below(longest)).min(length)
 }
@@ -125,9 +125,9 @@ fn damage_pages(bytes: &mut Vec<u8>, draws: &mut Draws) -> String {
             format!("cut at {cut}")
         }
         _ => {
-            let stretch = stretch(bytes.len(), 300, draws);
-            bytes[stretch.clone()].fill_with(|| draws.below(256) as u8);
-            format!("{stretch:?} overwritten")
+            let range = range(bytes.len(), 300, draws);
+            bytes[range.clone()].fill_with(|| draws.below(256) as u8);
+            format!("{range:?} overwritten")
         }
     }
 }
@@ -219,7 +219,7 @@ fn damage_lines(bytes: &[u8], draws: &mut Draws) -> (Vec<u8>, String, bool) {
         }
         5 => {
             let longest = [64, bytes.len()][draws.below(2)];
-            let zeros = stretch(bytes.len(), longest, draws);
+            let zeros = range(bytes.len(), longest, draws);
             damaged[zeros.clone()].fill(0);
             (damaged, format!("{zeros:?} zeroed"), zeros.end > bytes.len() - lines[last].len())
         }

@@ -117,7 +117,7 @@ fn cased(
 ) -> Result<Value, Error> {
     let text = value.as_str().unwrap_or_default();
     // A character becomes three at most, with about the same number of bytes in all.
-    ledger::room(state, limits, text.len().saturating_mul(2))?;
+    ledger::reserve(state, limits, text.len().saturating_mul(2))?;
     if of_plain.is_none() {
         ledger::characters(state, limits, text.len())?;
     }
@@ -129,7 +129,7 @@ fn cased(
             filter.call(state, &arguments)?
         }
     };
-    ledger::made(state, limits, cased)
+    ledger::record(state, limits, cased)
 }
 
 fn add_tests(environment: &mut Environment<'_>, limits: Limits) {

@@ -22,11 +22,11 @@ pub(super) fn add_measured(
         environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
             let arguments = arguments.into_values();
             if let Some(value) = arguments.first() {
-                ledger::go_through(state, limits, value)?;
+                ledger::scan(state, limits, value)?;
                 ledger::characters(state, limits, value.as_str().map_or(0, str::len))?;
             }
             let made = filter.call(state, &arguments)?;
-            ledger::made(state, limits, made)
+            ledger::record(state, limits, made)
         });
     }
 }
@@ -41,9 +41,9 @@ pub(super) fn add_of_texts(
         environment.add_filter(
             name,
             move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
-                ledger::go_through(state, limits, value)?;
+                ledger::scan(state, limits, value)?;
                 let made = filter(value, Arguments::new(arguments))?;
-                ledger::made(state, limits, made)
+                ledger::record(state, limits, made)
             },
         );
     }
@@ -96,12 +96,12 @@ pub(super) fn replace(
     };
     ledger::search(state, limits, text.len())?;
     let found = text.matches(old.as_ref()).take(count.unwrap_or(usize::MAX)).count();
-    ledger::room(state, limits, text.len().saturating_add(found.saturating_mul(new.len())))?;
+    ledger::reserve(state, limits, text.len().saturating_add(found.saturating_mul(new.len())))?;
     let replaced = match count {
         Some(count) => text.replacen(old.as_ref(), &new, count),
         None => text.replace(old.as_ref(), &new),
     };
-    ledger::made(state, limits, Value::from(replaced))
+    ledger::record(state, limits, Value::from(replaced))
 }
 
 /// `default(value="", boolean=false)`, with either argument by name.
@@ -127,7 +127,7 @@ pub(super) fn indent(
     // Jinja2 adds a line feed before it splits, so that a last one survives.
     let text = python::text(value)? + "\n";
     let lines = python::lines(&text);
-    ledger::room(state, limits, text.len().saturating_add(lines.len().saturating_mul(margin.len())))?;
+    ledger::reserve(state, limits, text.len().saturating_add(lines.len().saturating_mul(margin.len())))?;
     let mut indented = String::with_capacity(text.len());
     for (index, line) in lines.into_iter().enumerate() {
         let wanted = if index == 0 { first } else { blank || !line.is_empty() };
@@ -135,7 +135,7 @@ pub(super) fn indent(
         indented.push_str(if wanted { &margin } else { "" });
         indented.push_str(line);
     }
-    ledger::made(state, limits, Value::from(indented))
+    ledger::record(state, limits, Value::from(indented))
 }
 
 /// The widest indentation that a template may use.

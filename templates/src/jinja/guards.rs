@@ -36,7 +36,7 @@ pub(super) fn check(state: &mut State<'_, '_>, limits: Limits, value: &Value) ->
         // Captured text becomes a value here.
         ValueKind::String => {
             ledger::weigh(state, limits, value)?;
-            ledger::made(state, limits, value.clone()).map(drop)
+            ledger::record(state, limits, value.clone()).map(drop)
         }
         _ => ledger::weigh(state, limits, value).map(drop),
     }

@@ -103,11 +103,11 @@ pub(super) fn pass(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
     if bytes == 0 {
         return Ok(());
     }
-    let most = limits.output_bytes.saturating_mul(PASSES);
+    let limit = limits.output_bytes.saturating_mul(PASSES);
     let ledger = ledger(state);
     ledger.passed = ledger.passed.saturating_add(bytes);
-    if ledger.passed > most {
-        Err(excess(format!("more than {most} bytes of text were captured or printed")))
+    if ledger.passed > limit {
+        Err(excess(format!("more than {limit} bytes of text were captured or printed")))
     } else {
         Ok(())
     }
@@ -132,7 +132,7 @@ pub(super) fn characters(state: &mut State<'_, '_>, limits: Limits, bytes: usize
 }
 
 /// Counts a search through a whole value.
-pub(super) fn go_through(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<(), Error> {
+pub(super) fn scan(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<(), Error> {
     let bytes = match value.as_str() {
         Some(text) => text.len(),
         None => weigh(state, limits, value)?,
@@ -149,27 +149,27 @@ pub(super) fn spend(state: &mut State<'_, '_>, limits: Limits, steps: u64) -> Re
 }
 
 /// Checks that there is room for a value of `bytes`, before it is created.
-pub(super) fn room(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
+pub(super) fn reserve(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
     if bytes < RECORDED {
         return Ok(());
     }
     work(state, limits, bytes)?;
-    let most = limits.output_bytes.saturating_mul(HELD);
+    let limit = limits.output_bytes.saturating_mul(HELD);
     let ledger = ledger(state);
-    if ledger.bytes.saturating_add(bytes) > most {
+    if ledger.bytes.saturating_add(bytes) > limit {
         // Forget the values that the template has dropped since.
         ledger.held.retain(|held| !held.value.is_alone());
         ledger.bytes = ledger.held.iter().map(|held| held.bytes).sum();
     }
-    if ledger.bytes.saturating_add(bytes) > most {
-        Err(excess(format!("values take more than {most} bytes")))
+    if ledger.bytes.saturating_add(bytes) > limit {
+        Err(excess(format!("values take more than {limit} bytes")))
     } else {
         Ok(())
     }
 }
 
 /// Records a new value if it is large.
-pub(super) fn made(state: &mut State<'_, '_>, limits: Limits, value: Value) -> Result<Value, Error> {
+pub(super) fn record(state: &mut State<'_, '_>, limits: Limits, value: Value) -> Result<Value, Error> {
     let is_small = match (value.as_str(), value.len()) {
         (Some(text), _) => text.len() < RECORDED,
         (None, length) => length.unwrap_or(0) * ITEM_BYTES < RECORDED,
@@ -181,7 +181,7 @@ pub(super) fn made(state: &mut State<'_, '_>, limits: Limits, value: Value) -> R
         return Ok(value);
     };
     let bytes = owner.bytes();
-    room(state, limits, bytes)?;
+    reserve(state, limits, bytes)?;
     let ledger = ledger(state);
     ledger.held.push(Held { value: owner, bytes });
     ledger.bytes += bytes;
@@ -273,10 +273,10 @@ impl Scale {
 }
 
 /// Returns the error of a template that exceeds a limit for memory or output.
-pub(super) fn excess(words: String) -> Error {
-    refusal(words).with_source(Excessive)
+pub(super) fn excess(message: String) -> Error {
+    refusal(message).with_source(Excessive)
 }
 
-pub(super) fn refusal(words: String) -> Error {
-    Error::new(ErrorKind::InvalidOperation, words)
+pub(super) fn refusal(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
 }

@@ -5,7 +5,7 @@ use minijinja::{Environment, Error, ErrorKind, State, filters};
 
 use super::arguments::Arguments;
 use super::generator::Generator;
-use super::ledger::{self, made, refusal, room};
+use super::ledger::{self, record, refusal, reserve};
 use super::limits::Limits;
 use super::weight::ITEM_BYTES;
 use super::{operators, python};
@@ -47,7 +47,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
             enter(state, limits, "dictsort", value)?;
             let sorted = dictsort(value, Arguments::new(arguments))?;
-            made(state, limits, sorted)
+            record(state, limits, sorted)
         },
     );
     environment.add_filter(
@@ -78,7 +78,7 @@ fn bounded(
         room_for_groups(state, limits, arguments)?;
     }
     let result = filter.call(state, arguments)?;
-    let result = made(state, limits, result)?;
+    let result = record(state, limits, result)?;
     if LAZY.contains(&name) { Generator::over(&result) } else { Ok(result) }
 }
 
@@ -105,7 +105,7 @@ fn enter(state: &mut State<'_, '_>, limits: Limits, name: &str, list: &Value) ->
         // In these Jinja2 checks whether the list is true before it iterates it.
         (ValueKind::None, _) if FORGIVING.contains(&name) => Ok(()),
         (ValueKind::None, _) => Err(refusal(format!("'NoneType' object is not iterable: {name}"))),
-        (ValueKind::String, Some(text)) => room(state, limits, text.len().saturating_mul(ITEM_BYTES)),
+        (ValueKind::String, Some(text)) => reserve(state, limits, text.len().saturating_mul(ITEM_BYTES)),
         _ if matches!(name, "first" | "last") => Ok(()),
         _ => {
             ledger::weigh(state, limits, list)?;
@@ -128,7 +128,7 @@ fn steps(name: &str) -> u64 {
 fn room_for_groups(state: &mut State<'_, '_>, limits: Limits, arguments: &[Value]) -> Result<(), Error> {
     let size = arguments.get(1).and_then(|size| i64::try_from(size.clone()).ok()).unwrap_or(0);
     let size = usize::try_from(size).unwrap_or(0);
-    room(state, limits, size.saturating_mul(2 * ITEM_BYTES))
+    reserve(state, limits, size.saturating_mul(2 * ITEM_BYTES))
 }
 
 /// `sum(attribute=none, start=0)`.
@@ -173,7 +173,7 @@ fn join(
     enter(state, limits, "join", value)?;
     let value = mapped(state, value, attribute)?;
     let text = joined(state, limits, &value, &python::printed(&separator)?)?;
-    made(state, limits, Value::from(text))
+    record(state, limits, Value::from(text))
 }
 
 /// Prints the items of a list with a separator between them.
@@ -189,14 +189,14 @@ pub(super) fn joined(
         let piece = python::printed(&item)?;
         let length = text.len() + separator.len() + piece.len();
         if length > limits.output_bytes {
-            return room(state, limits, usize::MAX).map(|()| text);
+            return reserve(state, limits, usize::MAX).map(|()| text);
         }
         if index > 0 {
             text.push_str(separator);
         }
         text.push_str(&piece);
     }
-    room(state, limits, text.len())?;
+    reserve(state, limits, text.len())?;
     Ok(text)
 }
 

@@ -18,9 +18,9 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
             let mut joined = String::new();
             for value in std::iter::once(first).chain(others.iter()) {
                 joined.push_str(&text(value)?);
-                ledger::room(state, limits, joined.len())?;
+                ledger::reserve(state, limits, joined.len())?;
             }
-            ledger::made(state, limits, Value::from(joined))
+            ledger::record(state, limits, Value::from(joined))
         },
     );
     for name in ["strip", "lstrip", "rstrip"] {

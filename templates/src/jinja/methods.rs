@@ -10,7 +10,7 @@ use minijinja::{Error, State};
 use minijinja_contrib::pycompat;
 
 use super::arguments::Arguments;
-use super::ledger::{self, made, refusal, room};
+use super::ledger::{self, record, refusal, reserve};
 use super::limits::Limits;
 use super::python::{is_space, lines, lines_and_ends, pad, repr};
 use super::weight::ITEM_BYTES;
@@ -38,7 +38,7 @@ pub(super) fn call(
         Some(result) => result,
         None => pycompat::unknown_method_callback(state, value, name, arguments)?,
     };
-    made(state, limits, result)
+    record(state, limits, result)
 }
 
 /// Calls a method of a text. If the result may be far larger than the text, there must be room for it.
@@ -66,7 +66,7 @@ fn bounded(
                 longest = longest.max(ledger::weigh(state, limits, argument)?);
             }
             let places = string.matches('{').count();
-            room(state, limits, string.len().saturating_add(places.saturating_mul(longest)))?;
+            reserve(state, limits, string.len().saturating_add(places.saturating_mul(longest)))?;
             Ok(None)
         }
         "title" | "swapcase" => {
@@ -74,7 +74,7 @@ fn bounded(
             string_method(string, name, arguments)
         }
         "split" | "rsplit" | "splitlines" => {
-            room(state, limits, pieces(string, arguments).saturating_mul(ITEM_BYTES))?;
+            reserve(state, limits, pieces(string, arguments).saturating_mul(ITEM_BYTES))?;
             string_method(string, name, arguments)
         }
         _ => string_method(string, name, arguments),
@@ -105,7 +105,7 @@ fn widest(format: &str) -> Result<usize, Error> {
     Ok(widest)
 }
 
-/// Returns how many pieces a text is split into at most.
+/// Returns the most pieces that a text is split into.
 fn pieces(string: &str, arguments: &[Value]) -> usize {
     match arguments.first().and_then(Value::as_str) {
         Some(separator) => string.matches(separator).count() + 1,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use minijinja::value::{Object, ObjectRepr, Rest, Tuple, Value, ValueKind};
 use minijinja::{Environment, Error, State, tests};
 
-use super::ledger::{self, made, refusal, room};
+use super::ledger::{self, record, refusal, reserve};
 use super::limits::Limits;
 use super::weight::ITEM_BYTES;
 use super::{guards, percent, python};
@@ -82,7 +82,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         ledger::characters(state, limits, value.as_str().map_or(0, str::len))?;
         Ok::<_, Error>(value)
     });
-    environment.add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));
+    environment
+        .add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| record(state, limits, value));
     environment.add_filter(METHOD, method);
 }
 
@@ -98,11 +99,11 @@ pub(super) fn add(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Valu
             if a.is_tuple() == b.is_tuple() =>
         {
             let items = a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0));
-            room(state, limits, items.saturating_mul(ITEM_BYTES))?;
+            reserve(state, limits, items.saturating_mul(ITEM_BYTES))?;
             ledger::work(state, limits, items.saturating_mul(ITEM_BYTES))?;
             let both = a.try_iter()?.checked().chain(b.try_iter()?.checked());
             let items = both.collect::<Result<Vec<_>, _>>()?;
-            made(state, limits, list_like(a, items))
+            record(state, limits, list_like(a, items))
         }
         _ => Err(unsupported("+", a, b)),
     }
@@ -120,14 +121,14 @@ fn add_texts(
     (b, right): (&Value, &str),
 ) -> Result<Value, Error> {
     if a.is_safe() || b.is_safe() {
-        room(state, limits, (left.len() + right.len()).saturating_mul(2))?;
+        reserve(state, limits, (left.len() + right.len()).saturating_mul(2))?;
         return Ok(Value::from_safe_string(as_safe(a, left) + &as_safe(b, right)));
     }
-    room(state, limits, left.len() + right.len())?;
+    reserve(state, limits, left.len() + right.len())?;
     let mut text = String::with_capacity(left.len() + right.len());
     text.push_str(left);
     text.push_str(right);
-    made(state, limits, Value::from(text))
+    record(state, limits, Value::from(text))
 }
 
 fn as_safe(value: &Value, text: &str) -> String {
@@ -143,10 +144,10 @@ fn concatenate(
     let mut text = String::new();
     for value in std::iter::once(first).chain(others.iter()) {
         let piece = python::printed(value)?;
-        room(state, limits, text.len() + piece.len())?;
+        reserve(state, limits, text.len() + piece.len())?;
         text.push_str(&piece);
     }
-    made(state, limits, Value::from(text))
+    record(state, limits, Value::from(text))
 }
 
 fn multiply(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<Value, Error> {
@@ -162,24 +163,24 @@ fn multiply(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> 
     };
     let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
     if let Some(text) = many.as_str() {
-        room(state, limits, text.len().saturating_mul(count))?;
-        return made(state, limits, Value::from(text.repeat(count)));
+        reserve(state, limits, text.len().saturating_mul(count))?;
+        return record(state, limits, Value::from(text.repeat(count)));
     }
     let items = match many.kind() {
         ValueKind::Seq | ValueKind::Iterable => many.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?,
         _ => return Err(unsupported("*", a, b)),
     };
-    room(state, limits, items.len().saturating_mul(count).saturating_mul(ITEM_BYTES))?;
+    reserve(state, limits, items.len().saturating_mul(count).saturating_mul(ITEM_BYTES))?;
     let count = if items.is_empty() { 0 } else { count };
     let repeated = std::iter::repeat_n(items, count).flatten().collect();
-    made(state, limits, list_like(many, repeated))
+    record(state, limits, list_like(many, repeated))
 }
 
 /// Returns the remainder of two numbers, or fills in the places of a text, as in `"%d" % 1`.
 fn remainder(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<Value, Error> {
     if let Some(format) = a.as_str() {
         let text = percent::format(format, b, limits.output_bytes)?;
-        return made(state, limits, Value::from(text));
+        return record(state, limits, Value::from(text));
     }
     match (number(a), number(b)) {
         (Some(left), Some(right)) => {
@@ -280,12 +281,12 @@ fn weighed(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<V
 fn iterated(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
     match (value.kind(), value.as_str()) {
         (ValueKind::String, Some(text)) => {
-            room(state, limits, text.len().saturating_mul(ITEM_BYTES))?;
-            made(state, limits, text.chars().map(Value::from).collect())
+            reserve(state, limits, text.len().saturating_mul(ITEM_BYTES))?;
+            record(state, limits, text.chars().map(Value::from).collect())
         }
         (ValueKind::Iterable, _) if value.len().is_none() => {
             let items = value.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
-            made(state, limits, Value::from(items))
+            record(state, limits, Value::from(items))
         }
         (ValueKind::None, _) => Err(refusal("'NoneType' object is not iterable".to_owned())),
         _ => Ok(value.clone()),

@@ -6,7 +6,7 @@ use minijinja::value::{DynObject, Kwargs, Rest, Value, ValueKind, ValueOrKwargs}
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::arguments::Arguments;
-use super::ledger::{self, excess, made, refusal, room};
+use super::ledger::{self, excess, record, refusal, reserve};
 use super::limits::{Limits, TEXT_BYTES};
 use super::{filters, percent, python};
 
@@ -20,7 +20,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
                 Value::from(minijinja::value::Tuple::from(positional.to_vec()))
             };
             let text = percent::format(&python::printed(format)?, &values, limits.output_bytes)?;
-            made(state, limits, Value::from(text))
+            record(state, limits, Value::from(text))
         },
     );
     for name in ["e", "escape"] {
@@ -35,8 +35,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         let bytes = ledger::weigh(state, limits, value)?;
         ledger::characters(state, limits, bytes)?;
         let text = urlencode(value)?;
-        room(state, limits, text.len())?;
-        made(state, limits, Value::from(text))
+        reserve(state, limits, text.len())?;
+        record(state, limits, Value::from(text))
     });
     environment.add_filter("filesizeformat", filesizeformat);
     let others = [
@@ -53,8 +53,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
 fn escape(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
     let text = python::printed(value)?;
     ledger::search(state, limits, text.len())?;
-    room(state, limits, text.len().saturating_mul(2))?;
-    made(state, limits, Value::from_safe_string(python::escape(&text)))
+    reserve(state, limits, text.len().saturating_mul(2))?;
+    record(state, limits, Value::from_safe_string(python::escape(&text)))
 }
 
 /// Quotes a text, or the pairs of a dict or a list, for a URL.

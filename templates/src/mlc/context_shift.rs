@@ -35,11 +35,11 @@ pub struct ContextShift {
     pub mean_gen_len: usize,
     /// The share of the window that the new prompt fills; above 0 and at most 1.
     pub shift_fill_factor: f64,
-    /// With which message the new prompt may continue.
+    /// The message with which the new prompt may continue.
     pub restart: Restart,
 }
 
-/// With which message a shortened prompt may continue after its system text.
+/// The message with which a shortened prompt may continue after its system text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restart {

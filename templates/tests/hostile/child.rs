@@ -66,7 +66,7 @@ fn child() {
     println!("\nOUTCOME {took:.3} {} {}", peak(), words.escape_debug());
 }
 
-/// For how many seconds this thread has computed: other processes take none of these.
+/// The seconds that this thread has computed: other processes take none of these.
 fn computed() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     status.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9

@@ -1,4 +1,4 @@
-//! Channels: named stretches of a reply, as a row's configuration sets them.
+//! Channels: named sections of a reply, as a row's configuration sets them.
 
 use alloquy_core::template::PromptEnd;
 use alloquy_core::{Content, Delta, Message, Preface};

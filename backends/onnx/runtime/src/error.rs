@@ -59,7 +59,7 @@ pub enum LocateError {
     #[error(
         "{path:?} is not a whole library: it has {bytes} bytes of at least {needed}; copy or install it again"
     )]
-    Cut {
+    Truncated {
         /// The file.
         path: PathBuf,
         /// Its length.

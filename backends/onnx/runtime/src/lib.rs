@@ -53,7 +53,7 @@
 //! * A library in the cache must be the one that was installed there: its length and its digest are compared.
 //! * On Unix, a library in the cache or beside the executable is refused ([`LocateError::Exposed`]) where other users
 //!   may change it or a folder above it.
-//! * A truncated library is refused ([`LocateError::Cut`]); Linux would end the process with a signal otherwise.
+//! * A truncated library is refused ([`LocateError::Truncated`]); Linux would end the process with a signal otherwise.
 //!
 //! # Limits
 //!
@@ -63,6 +63,7 @@
 //!
 //! How the library is used is described in `docs/onnx.md` of the repository.
 
+mod elf;
 mod error;
 mod event;
 mod gpu;
@@ -73,7 +74,6 @@ mod locator;
 mod python;
 mod rights;
 mod wheel;
-mod whole;
 
 pub use error::LocateError;
 pub use event::DownloadEvent;

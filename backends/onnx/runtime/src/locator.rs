@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 
+use crate::elf;
 use crate::error::{LocateError, Result};
 use crate::event::DownloadEvent;
 use crate::gpu::Gpu;
@@ -15,7 +16,6 @@ use crate::library::{Library, LibraryOrigin, library_in};
 use crate::python;
 use crate::rights::{self, Readers, Trust};
 use crate::wheel::Wheel;
-use crate::whole;
 
 /// The variable that names the folder of files that can be fetched again.
 const CACHE: &str = "ALLOQUY_CACHE";
@@ -181,7 +181,7 @@ impl Locator {
             looked_at.push(folder.display().to_string());
         }
         if let Some(path) = python::installed_library(self.gpu) {
-            whole::check(&path)?;
+            elf::check(&path)?;
             return Ok(Presence::Found(Library { path, origin: LibraryOrigin::Python }));
         }
         looked_at.push("python's onnxruntime of at least 1.23".to_owned());
@@ -257,7 +257,7 @@ fn named_library(path: &Path, origin: LibraryOrigin, named_by: &'static str) -> 
     if !path.is_file() {
         return Err(LocateError::NotAFile { named_by, path });
     }
-    whole::check(&path)?;
+    elf::check(&path)?;
     Ok(Library { path, origin })
 }
 
@@ -275,7 +275,7 @@ fn beside(path: PathBuf) -> Result<Library> {
     if executable.parent() != path.parent() {
         rights::check(&path, &path, Trust::OwnerOf(&executable))?;
     }
-    whole::check(&path)?;
+    elf::check(&path)?;
     Ok(Library { path, origin: LibraryOrigin::Executable })
 }
 

@@ -269,7 +269,7 @@ fn a_truncated_library_that_is_named_is_refused() {
     for length in [100_000, 4096, 100, 64, 20] {
         fs::write(&cut, &program[..length]).unwrap();
         let error = Locator::new().library(&cut).locate(|_| {}).unwrap_err();
-        assert!(matches!(error, LocateError::Cut { .. }), "{length}: {error}");
+        assert!(matches!(error, LocateError::Truncated { .. }), "{length}: {error}");
     }
     fs::write(&cut, &program).unwrap();
     assert_eq!(Locator::new().library(&cut).locate(|_| {}).unwrap().origin, LibraryOrigin::Option);

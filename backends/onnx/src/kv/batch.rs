@@ -22,7 +22,7 @@ pub(super) struct Batch(Mutex<State>);
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) buffers: Buffers,
-    /// How many positions of each row are in use at most; `None` for a free row.
+    /// An upper bound of the positions of each row that are in use; `None` for a free row.
     pub(super) rows: Vec<Option<usize>>,
 }
 
@@ -38,12 +38,12 @@ impl Batch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a free row, in which `held` positions will count.
-    pub(super) fn take(&self, held: usize) -> Result<usize> {
+    /// Takes a free row, in which `cached` positions will count.
+    pub(super) fn take(&self, cached: usize) -> Result<usize> {
         let mut state = self.lock();
         for (index, row) in state.rows.iter_mut().enumerate() {
             if row.is_none() {
-                *row = Some(held);
+                *row = Some(cached);
                 return Ok(index);
             }
         }
@@ -70,36 +70,36 @@ impl Batch {
         self.lock().rows.len() == 1
     }
 
-    /// Appends the first `held` positions of a row in one of the tensors.
-    pub(super) fn write(&self, row: usize, slot: (usize, &Slot), held: usize, into: &mut Vec<u8>) {
-        self.lock().buffers.write(row, slot, held, into);
+    /// Appends the first `cached` positions of a row in one of the tensors.
+    pub(super) fn write(&self, row: usize, slot: (usize, &Slot), cached: usize, into: &mut Vec<u8>) {
+        self.lock().buffers.write(row, slot, cached, into);
     }
 
-    /// Requests memory for the first `held` positions of a row, which are about to be written.
-    pub(super) fn fetch(&self, row: usize, slots: &[Slot], held: usize) {
-        self.lock().buffers.fetch(row, slots, held);
+    /// Requests memory for the first `cached` positions of a row, which are about to be written.
+    pub(super) fn fetch(&self, row: usize, slots: &[Slot], cached: usize) {
+        self.lock().buffers.fetch(row, slots, cached);
     }
 
-    /// Reads `held` positions of a snapshot into a row.
+    /// Reads `cached` positions of a snapshot into a row.
     pub(super) fn restore(
         &self,
         row: usize,
         slots: &[Slot],
-        held: usize,
+        cached: usize,
         from: &mut StateReader<'_>,
     ) -> Result<()> {
-        self.lock().buffers.restore(row, slots, held, from)
+        self.lock().buffers.restore(row, slots, cached, from)
     }
 
-    /// Reads `held` positions of a snapshot into a row of one of the tensors.
+    /// Reads `cached` positions of a snapshot into a row of one of the tensors.
     pub(super) fn read(
         &self,
         row: usize,
         slot: (usize, &Slot),
-        held: usize,
+        cached: usize,
         from: &mut StateReader<'_>,
     ) -> Result<()> {
-        self.lock().buffers.read(row, slot, held, from)
+        self.lock().buffers.read(row, slot, cached, from)
     }
 
     /// Runs the graph on the only row.

@@ -14,7 +14,7 @@ use crate::feeds::feeds;
 use crate::layout::Slot;
 use crate::row::Row;
 
-/// For how many positions a cache has room at least.
+/// The smallest capacity of a cache, in positions.
 pub(super) const FIRST_CAPACITY: usize = 256;
 
 /// How many bytes of addresses a cache reserves, so that a growing conversation is never copied. Addresses cost nothing on 64-bit
@@ -23,7 +23,7 @@ pub(super) const FIRST_CAPACITY: usize = 256;
 const AMPLE: usize =
     if cfg!(all(unix, target_pointer_width = "64", not(debug_assertions))) { 2 << 30 } else { 0 };
 
-/// For how many further positions a step requests memory: a few pages of each head. Requesting them together takes a third less
+/// The number of further positions that a step requests memory for: a few pages of each head. Requesting them together takes a third less
 /// time than one by one.
 const AHEAD: usize = 32;
 
@@ -31,7 +31,7 @@ const AHEAD: usize = 32;
 pub(super) struct Feed<'a> {
     /// One for each row of the tensors.
     pub(super) rows: &'a [Row<'a>],
-    /// For how many of the last tokens logits are wanted.
+    /// The number of last tokens whose logits are wanted.
     pub(super) keep: usize,
     pub(super) options: Option<&'a RunOptions>,
 }
@@ -43,11 +43,11 @@ pub(super) struct Buffers {
     /// so it is dropped first.
     binding: IoBinding,
     room: Room,
-    /// For how many positions each row has room.
+    /// The capacity of each row, in positions.
     pub(super) capacity: usize,
-    /// Up to which position a row was written. The system has assigned memory up to there, and for at most [`AHEAD`] more.
+    /// The number of positions of the longest row. The system has assigned memory for these, and for at most [`AHEAD`] more.
     pub(super) written: usize,
-    /// For how many positions of each row memory was requested.
+    /// The number of positions of each row whose memory was requested.
     fetched: Vec<usize>,
     /// The logits of a step: one token in each row.
     logits: DynTensor,
@@ -59,9 +59,9 @@ pub(super) struct Buffers {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CapacityNeed {
     pub(super) needed: usize,
-    /// For how many there was room before, when that no longer suffices.
+    /// The former capacity, when it no longer suffices.
     pub(super) before: usize,
-    /// For how many the graph or the caller requires room.
+    /// The least capacity that the graph or the caller requires.
     pub(super) least: usize,
 }
 
@@ -83,16 +83,22 @@ impl Buffers {
         Ok(Self { binding, room, capacity, written: 0, fetched: vec![0; rows], logits, stepped: false })
     }
 
-    /// Appends the first `held` positions of a row in one of the tensors.
-    pub(super) fn write(&self, row: usize, (number, slot): (usize, &Slot), held: usize, into: &mut Vec<u8>) {
-        write_positions(slot, held, self.room.row(row, number), into);
+    /// Appends the first `cached` positions of a row in one of the tensors.
+    pub(super) fn write(
+        &self,
+        row: usize,
+        (number, slot): (usize, &Slot),
+        cached: usize,
+        into: &mut Vec<u8>,
+    ) {
+        write_positions(slot, cached, self.room.row(row, number), into);
     }
 
-    /// Requests memory for the first `held` positions of a row, which are about to be written.
-    pub(super) fn fetch(&mut self, row: usize, slots: &[Slot], held: usize) {
-        let Some(fetched) = self.fetched.get_mut(row).filter(|fetched| **fetched < held) else { return };
-        self.room.fetch(slots, row, &(*fetched..held));
-        *fetched = held;
+    /// Requests memory for the first `cached` positions of a row, which are about to be written.
+    pub(super) fn fetch(&mut self, row: usize, slots: &[Slot], cached: usize) {
+        let Some(fetched) = self.fetched.get_mut(row).filter(|fetched| **fetched < cached) else { return };
+        self.room.fetch(slots, row, &(*fetched..cached));
+        *fetched = cached;
     }
 
     /// Requests memory for the positions that a run writes. Without it, the graph's threads would all wait each time one of them
@@ -107,31 +113,31 @@ impl Buffers {
         }
     }
 
-    /// Reads `held` positions of a snapshot into a row.
+    /// Reads `cached` positions of a snapshot into a row.
     pub(super) fn restore(
         &mut self,
         row: usize,
         slots: &[Slot],
-        held: usize,
+        cached: usize,
         from: &mut StateReader<'_>,
     ) -> Result<()> {
-        self.written = self.written.max(held);
+        self.written = self.written.max(cached);
         if let Some(fetched) = self.fetched.get_mut(row) {
-            *fetched = held.max(*fetched);
+            *fetched = cached.max(*fetched);
         }
-        self.room.fill(slots, row, held, |slot, bytes| read_positions(slot, held, from, bytes))
+        self.room.fill(slots, row, cached, |slot, bytes| read_positions(slot, cached, from, bytes))
     }
 
-    /// Reads `held` positions of a snapshot into a row of one of the tensors.
+    /// Reads `cached` positions of a snapshot into a row of one of the tensors.
     pub(super) fn read(
         &mut self,
         row: usize,
         (number, slot): (usize, &Slot),
-        held: usize,
+        cached: usize,
         from: &mut StateReader<'_>,
     ) -> Result<()> {
-        self.written = self.written.max(held);
-        read_positions(slot, held, from, self.room.row_mut(row, number))
+        self.written = self.written.max(cached);
+        read_positions(slot, cached, from, self.room.row_mut(row, number))
     }
 
     /// Runs the graph; `read` copies what it needs from the outputs.

@@ -31,7 +31,7 @@ pub(crate) struct ConcatCache {
 
 impl ConcatCache {
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
-        self.cut(decoder, run.row.held)?;
+        self.cut(decoder, run.row.cached)?;
         let values = self.compute(decoder, run, logits).map_err(error::runtime("run the model"))?;
         self.values = Arc::new(values);
         self.positions = run.row.end();
@@ -64,20 +64,20 @@ impl ConcatCache {
         Ok(feeds.chain(pasts).chain(adapter).collect())
     }
 
-    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
         for (slot, value) in slots.iter().zip(self.values.iter()) {
-            write(slot, held, value, into)?;
+            write(slot, cached, value, into)?;
         }
         Ok(())
     }
 
-    /// Makes the tensors of `held` positions from a snapshot.
-    pub(super) fn restored(decoder: &Decoder, held: usize, state: &mut StateReader<'_>) -> Result<Self> {
+    /// Makes the tensors of `cached` positions from a snapshot.
+    pub(super) fn restored(decoder: &Decoder, cached: usize, state: &mut StateReader<'_>) -> Result<Self> {
         let mut values = Vec::with_capacity(decoder.layout.slots.len());
         for slot in &decoder.layout.slots {
-            values.push(filled(slot, held, state)?);
+            values.push(filled(slot, cached, state)?);
         }
-        Ok(Self { values: Arc::new(values), positions: held, copied: 0 })
+        Ok(Self { values: Arc::new(values), positions: cached, copied: 0 })
     }
 
     /// Returns a cache of the same tensors.
@@ -94,46 +94,46 @@ impl ConcatCache {
         self.copied
     }
 
-    /// Keeps the first `held` positions, and makes the empty tensors of a first run.
-    fn cut(&mut self, decoder: &Decoder, held: usize) -> Result<()> {
+    /// Keeps the first `cached` positions, and makes the empty tensors of a first run.
+    fn cut(&mut self, decoder: &Decoder, cached: usize) -> Result<()> {
         let slots = &decoder.layout.slots;
-        if held == self.positions && self.values.len() == slots.len() {
+        if cached == self.positions && self.values.len() == slots.len() {
             return Ok(());
         }
         let mut values = Vec::with_capacity(slots.len());
         for (index, slot) in slots.iter().enumerate() {
-            values.push(shortened(slot, held, self.values.get(index))?);
+            values.push(shortened(slot, cached, self.values.get(index))?);
         }
         self.values = Arc::new(values);
-        self.positions = held;
-        self.copied += held * decoder.layout.bytes_per_position();
+        self.positions = cached;
+        self.copied += cached * decoder.layout.bytes_per_position();
         Ok(())
     }
 }
 
-/// Copies the first `held` positions of a tensor. Without a tensor, the copy is empty.
-fn shortened(slot: &Slot, held: usize, value: Option<&DynValue>) -> Result<DynValue> {
+/// Copies the first `cached` positions of a tensor. Without a tensor, the copy is empty.
+fn shortened(slot: &Slot, cached: usize, value: Option<&DynValue>) -> Result<DynValue> {
     let mut bytes = Vec::new();
-    if let Some(value) = value.filter(|_| held > 0) {
-        write(slot, held, value, &mut bytes)?;
+    if let Some(value) = value.filter(|_| cached > 0) {
+        write(slot, cached, value, &mut bytes)?;
     }
-    filled(slot, held, &mut StateReader::new(&mut bytes.as_slice()))
+    filled(slot, cached, &mut StateReader::new(&mut bytes.as_slice()))
 }
 
-/// Appends the first `held` positions of a tensor.
-fn write(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
+/// Appends the first `cached` positions of a tensor.
+fn write(slot: &Slot, cached: usize, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
     let bytes = slot.element.bytes(value).map_err(error::runtime("read a cache"))?;
-    write_positions(slot, held, bytes, into);
+    write_positions(slot, cached, bytes, into);
     Ok(())
 }
 
-/// Makes a tensor of `held` positions from a snapshot.
-fn filled(slot: &Slot, held: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
-    let shape = [1, slot.heads as i64, held as i64, slot.width as i64];
+/// Makes a tensor of `cached` positions from a snapshot.
+fn filled(slot: &Slot, cached: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
+    let shape = [1, slot.heads as i64, cached as i64, slot.width as i64];
     let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
     let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
     let bytes = slot.element.bytes_mut(&mut tensor).map_err(error::runtime("fill a cache"))?;
-    read_positions(slot, held, from, bytes)?;
+    read_positions(slot, cached, from, bytes)?;
     Ok(tensor.into_dyn())
 }
 

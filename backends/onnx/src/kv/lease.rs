@@ -19,7 +19,7 @@ use crate::layout::Slot;
 #[derive(Debug)]
 struct Taken {
     place: Place,
-    /// How many positions forks read at most; writing after them is safe. Only a fork of the writing cache can increase it,
+    /// An upper bound of the positions that forks read; writing after them is safe. Only a fork of the writing cache can increase it,
     /// and that cache does not write while it is forked.
     fence: AtomicUsize,
 }
@@ -39,15 +39,15 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Takes a free row, in which `held` positions will count.
-    pub(super) fn take(batch: &Arc<Batch>, held: usize) -> Result<Self> {
-        let place = Place { row: batch.take(held)?, batch: Arc::clone(batch) };
+    /// Takes a free row, in which `cached` positions will count.
+    pub(super) fn take(batch: &Arc<Batch>, cached: usize) -> Result<Self> {
+        let place = Place { row: batch.take(cached)?, batch: Arc::clone(batch) };
         Ok(Self { taken: Arc::new(Taken { place, fence: AtomicUsize::new(0) }), writes: true })
     }
 
-    /// Returns a lease of the same row that only reads its first `held` positions.
-    pub(super) fn reading(&self, held: usize) -> Self {
-        self.taken.fence.fetch_max(held, Ordering::Relaxed);
+    /// Returns a lease of the same row that only reads its first `cached` positions.
+    pub(super) fn reading(&self, cached: usize) -> Self {
+        self.taken.fence.fetch_max(cached, Ordering::Relaxed);
         Self { taken: Arc::clone(&self.taken), writes: false }
     }
 
@@ -76,31 +76,31 @@ impl Lease {
         self.taken.place.batch.capacity()
     }
 
-    /// Appends a snapshot of the first `held` positions.
-    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) {
+    /// Appends a snapshot of the first `cached` positions.
+    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) {
         let Place { batch, row } = &self.taken.place;
         for slot in slots.iter().enumerate() {
-            batch.write(*row, slot, held, into);
+            batch.write(*row, slot, cached, into);
         }
     }
 
-    /// Reads `held` positions of a snapshot.
-    pub(super) fn restore(&self, held: usize, slots: &[Slot], state: &mut StateReader<'_>) -> Result<()> {
+    /// Reads `cached` positions of a snapshot.
+    pub(super) fn restore(&self, cached: usize, slots: &[Slot], state: &mut StateReader<'_>) -> Result<()> {
         let Place { batch, row } = &self.taken.place;
-        batch.restore(*row, slots, held, state)
+        batch.restore(*row, slots, cached, state)
     }
 
-    /// Copies the first `held` positions into another row. It copies tensor by tensor through a buffer, so that two batches are
+    /// Copies the first `cached` positions into another row. It copies tensor by tensor through a buffer, so that two batches are
     /// never locked at once; both rows may belong to the same batch.
-    pub(super) fn copy_to(&self, other: &Self, held: usize, slots: &[Slot]) -> Result<()> {
+    pub(super) fn copy_to(&self, other: &Self, cached: usize, slots: &[Slot]) -> Result<()> {
         let from = &self.taken.place;
         let to = &other.taken.place;
-        to.batch.fetch(to.row, slots, held);
+        to.batch.fetch(to.row, slots, cached);
         let mut bytes = Vec::new();
         for slot in slots.iter().enumerate() {
             bytes.clear();
-            from.batch.write(from.row, slot, held, &mut bytes);
-            to.batch.read(to.row, slot, held, &mut StateReader::new(&mut bytes.as_slice()))?;
+            from.batch.write(from.row, slot, cached, &mut bytes);
+            to.batch.read(to.row, slot, cached, &mut StateReader::new(&mut bytes.as_slice()))?;
         }
         Ok(())
     }

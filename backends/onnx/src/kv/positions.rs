@@ -5,9 +5,9 @@ use alloquy_engine::decoder::StateReader;
 
 use crate::layout::Slot;
 
-/// Appends the first `held` positions of every head.
-pub(super) fn write_positions(slot: &Slot, held: usize, from: &[u8], into: &mut Vec<u8>) {
-    let used = held * slot.width * slot.element.size();
+/// Appends the first `cached` positions of every head.
+pub(super) fn write_positions(slot: &Slot, cached: usize, from: &[u8], into: &mut Vec<u8>) {
+    let used = cached * slot.width * slot.element.size();
     let room = (from.len() / slot.heads.max(1)).max(1);
     for head in from.chunks_exact(room) {
         let start = into.len();
@@ -16,14 +16,14 @@ pub(super) fn write_positions(slot: &Slot, held: usize, from: &[u8], into: &mut 
     }
 }
 
-/// Reads the first `held` positions of every head.
+/// Reads the first `cached` positions of every head.
 pub(super) fn read_positions(
     slot: &Slot,
-    held: usize,
+    cached: usize,
     state: &mut StateReader<'_>,
     to: &mut [u8],
 ) -> Result<()> {
-    let used = held * slot.width * slot.element.size();
+    let used = cached * slot.width * slot.element.size();
     let room = (to.len() / slot.heads.max(1)).max(1);
     for head in to.chunks_exact_mut(room) {
         let head = head.get_mut(..used).unwrap_or_default();

@@ -71,12 +71,12 @@ impl Room {
         tensors.for_each(|(slot, memory)| populate(memory, slot, (row, self.rows), positions));
     }
 
-    /// Fills a row of each tensor with `held` positions. Another thread requests the memory for the next tensor meanwhile.
+    /// Fills a row of each tensor with `cached` positions. Another thread requests the memory for the next tensor meanwhile.
     pub(super) fn fill(
         &mut self,
         slots: &[Slot],
         row: usize,
-        held: usize,
+        cached: usize,
         mut read: impl FnMut(&Slot, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let rows = self.rows;
@@ -86,7 +86,7 @@ impl Room {
             // Not a thread of rayon: this function may run on one, and would then wait for itself.
             let fetching = thread::Builder::new().spawn_scoped(scope, move || {
                 tensors.try_for_each(|(slot, memory)| {
-                    populate(memory, slot, (row, rows), &(0..held));
+                    populate(memory, slot, (row, rows), &(0..cached));
                     fetched.send((slot, memory))
                 })
             });

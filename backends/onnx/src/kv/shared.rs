@@ -22,7 +22,7 @@ use crate::layout::Slot;
 pub(crate) struct SharedCache {
     /// The row that holds it; `None` before the first run.
     lease: Option<Lease>,
-    /// For how many positions there must be room at least.
+    /// The least capacity, in positions.
     pub(super) least: usize,
     /// How many bytes were copied from row to row.
     copied: usize,
@@ -36,64 +36,64 @@ impl SharedCache {
 
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         let Run { row, rows, options } = *run;
-        let batch = self.alone(decoder, row.held, row.end())?;
+        let batch = self.alone(decoder, row.cached, row.end())?;
         let feed = Feed { rows: &[row], keep: rows, options };
         batch.run_alone(decoder, &feed, |outputs| last_rows(outputs, &decoder.layout, rows, logits))
     }
 
-    /// Returns a cache that reads the first `held` positions in the same row.
-    pub(super) fn fork(&self, held: usize) -> Self {
-        let lease = self.lease.as_ref().filter(|_| held > 0);
-        Self { lease: lease.map(|lease| lease.reading(held)), ..Self::new(self.least) }
+    /// Returns a cache that reads the first `cached` positions in the same row.
+    pub(super) fn fork(&self, cached: usize) -> Self {
+        let lease = self.lease.as_ref().filter(|_| cached > 0);
+        Self { lease: lease.map(|lease| lease.reading(cached)), ..Self::new(self.least) }
     }
 
-    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) {
+    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) {
         if let Some(lease) = &self.lease {
-            lease.snapshot(held, slots, into);
+            lease.snapshot(cached, slots, into);
         }
     }
 
-    /// Reads `held` positions of a snapshot.
+    /// Reads `cached` positions of a snapshot.
     pub(super) fn restored(
         mut self,
         decoder: &Decoder,
-        held: usize,
+        cached: usize,
         state: &mut StateReader<'_>,
     ) -> Result<Self> {
         // With room for the next tokens, or the next run would copy everything again.
-        let needed = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
+        let needed = (cached + FIRST_CAPACITY).min(decoder.context_length).max(cached);
         let batch = Batch::new(decoder, 1, CapacityNeed { needed, before: 0, least: self.least })?;
-        let lease = Lease::take(&batch, held)?;
-        lease.restore(held, &decoder.layout.slots, state)?;
+        let lease = Lease::take(&batch, cached)?;
+        lease.restore(cached, &decoder.layout.slots, state)?;
         self.lease = Some(lease);
         Ok(self)
     }
 
-    /// Returns the row if it may write there after the first `held` positions.
-    pub(super) fn writable(&mut self, held: usize) -> Option<Place> {
-        self.lease.as_mut()?.writable(held).cloned()
+    /// Returns the row if it may write there after the first `cached` positions.
+    pub(super) fn writable(&mut self, cached: usize) -> Option<Place> {
+        self.lease.as_mut()?.writable(cached).cloned()
     }
 
-    /// Returns a batch with one row, which is its own, with room for `needed` positions; keeps the first `held` positions. If
+    /// Returns a batch with one row, which is its own, with room for `needed` positions; keeps the first `cached` positions. If
     /// there is no memory for them, nothing changes.
-    fn alone(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<Arc<Batch>> {
-        let own = self.writable(held).filter(|place| place.batch.has_one_row());
+    fn alone(&mut self, decoder: &Decoder, cached: usize, needed: usize) -> Result<Arc<Batch>> {
+        let own = self.writable(cached).filter(|place| place.batch.has_one_row());
         let before = match own {
             Some(place) if place.batch.capacity() >= needed => return Ok(place.batch),
             Some(place) => place.batch.capacity(),
-            None => held,
+            None => cached,
         };
         let batch = Batch::new(decoder, 1, CapacityNeed { needed, before, least: self.least })?;
-        self.move_into(decoder, &batch, held)?;
+        self.move_into(decoder, &batch, cached)?;
         Ok(batch)
     }
 
-    /// Copies the first `held` positions into a free row of a batch, and uses that row from now on. If that fails, nothing changes.
-    pub(super) fn move_into(&mut self, decoder: &Decoder, batch: &Arc<Batch>, held: usize) -> Result<()> {
-        let taken = Lease::take(batch, held)?;
-        if let Some(before) = self.lease.as_ref().filter(|_| held > 0) {
-            before.copy_to(&taken, held, &decoder.layout.slots)?;
-            self.copied += held * decoder.layout.bytes_per_position();
+    /// Copies the first `cached` positions into a free row of a batch, and uses that row from now on. If that fails, nothing changes.
+    pub(super) fn move_into(&mut self, decoder: &Decoder, batch: &Arc<Batch>, cached: usize) -> Result<()> {
+        let taken = Lease::take(batch, cached)?;
+        if let Some(before) = self.lease.as_ref().filter(|_| cached > 0) {
+            before.copy_to(&taken, cached, &decoder.layout.slots)?;
+            self.copied += cached * decoder.layout.bytes_per_position();
         }
         self.lease = Some(taken);
         Ok(())

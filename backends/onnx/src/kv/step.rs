@@ -18,7 +18,7 @@ use crate::row::Row;
 pub(crate) struct Token {
     pub(crate) id: TokenId,
     /// How many positions precede it.
-    pub(crate) held: usize,
+    pub(crate) cached: usize,
     /// As in [`Row`].
     pub(crate) shift: i64,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Share<'a> {
 
 impl<'a> Share<'a> {
     pub(super) fn new(cache: &'a mut SharedCache, token: Token, logits: &'a mut Vec<f32>) -> Self {
-        let place = cache.writable(token.held);
+        let place = cache.writable(token.cached);
         Self { cache, token, logits, place }
     }
 
@@ -44,8 +44,8 @@ impl<'a> Share<'a> {
     }
 
     fn join(&mut self, decoder: &Decoder, batch: &Arc<Batch>) -> Result<()> {
-        self.cache.move_into(decoder, batch, self.token.held)?;
-        self.place = self.cache.writable(self.token.held);
+        self.cache.move_into(decoder, batch, self.token.cached)?;
+        self.place = self.cache.writable(self.token.cached);
         Ok(())
     }
 }
@@ -65,8 +65,8 @@ pub(crate) fn step(decoder: &Decoder, shares: &mut [Share<'_>]) -> Result<()> {
 
 /// Makes buffers for the sessions of a step.
 fn gather(decoder: &Decoder, shares: &[Share<'_>]) -> Result<Arc<Batch>> {
-    let needed = shares.iter().map(|share| share.token.held + 1).max().unwrap_or(0);
-    let before = shares.iter().filter(|share| share.token.held > 0).map(|share| share.cache.capacity());
+    let needed = shares.iter().map(|share| share.token.cached + 1).max().unwrap_or(0);
+    let before = shares.iter().filter(|share| share.token.cached > 0).map(|share| share.cache.capacity());
     let least = shares.iter().map(|share| share.cache.least).max().unwrap_or(0);
     let before = before.filter(|&room| room < needed).max().unwrap_or(0);
     Batch::new(decoder, shares.len(), CapacityNeed { needed, before, least })
@@ -82,7 +82,7 @@ fn suits(batch: &Arc<Batch>, shares: &[Share<'_>]) -> bool {
     coming <= free
         && shares.len() * 2 > state.rows.len()
         && state.rows.iter().flatten().all(|&length| length < capacity)
-        && shares.iter().all(|share| share.token.held < capacity)
+        && shares.iter().all(|share| share.token.cached < capacity)
 }
 
 /// Runs a token of each session in its row.
@@ -91,7 +91,8 @@ fn run(batch: &Arc<Batch>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Resul
     let State { buffers, rows } = &mut *state;
     // Rows that take no part get token 0 after their positions. For rows of 5, 7 and no positions, of which the second takes
     // part with token 42, this feeds (0 at 5), (42 at 7), (0 at 0).
-    let mut fed: Vec<_> = rows.iter().map(|row| Token { id: 0, held: row.unwrap_or(0), shift: 0 }).collect();
+    let mut fed: Vec<_> =
+        rows.iter().map(|row| Token { id: 0, cached: row.unwrap_or(0), shift: 0 }).collect();
     for share in &*shares {
         if let Some(place) = share.row_in(batch).and_then(|row| fed.get_mut(row)) {
             *place = share.token;
@@ -99,7 +100,7 @@ fn run(batch: &Arc<Batch>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Resul
     }
     let fed: Vec<_> = fed
         .iter()
-        .map(|token| Row::of_tokens(std::slice::from_ref(&token.id), token.held, token.shift))
+        .map(|token| Row::of_tokens(std::slice::from_ref(&token.id), token.cached, token.shift))
         .collect();
     let feed = Feed { rows: &fed, keep: 1, options: None };
     let ran = buffers.run(decoder, &feed, |outputs| {
@@ -112,7 +113,7 @@ fn run(batch: &Arc<Batch>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Resul
     ran.map_err(error::runtime("run the model"))?;
     for share in &*shares {
         if let Some(length) = share.row_in(batch).and_then(|row| rows.get_mut(row)) {
-            *length = Some(share.token.held + 1);
+            *length = Some(share.token.cached + 1);
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use alloquy_model_files::Description;
 use ort::session::{RunOptions, Session, SessionOutputs};
 use ort::value::{DynValue, Outlet, TensorElementType};
 
-use super::mask::{TrueIs, is_masked, questions};
+use super::mask::{TrueIs, is_masked, probe_clips};
 use super::tensor::{are_alike, kind_of, value};
 use crate::compute_time::ComputeTime;
 use crate::element::Element;
@@ -67,7 +67,7 @@ pub(crate) struct Encoder {
 struct Input {
     name: String,
     /// Its other names in `genai_config.json`.
-    called: Vec<String>,
+    aliases: Vec<String>,
     kind: TensorElementType,
     shape: Vec<i64>,
 }
@@ -94,7 +94,7 @@ impl Encoded {
 /// How an encoder is run.
 #[derive(Clone, Copy)]
 pub(super) struct EncoderRun<'a> {
-    /// How many numbers a feature must have.
+    /// The size of a feature.
     pub(super) width: usize,
     pub(super) time: &'a ComputeTime,
     pub(super) options: &'a RunOptions,
@@ -118,7 +118,7 @@ impl Encoder {
             let Some(given) = names.iter().find(|given| *given == wanted || is_same_layer(given, wanted))
             else {
                 return Err(model(format!(
-                    "the decoder takes {wanted}, and {name} gives no such thing, only {}",
+                    "the decoder takes {wanted}, which {name} does not give; its outputs are {}",
                     names.join(", ")
                 )));
             };
@@ -155,13 +155,13 @@ impl Encoder {
         if let Some(known) = self.true_is.get() {
             return Ok(*known);
         }
-        let [one, other] = questions(tensors, |tensor| self.is_fixed(tensor));
+        let [one, other] = probe_clips(tensors, |tensor| self.is_fixed(tensor));
         let one = self.run(one, run)?;
         let other = self.run(other, run)?;
         Ok(*self.true_is.get_or_init(|| TrueIs::of_features(one.features(), other.features())))
     }
 
-    /// Returns whether the input for a tensor has a fixed number of stretches or frames.
+    /// Returns whether the input for a tensor has a fixed number of segments or frames.
     fn is_fixed(&self, tensor: &MediaTensor) -> bool {
         let input = self.inputs.iter().find(|input| input.takes(tensor));
         input.is_none_or(|input| input.shape.iter().take(2).any(|size| *size >= 0))
@@ -235,12 +235,12 @@ impl Input {
         };
         let names = description.pointer("genai_config.json", &format!("/model/{}/inputs", kind.section()));
         let names = names.and_then(serde_json::Value::as_object).into_iter().flatten();
-        let called = names.filter(|(_, of)| of.as_str() == Some(&name)).map(|(called, _)| called.clone());
-        Ok(Self { called: called.collect(), kind: element, shape: shape.to_vec(), name })
+        let aliases = names.filter(|(_, of)| of.as_str() == Some(&name)).map(|(alias, _)| alias.clone());
+        Ok(Self { aliases: aliases.collect(), kind: element, shape: shape.to_vec(), name })
     }
 
     fn takes(&self, tensor: &MediaTensor) -> bool {
-        let mut names = self.called.iter().chain([&self.name]);
+        let mut names = self.aliases.iter().chain([&self.name]);
         names.any(|name| are_alike(name, &tensor.name))
     }
 }
@@ -253,7 +253,9 @@ fn features(kind: EncoderKind, file: &str, outputs: &[String], description: &Des
     match outputs {
         [only] => Ok(only.clone()),
         outputs if outputs.iter().any(|name| name == wanted) => Ok(wanted.to_owned()),
-        outputs => Err(model(format!("{file} gives no {wanted}, only {}", outputs.join(", ")))),
+        outputs => {
+            Err(model(format!("{file} has no output {wanted}; its outputs are {}", outputs.join(", "))))
+        }
     }
 }
 

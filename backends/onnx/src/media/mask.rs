@@ -12,7 +12,7 @@ pub(super) enum TrueIs {
     Padding,
 }
 
-/// How many frames of a clip the graph is tested with at most: about a second.
+/// The most frames of a clip that the graph is tested with: about a second.
 const FRAMES: usize = 96;
 
 impl TrueIs {
@@ -39,9 +39,9 @@ pub(super) fn is_masked(tensors: &[MediaTensor]) -> bool {
     tensors.iter().any(|tensor| matches!(tensor.values, TensorData::Bool(_)))
 }
 
-/// Returns two test clips: the start of a clip, or all of it where an axis is fixed, with a mask of true; and the same with other
+/// Returns two clips that show what true means: the start of a clip, or all of it where an axis is fixed, with a mask of true; and the same with other
 /// samples.
-pub(super) fn questions(
+pub(super) fn probe_clips(
     tensors: &[MediaTensor],
     is_fixed: impl Fn(&MediaTensor) -> bool,
 ) -> [Vec<MediaTensor>; 2] {
@@ -54,7 +54,7 @@ pub(super) fn questions(
     [one, other]
 }
 
-/// Returns the first frames of the first stretch; a tensor without frames is returned whole.
+/// Returns the first frames of the first segment; a tensor without frames is returned whole.
 fn beginning(tensor: &MediaTensor) -> MediaTensor {
     let MediaTensor { name, shape, values } = tensor;
     let [_, frames, rest @ ..] = shape.as_slice() else { return tensor.clone() };
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn a_graph_is_tested_with_the_start_of_a_clip_where_it_takes_that() {
-        for (is_fixed, stretches, frames) in [(true, 2, 100), (false, 1, FRAMES)] {
-            let [one, other] = questions(&audio(), |_| is_fixed);
+        for (is_fixed, segments, frames) in [(true, 2, 100), (false, 1, FRAMES)] {
+            let [one, other] = probe_clips(&audio(), |_| is_fixed);
             for clip in [&one, &other] {
                 assert_eq!(
                     (&clip[0].shape, &clip[1].shape),
-                    (&vec![stretches, frames, 3], &vec![stretches, frames])
+                    (&vec![segments, frames, 3], &vec![segments, frames])
                 );
-                assert_eq!(clip[1].values, TensorData::Bool(vec![true; stretches * frames]));
+                assert_eq!(clip[1].values, TensorData::Bool(vec![true; segments * frames]));
             }
             assert_ne!(one[0], other[0]);
         }

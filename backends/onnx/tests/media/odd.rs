@@ -1,4 +1,4 @@
-//! Processors that do not fit their model, or make more than one stretch of positions.
+//! Processors that do not fit their model, or make more than one segment of positions.
 
 use alloquy_core::media::{Digest, MediaKind};
 use alloquy_core::{Media, Result};

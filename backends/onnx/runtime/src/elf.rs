@@ -34,7 +34,7 @@ const NARROW: Layout = Layout { table: 28, entry: 42, offset: 4, length: 16, wid
 pub(crate) fn check(path: &Path) -> Result<()> {
     let (bytes, needed) = lengths(path).map_err(io_error("read", path))?;
     if bytes < needed {
-        return Err(LocateError::Cut { path: path.to_owned(), bytes, needed });
+        return Err(LocateError::Truncated { path: path.to_owned(), bytes, needed });
     }
     Ok(())
 }

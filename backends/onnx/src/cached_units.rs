@@ -6,7 +6,7 @@ use alloquy_engine::decoder::StateReader;
 /// What a session holds: callers count units, the cache counts positions. Only media are listed, since every token takes one
 /// position.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct CachedUnits {
     units: usize,
     positions: usize,
     media: Vec<Placed>,
@@ -23,7 +23,7 @@ struct Placed {
     shift: i64,
 }
 
-impl Held {
+impl CachedUnits {
     pub(crate) fn units(&self) -> usize {
         self.units
     }
@@ -80,19 +80,19 @@ impl Held {
 
     /// Reads the places of media, with which a state begins. `is_media` has an item for each unit.
     pub(crate) fn read(is_media: impl Iterator<Item = bool>, state: &mut StateReader<'_>) -> Result<Self> {
-        let mut held = Self::default();
+        let mut cached = Self::default();
         let mut units = 0;
         for is_media in is_media {
             units += 1;
             if is_media {
-                held.add_tokens(units - 1 - held.units);
-                let placed = Placed::read(state, units)?.filter(|placed| placed.positions > held.positions);
+                cached.add_tokens(units - 1 - cached.units);
+                let placed = Placed::read(state, units)?.filter(|placed| placed.positions > cached.positions);
                 let placed = placed.ok_or_else(corrupt)?;
-                held.add_media(placed.positions - held.positions, placed.shift - held.shift());
+                cached.add_media(placed.positions - cached.positions, placed.shift - cached.shift());
             }
         }
-        held.add_tokens(units - held.units);
-        Ok(held)
+        cached.add_tokens(units - cached.units);
+        Ok(cached)
     }
 }
 
@@ -120,43 +120,43 @@ mod tests {
     use super::*;
 
     /// Two tokens, media of 9 positions with 3 numbers, a token, media of 4 positions with 4 numbers, and a token.
-    fn held() -> Held {
-        let mut held = Held::default();
-        held.add_tokens(2);
-        held.add_media(9, -6);
-        held.add_tokens(1);
-        held.add_media(4, 0);
-        held.add_tokens(1);
-        held
+    fn cached() -> CachedUnits {
+        let mut cached = CachedUnits::default();
+        cached.add_tokens(2);
+        cached.add_media(9, -6);
+        cached.add_tokens(1);
+        cached.add_media(4, 0);
+        cached.add_tokens(1);
+        cached
     }
 
     #[test]
     fn units_are_cut_whole() {
-        assert_eq!((held().units(), held().positions(), held().shift()), (6, 17, -6));
+        assert_eq!((cached().units(), cached().positions(), cached().shift()), (6, 17, -6));
         let kept = [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 11, -6), (4, 12, -6), (5, 16, -6), (6, 17, -6)];
         for (units, positions, shift) in kept {
-            let mut held = held();
-            assert_eq!(held.positions_of(units), positions);
-            held.truncate(units);
-            assert_eq!((held.units(), held.positions(), held.shift()), (units, positions, shift));
+            let mut cached = cached();
+            assert_eq!(cached.positions_of(units), positions);
+            cached.truncate(units);
+            assert_eq!((cached.units(), cached.positions(), cached.shift()), (units, positions, shift));
         }
-        let mut whole = held();
+        let mut whole = cached();
         whole.truncate(7);
-        assert_eq!(whole, held());
+        assert_eq!(whole, cached());
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         let is_media = [false, false, true, false, true, false];
         let mut state = Vec::new();
-        held().write(6, &mut state);
+        cached().write(6, &mut state);
         state.extend(b"state");
         let read = |is_media: &[bool], mut state: &[u8]| {
-            let held = Held::read(is_media.iter().copied(), &mut StateReader::new(&mut state));
-            held.map(|held| (held, state.to_vec()))
+            let cached = CachedUnits::read(is_media.iter().copied(), &mut StateReader::new(&mut state));
+            cached.map(|cached| (cached, state.to_vec()))
         };
-        assert_eq!(read(&is_media, &state).ok(), Some((held(), b"state".to_vec())));
-        let tokens = read(&[false], b"x").map(|(held, rest)| (held.positions(), rest));
+        assert_eq!(read(&is_media, &state).ok(), Some((cached(), b"state".to_vec())));
+        let tokens = read(&[false], b"x").map(|(cached, rest)| (cached.positions(), rest));
         assert_eq!(tokens.ok(), Some((1, b"x".to_vec())));
         for damaged in [state.get(..20).unwrap_or_default(), &[0xff; 40], &[0; 40]] {
             assert!(read(&is_media, damaged).is_err(), "{damaged:?}");
