@@ -29,7 +29,7 @@ pub(crate) fn runtime(arguments: &ModelArguments) -> Result<Runtime> {
     let runtime = alloquy::onnx::inspect_runtime(&locator.policy(DownloadPolicy::Never))?;
     let path = runtime.library.path.display();
     let providers = runtime.providers.join(", ");
-    Ok(Runtime::Loaded(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version)))
+    Ok(Runtime::Loaded(format!("ONNX Runtime {} at {path}, computes on {providers}", runtime.version)))
 }
 
 fn absent(source: LocateError) -> Error {

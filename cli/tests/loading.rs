@@ -108,7 +108,7 @@ fn the_doctor_says_what_the_first_question_fetches_and_fetches_nothing() {
     let program = Program::new();
     let ran = doctor_without_a_library(&program, &[]).ok();
     let megabytes = Wheel::pinned(Gpu::None).unwrap().bytes.div_ceil(1_000_000);
-    let said = format!("onnx runtime is not here yet; the first question fetches it ({megabytes} MB)");
+    let said = format!("ONNX Runtime is not here yet; the first question fetches it ({megabytes} MB)");
     assert!(ran.out.contains(&said), "{}", ran.out);
     assert!(ran.out.lines().all(|line| line.starts_with("ok ")), "{}", ran.out);
     assert!(ran.out.contains("it was not loaded, as the runtime is not here yet"), "{}", ran.out);

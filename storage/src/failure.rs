@@ -89,7 +89,7 @@ pub(crate) enum Failure {
         "the certificate of the server is not trusted: name a file with the root certificate it goes back to as \
         sslrootcert=PATH in the URL, or let the system trust that one"
     )]
-    Distrust(#[source] tokio_postgres::Error),
+    Untrusted(#[source] tokio_postgres::Error),
     #[cfg(feature = "postgres")]
     #[error("every connection of the store was in use for too long")]
     NoConnection,
@@ -168,7 +168,7 @@ impl Failure {
             #[cfg(feature = "postgres")]
             Self::NoConnection => ErrorKind::Busy,
             #[cfg(feature = "postgres")]
-            Self::Encryption(_) | Self::Unanswered(_) | Self::Distrust(_) => ErrorKind::Store,
+            Self::Encryption(_) | Self::Unanswered(_) | Self::Untrusted(_) => ErrorKind::Store,
             #[cfg(feature = "postgres")]
             Self::Postgres(source) => postgres_kind(source),
         }
@@ -239,7 +239,7 @@ impl From<Failure> for Error {
             #[cfg(feature = "object-store")]
             Failure::Objects(source) => error.with_source(source),
             #[cfg(feature = "postgres")]
-            Failure::Postgres(source) | Failure::Unanswered(source) | Failure::Distrust(source) => {
+            Failure::Postgres(source) | Failure::Unanswered(source) | Failure::Untrusted(source) => {
                 error.with_source(source)
             }
             #[cfg(feature = "postgres")]

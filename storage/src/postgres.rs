@@ -10,7 +10,7 @@ mod place;
 mod questions;
 mod rows;
 mod schema;
-mod unit;
+mod transaction;
 mod words;
 
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl PostgresStore {
         is_done: impl AsyncFn(&Transaction<'_>, &T) -> Result<bool, Failure> + Send + 'static,
     ) -> Result<T> {
         self.must_write()?;
-        let done = self.tasks.run(async move |pool| unit::write(&pool, &change, &is_done).await).await;
+        let done = self.tasks.run(async move |pool| transaction::write(&pool, &change, &is_done).await).await;
         done.map_err(|error| self.placed(error))
     }
 
@@ -122,7 +122,7 @@ impl PostgresStore {
         &self,
         question: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        let read = self.tasks.run(async move |pool| unit::read(&pool, &question).await).await;
+        let read = self.tasks.run(async move |pool| transaction::read(&pool, &question).await).await;
         read.map_err(|error| self.placed(error))
     }
 
@@ -225,7 +225,7 @@ impl ConversationStore for PostgresStore {
         let ending = self.endings.begin(&owner, &id);
         let done = self.tasks.complete(async move |pool| {
             let _ending = ending;
-            unit::write(
+            transaction::write(
                 &pool,
                 &async |unit: &Transaction<'_>| {
                     conversations::append_and_move(unit, &owner, &id, &nodes, from, to).await

@@ -85,7 +85,7 @@ pub(crate) fn load(graph: &Graph, loading: &Loading<'_>) -> Result<Session> {
     };
     session.map_err(|source| {
         let cause = Cause(source.message().to_owned());
-        Error::new(blame(source.code()), format!("onnx runtime could not load {graph}")).with_source(cause)
+        Error::new(blame(source.code()), format!("ONNX Runtime could not load {graph}")).with_source(cause)
     })
 }
 

@@ -110,7 +110,7 @@ impl Engine for OnnxEngine {
     fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         match (unit, &self.media) {
             (PromptUnit::Token(_), _) => Ok(1),
-            (PromptUnit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
+            (PromptUnit::Media(media), Some(reader)) => Ok(reader.positions(media)?.tokens().len()),
             (PromptUnit::Media(media), None) => Err(without_media(media)),
         }
     }

@@ -47,7 +47,7 @@ fn same_library(loaded: &Loaded, locator: &Locator) -> Result<()> {
     let named = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
     if named != loaded.library.path {
         let message = format!(
-            "onnx runtime is already loaded from {:?}, {named:?} cannot be loaded too",
+            "ONNX Runtime is already loaded from {:?}; a process cannot load {named:?} too",
             loaded.library.path
         );
         return Err(Error::new(ErrorKind::Backend, message));
@@ -68,8 +68,7 @@ fn load(library: &Path) -> Result<Environment> {
 }
 
 fn unusable(library: &Path) -> Error {
-    let message =
-        format!("{library:?} cannot be used as onnx runtime, of which at least version 1.23 is needed");
+    let message = format!("{library:?} cannot be used; Alloquy needs ONNX Runtime 1.23 or later");
     Error::new(ErrorKind::Backend, message)
 }
 

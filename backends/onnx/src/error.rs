@@ -28,7 +28,7 @@ pub(crate) fn unreadable(path: &Path, source: std::io::Error) -> Error {
 pub(crate) fn runtime<Recover>(action: &str) -> impl FnOnce(ort::Error<Recover>) -> Error + '_ {
     move |source| {
         let cause = Cause(source.message().to_owned());
-        Error::new(ErrorKind::Backend, format!("onnx runtime could not {action}")).with_source(cause)
+        Error::new(ErrorKind::Backend, format!("ONNX Runtime could not {action}")).with_source(cause)
     }
 }
 

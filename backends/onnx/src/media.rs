@@ -2,9 +2,9 @@
 
 mod encoder;
 mod mask;
+pub(crate) mod media_chunk;
+mod media_positions;
 mod options;
-mod passage;
-pub(crate) mod portion;
 mod reader;
 mod recent;
 mod tensor;

@@ -190,7 +190,7 @@ pub(crate) fn available() -> Vec<&'static str> {
 fn unknown(name: &str) -> Error {
     let available = available();
     let message = format!(
-        "execution provider {name:?} is not available in this build with this onnx runtime, one of: {}",
+        "execution provider {name:?} is not available in this build with this ONNX Runtime, one of: {}",
         available.join(", ")
     );
     Error::new(ErrorKind::Backend, message)

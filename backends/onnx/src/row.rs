@@ -2,7 +2,7 @@
 
 use alloquy_core::tokenizer::TokenId;
 
-use crate::media::portion::Portion;
+use crate::media::media_chunk::MediaChunk;
 
 /// One row of a run: tokens that follow those in its cache.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Row<'a> {
     /// than numbers.
     pub(crate) shift: i64,
     /// The media that the tokens belong to, if any.
-    pub(crate) media: Option<Portion<'a>>,
+    pub(crate) media: Option<MediaChunk<'a>>,
 }
 
 impl<'a> Row<'a> {

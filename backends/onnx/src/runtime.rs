@@ -73,14 +73,14 @@ pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
     }
     let (major, minor) = least;
     let message = format!(
-        "onnx runtime {version} in {:?} cannot run this model: {reason} {major}.{minor}",
+        "ONNX Runtime {version} in {:?} cannot run this model: {reason} {major}.{minor}",
         library.path
     );
     Err(Error::new(ErrorKind::Backend, message))
 }
 
 fn library() -> Result<Library> {
-    loaded_library().ok_or_else(|| Error::new(ErrorKind::Backend, "onnx runtime is not loaded"))
+    loaded_library().ok_or_else(|| Error::new(ErrorKind::Backend, "ONNX Runtime is not loaded"))
 }
 
 /// Returns the version of a library that is already loaded.

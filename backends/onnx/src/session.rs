@@ -17,7 +17,7 @@ use crate::kv::Cache;
 use crate::kv::run::Run;
 use crate::kv::step::{Share, Token, step};
 use crate::media::MediaReader;
-use crate::media::portion::Portion;
+use crate::media::media_chunk::MediaChunk;
 use crate::row::Row;
 
 /// The number of tokens whose logits are in memory at once: 20 MB for a large vocabulary.
@@ -68,8 +68,8 @@ impl OnnxSession {
     fn take_media(&mut self, media: &Media, cancel: &CancelToken) -> Result<()> {
         let reader = self.media.as_ref().ok_or_else(|| without_media(media))?;
         cancel.check()?;
-        let shown = ending(cancel, |options| reader.shown(media, &self.decoder.time, options))?;
-        let tokens = shown.passage.tokens();
+        let input = ending(cancel, |options| reader.input(media, &self.decoder.time, options))?;
+        let tokens = input.positions.tokens();
         let size = if self.decoder.layout.token_type_ids.is_some() { tokens.len() } else { self.chunk };
         let before = self.cached.positions();
         let shift = self.cached.shift();
@@ -77,11 +77,11 @@ impl OnnxSession {
         for (number, chunk) in tokens.chunks(size).enumerate() {
             cancel.check()?;
             let start = number * size;
-            let portion = Portion { shown: &shown, start, base };
-            let row = Row { tokens: chunk, cached: before + start, shift, media: Some(portion) };
+            let media_chunk = MediaChunk { input: &input, start, base };
+            let row = Row { tokens: chunk, cached: before + start, shift, media: Some(media_chunk) };
             self.run_a_chunk(row, cancel)?;
         }
-        self.cached.add_media(tokens.len(), shown.passage.shift());
+        self.cached.add_media(tokens.len(), input.positions.shift());
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl OnnxSession {
     fn positions(&self, unit: &PromptUnit) -> Result<usize> {
         match (unit, &self.media) {
             (PromptUnit::Token(token), _) => check_token(*token, &self.decoder).map(|()| 1),
-            (PromptUnit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
+            (PromptUnit::Media(media), Some(reader)) => Ok(reader.positions(media)?.tokens().len()),
             (PromptUnit::Media(media), None) => Err(without_media(media)),
         }
     }

@@ -80,7 +80,7 @@ fn may_set() -> bool {
 
 fn refused() -> Error {
     let message = format!(
-        "onnx runtime is not loaded: it would write into the home folder and send telemetry, because {VARIABLE} is not set, and \
+        "ONNX Runtime is not loaded: it would write into the home folder and send telemetry, because {VARIABLE} is not set, and \
          it cannot be set any more: other threads run already; set {VARIABLE}=1 before this process starts"
     );
     Error::new(ErrorKind::Backend, message)

@@ -183,7 +183,7 @@ const BAD: &[Bad] = &[
         model: STORIES,
         spoil: |folder| fs::write(folder.join("model.onnx.data"), [0; 1000]).unwrap(),
         kind: ErrorKind::Model,
-        said: "onnx runtime could not load \"{}/model.onnx\"",
+        said: "ONNX Runtime could not load \"{}/model.onnx\"",
     },
     Bad {
         what: "no tokenizer",
@@ -335,14 +335,14 @@ fn wrong_libraries_are_refused() {
     fs::write(&garbage, [b"\x7FELF".as_slice(), &[0xA5; 100_000]].concat()).unwrap();
     fs::create_dir(&folder).unwrap();
     for (library, said) in [
-        (text.as_path(), "cannot be used as onnx runtime, of which at least version 1.23 is needed"),
+        (text.as_path(), "cannot be used; Alloquy needs ONNX Runtime 1.23 or later"),
         (&empty, "empty.so"),
         (&garbage, "garbage.so"),
         (&folder, "folder.so\", which is not a file"),
         (Path::new("/dev/zero"), "names \"/dev/zero\", which is not a file"),
         (Path::new("/dev/null"), "names \"/dev/null\", which is not a file"),
         // A program instead of a library.
-        (&std::env::current_exe().unwrap(), "cannot be used as onnx runtime"),
+        (&std::env::current_exe().unwrap(), "cannot be used; Alloquy needs ONNX Runtime"),
         (
             Path::new("/nowhere/libonnxruntime.so"),
             "names \"/nowhere/libonnxruntime.so\", which is not a file",
@@ -379,7 +379,7 @@ fn a_second_library_is_refused() {
     OnnxEngine::load(models.join(STORIES)).unwrap();
     let other = Locator::new().library("/nowhere/libonnxruntime.so");
     let error = OnnxEngine::builder(models.join(STORIES)).runtime(other).load().unwrap_err();
-    assert!(error.to_string().starts_with("onnx runtime is already loaded from"), "{error}");
+    assert!(error.to_string().starts_with("ONNX Runtime is already loaded from"), "{error}");
 }
 
 /// Builds `models--me--stories` as the hub's client does: files are links into `blobs`.

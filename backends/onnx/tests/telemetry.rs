@@ -94,7 +94,7 @@ fn nothing_appears_beside_a_program_that_loads_a_model() {
 fn a_library_that_would_send_telemetry_is_not_loaded() {
     let home = Home::new();
     let said = home.run("without the variable", &[]);
-    assert!(said.contains("refused: onnx runtime is not loaded"), "{said}");
+    assert!(said.contains("refused: ONNX Runtime is not loaded"), "{said}");
     assert!(said.contains("set ORT_DISABLE_TELEMETRY=1 before this process starts"), "{said}");
     assert_eq!(home.files(), Vec::<PathBuf>::new());
 }

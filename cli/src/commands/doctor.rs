@@ -85,7 +85,7 @@ fn present(runtime: &Runtime) -> String {
         Runtime::Loaded(found) => found.clone(),
         Runtime::Fetchable(bytes) => {
             let megabytes = bytes.div_ceil(1_000_000);
-            format!("onnx runtime is not here yet; the first question fetches it ({megabytes} MB)")
+            format!("ONNX Runtime is not here yet; the first question fetches it ({megabytes} MB)")
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use deadpool_postgres::{Pool, Transaction};
 
-use super::unit;
+use super::transaction;
 use crate::failure::Failure;
 
 /// The SQL that migrates a database from each format to the next. The first step creates the tables.
@@ -24,7 +24,7 @@ const OLDEST: i32 = 130_000;
 /// Prepares the tables. It refuses those of another program, creates them where there are none, and migrates older ones to
 /// this format, all at once or not at all.
 pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
-    let mut client = unit::connection(pool).await?;
+    let mut client = transaction::connection(pool).await?;
     let transaction = client.transaction().await?;
     transaction.query_one("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     suits(&transaction).await?;
@@ -48,7 +48,7 @@ pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
 
 /// Checks that the tables can be read, and changes nothing.
 pub(super) async fn check(pool: &Pool, schema: &str) -> Result<(), Failure> {
-    let mut client = unit::connection(pool).await?;
+    let mut client = transaction::connection(pool).await?;
     let transaction = client.transaction().await?;
     suits(&transaction).await?;
     match format(&transaction, schema).await? {

@@ -290,7 +290,7 @@ fn library(python: &Path) -> Result<String> {
     let printed = printed(Command::new(python).args(["-c", LIBRARY]))?;
     match printed.split_whitespace().next() {
         Some(library) => Ok(library.to_owned()),
-        None => Err(Error::new(format!("{} has no library of onnx runtime", python.display()))),
+        None => Err(Error::new(format!("{} has no library of ONNX Runtime", python.display()))),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::gpu::Gpu;
 pub enum LocateError {
     /// None was found and none may be fetched.
     #[error(
-        "no onnx runtime library was found and {reason}; run `{command}` in a checkout of Alloquy, or set \
+        "no ONNX Runtime library was found and {reason}; run `{command}` in a checkout of Alloquy, or set \
          ORT_DYLIB_PATH=/path/to/the/library (looked at: {})",
         .looked_at.join(", ")
     )]
@@ -68,7 +68,7 @@ pub enum LocateError {
         needed: u64,
     },
     /// No wheel is pinned for this machine.
-    #[error("no onnx runtime wheel{} is known for {machine:?}, only for {}", for_gpu(*.gpu), .known.join(", "))]
+    #[error("no ONNX Runtime wheel{} is known for {machine:?}, only for {}", for_gpu(*.gpu), .known.join(", "))]
     UnknownMachine {
         /// Operating system and processor.
         machine: String,

@@ -41,7 +41,7 @@ impl fmt::Display for DownloadEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DownloadEvent::Waiting => {
-                formatter.write_str("waiting for another process that fetches onnx runtime")
+                formatter.write_str("waiting for another process that fetches ONNX Runtime")
             }
             DownloadEvent::Downloading { wheel, bytes } => {
                 write!(formatter, "downloading {wheel} ({} MB)", bytes.div_ceil(1_000_000))

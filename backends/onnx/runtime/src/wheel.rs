@@ -307,7 +307,7 @@ mod tests {
         let error = Wheel::for_machine("plan9", "mips", Gpu::Cuda).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no onnx runtime wheel with CUDA is known for \"plan9 mips\", only for linux x86_64, linux aarch64, \
+            "no ONNX Runtime wheel with CUDA is known for \"plan9 mips\", only for linux x86_64, linux aarch64, \
              windows x86_64"
         );
     }

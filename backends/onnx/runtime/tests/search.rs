@@ -120,12 +120,12 @@ fn a_variable_that_names_nothing_is_an_error() {
 fn without_a_library_the_error_names_the_command() {
     let root = tempfile::tempdir().unwrap();
     let offline = search(root.path(), "fetch", &[("ALLOQUY_OFFLINE", Path::new("1"))]);
-    let wanted = "error: no onnx runtime library was found and none may be fetched: ALLOQUY_OFFLINE is set; \
+    let wanted = "error: no ONNX Runtime library was found and none may be fetched: ALLOQUY_OFFLINE is set; \
                   run `cargo xtask setup` in a checkout of Alloquy, or set ORT_DYLIB_PATH=/path/to/the/library (looked at: ORT_DYLIB_PATH, ";
     assert!(offline.starts_with(wanted), "{offline}");
     let never = search(root.path(), "never", &[]);
     assert!(
-        never.starts_with("error: no onnx runtime library was found and none may be fetched; run"),
+        never.starts_with("error: no ONNX Runtime library was found and none may be fetched; run"),
         "{never}"
     );
     assert!(!root.path().join("cache").exists(), "a search that may not fetch writes nothing");

@@ -9,7 +9,7 @@ use alloquy_model_files::HuggingFaceTokenizer;
 use ort::session::RunOptions;
 
 use super::encoder::{Encoded, Encoder, EncoderKind, EncoderRun};
-use super::passage::Passage;
+use super::media_positions::MediaPositions;
 use super::recent::Recent;
 use crate::compute_time::ComputeTime;
 use crate::error::{invalid, model, unsupported};
@@ -55,8 +55,8 @@ pub struct MediaStatistics {
 
 /// The positions of media, and their features.
 #[derive(Debug)]
-pub(crate) struct Shown {
-    pub(crate) passage: Arc<Passage>,
+pub(crate) struct MediaInput {
+    pub(crate) positions: Arc<MediaPositions>,
     pub(crate) encoded: Arc<Encoded>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct MediaReader {
 
 #[derive(Debug)]
 struct Kept {
-    passages: Recent<Passage>,
+    positions_of: Recent<MediaPositions>,
     encoded: Recent<Encoded>,
     statistics: MediaStatistics,
 }
@@ -87,7 +87,7 @@ impl MediaReader {
         budget: usize,
     ) -> Self {
         let kept = Kept {
-            passages: Recent::new(PASSAGES),
+            positions_of: Recent::new(PASSAGES),
             encoded: Recent::new(budget),
             statistics: MediaStatistics::default(),
         };
@@ -106,39 +106,44 @@ impl MediaReader {
     }
 
     /// Returns the positions of media.
-    pub(crate) fn passage(&self, media: &Media) -> Result<Arc<Passage>> {
+    pub(crate) fn positions(&self, media: &Media) -> Result<Arc<MediaPositions>> {
         let key = self.key(media);
-        let known = self.kept().passages.get(key);
-        if let Some(passage) = known {
-            return Ok(passage);
+        let known = self.kept().positions_of.get(key);
+        if let Some(positions) = known {
+            return Ok(positions);
         }
         let outline = self.processor.outline(media)?;
-        let passage = Passage::of(&outline, &self.tokenizer, self.fixed.axes)?;
-        self.check(&passage)?;
-        let passage = Arc::new(passage);
-        self.kept().passages.keep(key, Arc::clone(&passage), passage.bytes());
-        Ok(passage)
+        let positions = MediaPositions::of(&outline, &self.tokenizer, self.fixed.axes)?;
+        self.check(&positions)?;
+        let positions = Arc::new(positions);
+        self.kept().positions_of.keep(key, Arc::clone(&positions), positions.bytes());
+        Ok(positions)
     }
 
     /// Returns the positions and features of media. Ending the run through `options` also ends the encoder.
-    pub(crate) fn shown(&self, media: &Media, time: &ComputeTime, options: &RunOptions) -> Result<Shown> {
+    pub(crate) fn input(
+        &self,
+        media: &Media,
+        time: &ComputeTime,
+        options: &RunOptions,
+    ) -> Result<MediaInput> {
         let key = self.key(media);
-        let passage = self.passage(media)?;
+        let positions = self.positions(media)?;
         let known = self.kept().encoded.get(key);
         if let Some(encoded) = known {
             self.kept().statistics.hits += 1;
-            return Ok(Shown { passage, encoded });
+            return Ok(MediaInput { positions, encoded });
         }
         let tensors = self.processor.tensors(media)?;
         let encoder = self.encoder(&tensors)?;
         let encoded =
             Arc::new(encoder.encode(tensors, EncoderRun { width: self.fixed.width, time, options })?);
-        let unfilled = self.unfilled(encoder, &encoded, &passage)?;
+        let unfilled = self.unfilled(encoder, &encoded, &positions)?;
         let mut kept = self.kept();
         kept.statistics.misses += 1;
         kept.statistics.unfilled += unfilled as u64;
         kept.encoded.keep(key, Arc::clone(&encoded), encoded.bytes());
-        Ok(Shown { passage, encoded })
+        Ok(MediaInput { positions, encoded })
     }
 
     /// Returns the key of the cache: a digest of the processor's identity, the bytes of the media and their type.
@@ -166,12 +171,12 @@ impl MediaReader {
         })
     }
 
-    fn check(&self, passage: &Passage) -> Result<()> {
-        if passage.tokens().is_empty() {
+    fn check(&self, positions: &MediaPositions) -> Result<()> {
+        if positions.tokens().is_empty() {
             return Err(invalid("media without any position"));
         }
         let vocabulary = self.fixed.vocabulary;
-        if let Some(token) = passage.tokens().iter().find(|&&token| token as usize >= vocabulary) {
+        if let Some(token) = positions.tokens().iter().find(|&&token| token as usize >= vocabulary) {
             return Err(model(format!(
                 "media have positions with token {token}, which is not one of the {vocabulary} tokens"
             )));
@@ -181,14 +186,14 @@ impl MediaReader {
 
     /// Returns how many positions have no feature. Only audio clips may have such positions: Gemma 3n gives every clip the same
     /// number of positions, and some exports do not make the features that fill them up.
-    fn unfilled(&self, encoder: &Encoder, encoded: &Encoded, passage: &Passage) -> Result<usize> {
+    fn unfilled(&self, encoder: &Encoder, encoded: &Encoded, positions: &MediaPositions) -> Result<usize> {
         let given = encoded.features().len() / self.fixed.width.max(1);
-        match passage.count().checked_sub(given) {
+        match positions.count().checked_sub(given) {
             Some(0) => Ok(0),
             Some(unfilled) if encoder.kind == EncoderKind::Audio && given > 0 => Ok(unfilled),
             _ => Err(model(format!(
                 "the encoder gave {given} features for {} positions: {encoder}",
-                passage.count()
+                positions.count()
             ))),
         }
     }

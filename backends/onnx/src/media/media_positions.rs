@@ -12,7 +12,7 @@ const AXES: usize = 3;
 
 /// The positions of one piece of media.
 #[derive(Debug, Default)]
-pub(crate) struct Passage {
+pub(crate) struct MediaPositions {
     tokens: Vec<TokenId>,
     /// The feature at each position; `None` for a position of text.
     features: Vec<Option<u32>>,
@@ -25,14 +25,14 @@ pub(crate) struct Passage {
     is_numbered: bool,
 }
 
-impl Passage {
+impl MediaPositions {
     /// Makes the positions of an outline, for a decoder that numbers positions on so many axes.
     pub(crate) fn of(outline: &MediaOutline, tokenizer: &HuggingFaceTokenizer, axes: usize) -> Result<Self> {
-        let mut passage = Self { is_numbered: axes == AXES, ..Self::default() };
+        let mut media = Self { is_numbered: axes == AXES, ..Self::default() };
         for piece in &outline.pieces {
             match piece {
                 MediaPlaceholder::Text(text) => {
-                    passage.add_text(&tokenizer.encode(&[TokenizerInput::Text(text)])?);
+                    media.add_text(&tokenizer.encode(&[TokenizerInput::Text(text)])?);
                 }
                 MediaPlaceholder::Positions { token, count, grid } => {
                     let Some(id) = tokenizer.token(token) else {
@@ -40,11 +40,11 @@ impl Passage {
                             "the tokenizer has no token {token:?}, which marks media"
                         )));
                     };
-                    passage.add_features(id, *count, *grid)?;
+                    media.add_features(id, *count, *grid)?;
                 }
             }
         }
-        Ok(passage)
+        Ok(media)
     }
 
     pub(crate) fn tokens(&self) -> &[TokenId] {
@@ -79,7 +79,7 @@ impl Passage {
     fn add_text(&mut self, tokens: &[TokenId]) {
         self.tokens.extend_from_slice(tokens);
         self.features.resize(self.tokens.len(), None);
-        self.follow(tokens.len());
+        self.number_text(tokens.len());
     }
 
     fn add_features(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) -> Result<()> {
@@ -88,17 +88,17 @@ impl Passage {
         self.count = first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         self.features.extend((first..self.count).map(Some));
         match grid.filter(|_| self.is_numbered) {
-            Some(grid) if positions(grid) == Some(count) => self.spread(grid),
+            Some(grid) if grid_positions(grid) == Some(count) => self.number_grid(grid),
             Some(MediaGrid { time, height, width, .. }) => {
                 return Err(model(format!("media of {time} x {height} x {width} positions take {count}")));
             }
-            None => self.follow(count),
+            None => self.number_text(count),
         }
         Ok(())
     }
 
     /// Gives positions consecutive numbers, the same on all axes.
-    fn follow(&mut self, count: usize) {
+    fn number_text(&mut self, count: usize) {
         let end = self.next + count as i64;
         if self.is_numbered {
             self.numbers.extend((self.next..end).map(|number| [number; AXES]));
@@ -112,7 +112,7 @@ impl Passage {
     ///
     /// For example, an image of 2 by 3 positions from number 5 on gives `[5, 5, 5] [5, 5, 6] [5, 5, 7] [5, 6, 5] [5, 6, 6]
     /// [5, 6, 7]`, and the next position has number 8.
-    fn spread(&mut self, grid: MediaGrid) {
+    fn number_grid(&mut self, grid: MediaGrid) {
         let start = self.next;
         for time in 0..grid.time {
             // In single precision, like the reference.
@@ -127,6 +127,6 @@ impl Passage {
 }
 
 /// Returns how many positions a grid has; `None` if the number overflows.
-fn positions(grid: MediaGrid) -> Option<usize> {
+fn grid_positions(grid: MediaGrid) -> Option<usize> {
     grid.time.checked_mul(grid.height)?.checked_mul(grid.width)
 }

@@ -9,7 +9,7 @@ use tokio_postgres::{Error, IsolationLevel};
 
 use crate::failure::Failure;
 
-/// How often a call is tried, and the first and the longest pause between two tries: about ten seconds in all, in which a
+/// The tries of a call, and the first and the longest pause between two tries: about ten seconds in all, in which a
 /// server restarts.
 const TRIES: u32 = 9;
 const FIRST_WAIT: Duration = Duration::from_millis(20);
@@ -18,7 +18,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3);
 /// Takes a connection from the pool.
 pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
     pool.get().await.map_err(|error| match error {
-        PoolError::Backend(source) if is_distrust(&source) => Failure::Distrust(source),
+        PoolError::Backend(source) if is_untrusted(&source) => Failure::Untrusted(source),
         PoolError::Backend(source) => Failure::Postgres(source),
         PoolError::PostCreateHook(deadpool_postgres::HookError::Backend(source)) => Failure::Postgres(source),
         PoolError::Timeout(_) => Failure::NoConnection,
@@ -29,7 +29,7 @@ pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
 /// Returns whether a connection failed because of the certificate of the server.
 ///
 /// The cause may be wrapped in an I/O error, which does not report it as its source.
-fn is_distrust(error: &Error) -> bool {
+fn is_untrusted(error: &Error) -> bool {
     let mut causes = std::iter::successors(std::error::Error::source(error), |&cause| cause.source());
     causes.any(|cause| {
         let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
@@ -48,23 +48,23 @@ pub(super) async fn write<T>(
     change: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
     is_done: &impl AsyncFn(&Transaction<'_>, &T) -> Result<bool, Failure>,
 ) -> Result<T, Failure> {
-    again(async || change_once(pool, change, is_done).await).await
+    retry(async || change_once(pool, change, is_done).await).await
 }
 
 /// Runs a query in a transaction that sees one state of the database.
 pub(super) async fn read<T>(
     pool: &Pool,
-    question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+    query: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    again(async || read_once(pool, question).await).await
+    retry(async || read_once(pool, query).await).await
 }
 
 async fn read_once<T>(
     pool: &Pool,
-    question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+    query: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut client = connection(pool).await?;
-    question(&reading(&mut client).await?).await
+    query(&begin_read(&mut client).await?).await
 }
 
 async fn change_once<T>(
@@ -83,8 +83,8 @@ async fn change_once<T>(
         // The connection was lost before the answer came. Another connection finds out what became of the change.
         Err(error) if is_lost(&error) => {
             drop(client);
-            let lost = settled(pool, &number, error).await?;
-            if again(async || is_done_now(pool, is_done, &outcome).await).await? {
+            let lost = commit_outcome(pool, &number, error).await?;
+            if retry(async || is_done_now(pool, is_done, &outcome).await).await? {
                 Ok(outcome)
             } else {
                 Err(Failure::Postgres(lost))
@@ -101,11 +101,11 @@ async fn is_done_now<T>(
     outcome: &T,
 ) -> Result<bool, Failure> {
     let mut client = connection(pool).await?;
-    is_done(&reading(&mut client).await?, outcome).await
+    is_done(&begin_read(&mut client).await?, outcome).await
 }
 
 /// Begins a transaction that sees one state of the database.
-async fn reading(client: &mut Object) -> Result<Transaction<'_>, Failure> {
+async fn begin_read(client: &mut Object) -> Result<Transaction<'_>, Failure> {
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
     Ok(builder.read_only(true).start().await?)
 }
@@ -113,8 +113,8 @@ async fn reading(client: &mut Object) -> Result<Transaction<'_>, Failure> {
 /// Asks the server about the transaction `number`, whose commit got no answer.
 ///
 /// Returns `lost` if the transaction is committed, and an error after which the change may be tried again if it is not.
-async fn settled(pool: &Pool, number: &str, lost: Error) -> Result<Error, Failure> {
-    for wait in waits() {
+async fn commit_outcome(pool: &Pool, number: &str, lost: Error) -> Result<Error, Failure> {
+    for wait in backoff() {
         sleep(wait).await;
         match status(pool, number).await {
             Ok(Some(status)) if status == "committed" => return Ok(lost),
@@ -131,10 +131,10 @@ async fn status(pool: &Pool, number: &str) -> Result<Option<String>, Failure> {
     Ok(row.try_get(0)?)
 }
 
-async fn again<T>(attempt: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
-    for wait in waits() {
+async fn retry<T>(attempt: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
+    for wait in backoff() {
         match attempt().await {
-            Err(Failure::Postgres(error)) if is_passing(&error) => sleep(wait).await,
+            Err(Failure::Postgres(error)) if is_transient(&error) => sleep(wait).await,
             outcome => return outcome,
         }
     }
@@ -142,12 +142,12 @@ async fn again<T>(attempt: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Fa
 }
 
 /// Returns the pauses between tries.
-fn waits() -> impl Iterator<Item = Duration> {
+fn backoff() -> impl Iterator<Item = Duration> {
     (1..TRIES).map(|number| (FIRST_WAIT * 3_u32.saturating_pow(number - 1)).min(LONGEST_WAIT))
 }
 
 /// Returns whether the transaction was rolled back and may succeed when it is tried again.
-fn is_passing(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
     is_lost(error) || error.code().is_some_and(|code| codes.contains(&code))
 }
