@@ -1,4 +1,8 @@
 //! The public API as text: `docs/api/PACKAGE.txt` has a line for each public item, so that a change of it shows in a diff.
+//!
+//! Every public item must be shown by an example.
+
+mod examples;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,6 +28,12 @@ pub struct Api {
     pub check: bool,
 }
 
+/// A published library and the JSON that rustdoc wrote about it.
+struct Library {
+    package: String,
+    json: PathBuf,
+}
+
 /// What is public in a library.
 struct Listing {
     path: PathBuf,
@@ -37,10 +47,12 @@ impl Api {
     /// When a library does not build, or, with `check`, when a listing is not up to date.
     pub fn run(&self) -> Result {
         let metadata = metadata()?;
-        let listings = listings(&metadata)?;
+        let libraries = libraries(&metadata)?;
+        let listings = listings(&libraries)?;
         let outdated = outdated(&listings)?;
         if self.check {
-            return up_to_date(&outdated);
+            up_to_date(&outdated)?;
+            return all_shown(&libraries);
         }
         fs::create_dir_all(root().join(FOLDER))?;
         for path in &outdated {
@@ -50,8 +62,25 @@ impl Api {
             }
             println!("wrote {}", shown(path));
         }
-        Ok(())
+        all_shown(&libraries)
     }
+}
+
+/// Refuses public items that no example shows.
+fn all_shown(libraries: &[Library]) -> Result {
+    let mut crates = Vec::with_capacity(libraries.len());
+    for library in libraries {
+        crates.push(serde_json::from_slice(&fs::read(&library.json)?)?);
+    }
+    let found = examples::without_example(&crates);
+    for item in &found {
+        println!("no example shows the {item}");
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let count = found.len();
+    Err(Error::new(format!("{count} public items have neither an example nor a link to one in their docs")))
 }
 
 fn up_to_date(outdated: &[PathBuf]) -> Result {
@@ -103,23 +132,30 @@ fn print_differences(written: &str, listed: &str) {
     }
 }
 
-/// Lists what is public in each published library, with all features.
-fn listings(metadata: &Metadata) -> Result<Vec<Listing>> {
+/// Has rustdoc describe each published library, with all features.
+fn libraries(metadata: &Metadata) -> Result<Vec<Library>> {
     let mut doc = cargo_for_published(
         &["doc", "--no-deps", "--lib", "--all-features", "--locked", "--quiet"],
         metadata,
     );
     doc.env("RUSTDOCFLAGS", json_flags()?);
     command::run(with_unstable_rustdoc(&mut doc))?;
-    let mut listings = Vec::new();
+    let folder = metadata.target_directory.join("doc");
+    let mut libraries = Vec::new();
     for package in published(metadata) {
         let Some(library) = package.targets.iter().find(|target| target.is_lib()) else { continue };
-        let json =
-            metadata.target_directory.join("doc").join(format!("{}.json", library.name.replace('-', "_")));
-        listings.push(Listing {
-            path: root().join(FOLDER).join(format!("{}.txt", package.name)),
-            text: public_items(json.as_std_path())?,
-        });
+        let json = folder.join(format!("{}.json", library.name.replace('-', "_")));
+        libraries.push(Library { package: package.name.to_string(), json: json.into() });
+    }
+    Ok(libraries)
+}
+
+/// Lists what is public in each library.
+fn listings(libraries: &[Library]) -> Result<Vec<Listing>> {
+    let mut listings = Vec::new();
+    for library in libraries {
+        let path = root().join(FOLDER).join(format!("{}.txt", library.package));
+        listings.push(Listing { path, text: public_items(&library.json)? });
     }
     Ok(listings)
 }
