@@ -125,6 +125,8 @@ fn is_switch(name: &str) -> bool {
 }
 
 /// Whether a model thinks before it answers; templates see it as `enable_thinking` and `thinking`.
+///
+/// [`ProcessorArguments`] contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingSwitch {
@@ -142,6 +144,8 @@ impl ThinkingSwitch {
 /// Which of its earlier thinking, and of its text in other channels, a model sees again.
 ///
 /// A message that the reply continues is not history: its thinking blocks stay.
+///
+/// [`ProcessorArguments`] contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingHistory {
@@ -235,6 +239,8 @@ impl InjectionPolicy {
 }
 
 /// Where a text of a prompt comes from.
+///
+/// An [`InjectionPolicy`] trusts sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

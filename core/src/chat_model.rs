@@ -36,6 +36,22 @@ pub use models::Models;
 pub use origin::Origin;
 
 /// A request to a model: the messages, and how to answer them.
+///
+/// ```
+/// use alloquy_core::report::Warning;
+/// use alloquy_core::{ChatModel, Message, Preface, Request, SamplingOptions};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let sampling = SamplingOptions { top_k: Some(20), ..SamplingOptions::default() };
+/// let request = Request::new(Preface::system("Be brief."), vec![Message::user("Tea?")]).sampling(sampling);
+/// let reply = EchoModel.reply(request).await?.finish().await?;
+/// assert_eq!(reply.text(), "Tea?");
+/// assert_eq!(reply.warnings, [Warning::OptionIgnored { name: "top_k".to_owned() }]);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Request {
@@ -283,6 +299,24 @@ impl Reply {
 }
 
 /// A reply that is being generated: deltas, then the whole reply.
+///
+/// ```
+/// use alloquy_core::{Delta, Message, Reply, ReplyStream};
+/// use futures::StreamExt;
+///
+/// # pollster::block_on(async {
+/// // A model creates it in `ChatModel::reply`.
+/// let mut stream = ReplyStream::new(|mut emit| async move {
+///     emit.send(Delta::Text("Good ".to_owned())).await;
+///     emit.send(Delta::Text("morning".to_owned())).await;
+///     Ok(Reply::new(Message::assistant("Good morning")))
+/// });
+/// assert_eq!(stream.next().await, Some(Delta::Text("Good ".to_owned())));
+/// assert_eq!(stream.finish().await?.text(), "Good morning");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub type ReplyStream = EventStream<Delta, Reply>;
 
 /// Answers requests.

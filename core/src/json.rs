@@ -19,6 +19,19 @@ use crate::turn::{AddOutcome, TurnEnd, TurnEvent, TurnReply};
 
 /// The version of the JSON of events, replies and lists. Within a version fields may be added; none is renamed, removed
 /// or given another meaning.
+///
+/// ```
+/// use alloquy_core::Delta;
+/// use alloquy_core::json::JSON_VERSION;
+/// use serde_json::json;
+///
+/// let event = serde_json::to_value(Delta::Text("Hello".to_owned()))?;
+/// assert_eq!(event, json!({"event": "text", "text": "Hello"}));
+/// // A host that stores events may store the version with them.
+/// let line = json!({"version": JSON_VERSION, "event": event});
+/// assert_eq!(line["version"], 1);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub const JSON_VERSION: u32 = 1;
 
 /// An event as an object whose field `event` names its kind.

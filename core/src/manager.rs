@@ -44,6 +44,21 @@ pub struct Manager {
 }
 
 /// The settings of a new conversation.
+///
+/// ```
+/// use alloquy_core::manager::NewConversation;
+/// use alloquy_core::{Manager, Preface};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let new = NewConversation::from(Preface::system("Be brief.")).id("tea".parse()?).metadata("title", "Tea");
+/// let conversation = Manager::new(EchoModel).create(new).await?;
+/// assert_eq!(conversation.id().as_str(), "tea");
+/// assert_eq!(conversation.metadata().await?["title"], "Tea");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct NewConversation {
@@ -370,8 +385,8 @@ impl ManagerBuilder {
     /// use alloquy_core::Manager;
     /// use alloquy_testing::EchoModel;
     ///
-    /// // With a `handle` to a tokio runtime: `.spawner(move |work| drop(handle.spawn(work)))`. let manager =
-    /// Manager::builder(EchoModel)
+    /// // With a `handle` to a tokio runtime: `.spawner(move |work| drop(handle.spawn(work)))`.
+    /// let manager = Manager::builder(EchoModel)
     ///     .spawner(|work| drop(std::thread::spawn(|| pollster::block_on(work))))
     ///     .build()?;
     /// # Ok::<(), alloquy_core::Error>(())

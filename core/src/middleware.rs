@@ -57,6 +57,8 @@ const PANICKED: ErrorKind = ErrorKind::Backend;
 const AHEAD: &str = "the model, or a middleware before it,";
 
 /// The rest of the stack, down to the model. It is `Copy`, so a middleware may call it more than once.
+///
+/// Each [`Middleware`] receives one.
 #[derive(Clone, Copy, Debug)]
 pub struct Next<'a> {
     rest: &'a [Arc<dyn Middleware>],

@@ -13,6 +13,19 @@ use crate::{Error, ErrorKind, Result};
 /// `files` holds the texts of the model's description files by name (`config.json`, `tokenizer_config.json`,
 /// `chat_template.jinja`, …). So templates and processors read no files, and a model that is embedded in a program has
 /// its description too.
+///
+/// ```
+/// use alloquy_core::model_info::ModelInfo;
+///
+/// let mut info = ModelInfo::default();
+/// info.name = "tiny".to_owned();
+/// info.context_length = 4096;
+/// info.files.insert("config.json".to_owned(), r#"{"model_type": "qwen3"}"#.to_owned());
+/// let config = info.json("config.json")?;
+/// assert_eq!(config.map(|config| config["model_type"] == "qwen3"), Some(true));
+/// assert!(info.json("tokenizer_config.json")?.is_none());
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ModelInfo {

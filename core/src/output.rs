@@ -8,10 +8,14 @@ use crate::grammar::Grammar;
 ///
 /// ```
 /// use alloquy_core::grammar::Grammar;
-/// use alloquy_core::output::{OutputConstraints, ToolChoice};
+/// use alloquy_core::output::{OutputConstraints, ParallelCalls, ToolChoice};
 ///
 /// let constraints = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"])).thinking_budget(256);
 /// assert_eq!(constraints.thinking_budget, Some(256));
+/// let one_call = OutputConstraints::default()
+///     .tool_choice(ToolChoice::Required)
+///     .parallel_calls(ParallelCalls::Forbidden);
+/// assert_eq!(one_call.parallel_calls, ParallelCalls::Forbidden);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -34,6 +38,18 @@ pub struct OutputConstraints {
 
 /// Whether a model must, may or must not call tools. Calls are then written as the model's family writes them, with
 /// arguments that the tool's schema accepts.
+///
+/// ```
+/// use alloquy_core::TurnRequest;
+/// use alloquy_core::output::{OutputConstraints, ToolChoice};
+/// use serde_json::json;
+///
+/// let choice = ToolChoice::Named("clock".to_owned());
+/// assert_eq!(serde_json::to_value(&choice)?, json!({"named": "clock"}));
+/// let constraints = OutputConstraints::default().tool_choice(choice);
+/// let request = TurnRequest::from("Is it noon?").output(constraints);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -49,6 +65,8 @@ pub enum ToolChoice {
 }
 
 /// Whether one reply may call several tools.
+///
+/// [`OutputConstraints`] contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParallelCalls {

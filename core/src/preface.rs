@@ -68,6 +68,20 @@ impl Preface {
 }
 
 /// The description of a tool for the model.
+///
+/// ```
+/// use alloquy_core::ToolSpec;
+/// use serde_json::json;
+///
+/// let zone = json!({"type": "string", "description": "A time zone, such as UTC"});
+/// let parameters = json!({"type": "object", "properties": {"zone": zone}, "required": ["zone"]});
+/// let mut clock = ToolSpec::new("clock", "Returns the time in a zone", parameters);
+/// clock.extra.insert("strict".to_owned(), true.into());
+/// let stored = serde_json::to_value(&clock)?;
+/// assert_eq!((&stored["name"], &stored["parameters"]["required"][0]), (&json!("clock"), &json!("zone")));
+/// assert_eq!(serde_json::from_value::<ToolSpec>(stored)?, clock);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name that calls use.

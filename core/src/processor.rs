@@ -17,6 +17,8 @@ use crate::template::{PromptEnd, TemplateInput};
 use crate::tokenizer::TokenId;
 
 /// A piece of a prompt before it is encoded.
+///
+/// [`Prompt::lower`](crate::prompt::Prompt::lower) encodes parts as a [prompt](crate::prompt::Prompt).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PromptPart {
@@ -31,6 +33,22 @@ pub enum PromptPart {
 }
 
 /// What a prompt is made from: the preface and the path of messages to answer.
+///
+/// ```
+/// use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
+/// use alloquy_core::template::{PromptEnd, PromptTemplate};
+/// use alloquy_core::{Message, Preface};
+/// use alloquy_testing::{TaggedProcessor, TaggedTemplate};
+///
+/// let preface = Preface::system("Be brief.");
+/// let path = [Message::user("Tea?")];
+/// let source = ProcessorInput::new(&preface, &path, PromptEnd::Generation);
+/// let input = TaggedProcessor.template_input(source)?;
+/// let rendered = TaggedTemplate.render(&input)?;
+/// assert_eq!(rendered, "<system>Be brief.<end><user>Tea?<end><assistant>");
+/// assert_eq!(TaggedProcessor.prompt_parts(&rendered, source)?, [PromptPart::Text(rendered)]);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessorInput<'a> {
     /// Instructions and tools.
@@ -190,6 +208,26 @@ impl Channel {
 }
 
 /// A piece of a reply as it arrives.
+///
+/// ```
+/// use alloquy_core::message::ToolCall;
+/// use alloquy_core::processor::ToolCallDelta;
+/// use alloquy_core::{Content, Delta};
+/// use serde_json::json;
+///
+/// let call = ToolCall::new("call_1", "clock", json!({"zone": "UTC"}));
+/// let piece = ToolCallDelta { id: call.id.clone(), name: call.name.clone(), text: "{\"zone\":".to_owned() };
+/// let mut parts = Vec::new();
+/// for delta in [
+///     Delta::Text("One ".to_owned()),
+///     Delta::Text("moment.".to_owned()),
+///     Delta::Arguments(piece),
+///     Delta::ToolCall(call.clone()),
+/// ] {
+///     delta.join_to(&mut parts);
+/// }
+/// assert_eq!(parts, [Content::Text("One moment.".to_owned()), Content::ToolCall(call)]);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Delta {
@@ -232,6 +270,8 @@ impl Delta {
 /// A piece of a call's arguments, for programs that show a call while the model writes it.
 ///
 /// The text is in the model's own notation, which is JSON in most families and may be tags or Python in others.
+///
+/// It arrives as a [`Delta`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolCallDelta {
     /// The id of the call; no other call of the conversation has it.
@@ -243,6 +283,32 @@ pub struct ToolCallDelta {
 }
 
 /// Parses one reply, piece by piece.
+///
+/// ```
+/// use alloquy_core::processor::ReplyParser;
+/// use alloquy_core::{Delta, Message};
+///
+/// /// Reads the whole reply as text.
+/// #[derive(Debug, Default)]
+/// struct PlainText(String);
+///
+/// impl ReplyParser for PlainText {
+///     fn push(&mut self, text: &str) -> Vec<Delta> {
+///         self.0 += text;
+///         vec![Delta::Text(text.to_owned())]
+///     }
+///
+///     fn finish(self: Box<Self>) -> (Vec<Delta>, Message) {
+///         (Vec::new(), Message::assistant(self.0))
+///     }
+/// }
+///
+/// let mut parser = Box::new(PlainText::default());
+/// assert_eq!(parser.push("Hello"), [Delta::Text("Hello".to_owned())]);
+/// let (rest, message) = parser.finish();
+/// assert!(rest.is_empty());
+/// assert_eq!(message.text(), "Hello");
+/// ```
 ///
 /// # Contract
 /// Parsing never fails: unreadable text becomes [`Delta::Malformed`]. However a reply is split into chunks, its joined

@@ -14,6 +14,8 @@ pub use prepared::{PlacedMedia, PreparedPrompt};
 /// One unit of a prompt.
 ///
 /// A whole image is one unit, and two are equal if their digests are. The session knows how many positions it takes.
+///
+/// [`common_prefix`] compares units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptUnit {
     /// A token.

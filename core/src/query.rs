@@ -52,6 +52,17 @@ pub struct Query {
 }
 
 /// A range of time from a first moment to a last one, which is not part of it, in milliseconds.
+///
+/// ```
+/// use alloquy_core::Query;
+/// use std::time::{Duration, SystemTime};
+///
+/// let begin = SystemTime::UNIX_EPOCH;
+/// let end = begin + Duration::from_secs(60);
+/// let minute = Query::default().created(begin..end).created_in();
+/// assert!(minute.contains(begin));
+/// assert!(!minute.contains(end));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeRange {
     /// The first moment; `None` is the beginning of time.
@@ -298,12 +309,40 @@ impl Query {
 }
 
 /// How many of the newest hits are compared by relevance. The result says whether there were more.
+///
+/// The [`SearchScope`] of a search by relevance needs one more.
 pub const MAX_RANKED: usize = 500;
 
 /// What a store must find for one page of a search.
 ///
 /// The store finds at most `at_most` matching nodes in matching conversations, the newest first, beginning at `until`.
 /// [`SearchScope::page`](crate::query::SearchScope::page) turns them into the result.
+///
+/// ```
+/// use alloquy_core::query::MAX_RANKED;
+/// use alloquy_core::search::{Ranking, SearchCandidate};
+/// use alloquy_core::{ConversationId, Message, Node, Query};
+///
+/// let query = Query::default().text("green tea*")?;
+/// let scope = query.search_scope()?;
+/// assert_eq!(scope.at_most, MAX_RANKED + 1);
+///
+/// // A store without an index searches every node.
+/// let conversation: ConversationId = "drinks".parse()?;
+/// let mut found = Vec::new();
+/// for text in ["Green tea, please", "Coffee"] {
+///     let node = Node::new(None, Message::user(text));
+///     found.push(scope.candidate(&conversation, &node, node.id.to_string()));
+/// }
+/// found.retain(SearchCandidate::is_hit);
+/// found.sort_by(SearchCandidate::newest_first);
+/// found.truncate(scope.at_most);
+///
+/// let page = scope.page(found);
+/// assert_eq!((page.hits.len(), page.ranked), (1, Ranking::All));
+/// assert_eq!(page.hits[0].snippet.text, "Green tea, please");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SearchScope<'a> {

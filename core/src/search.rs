@@ -18,6 +18,8 @@ pub use snippet::Snippet;
 pub use text::{SearchTerm, SearchText};
 
 /// A node that matches a search.
+///
+/// A [`SearchScope`] creates it from a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SearchHit {
@@ -34,6 +36,8 @@ pub struct SearchHit {
 }
 
 /// One page of search results.
+///
+/// A [`SearchScope`] creates it from the nodes that a store found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SearchPage {
@@ -48,6 +52,8 @@ pub struct SearchPage {
 }
 
 /// Which of all hits were compared by relevance.
+///
+/// A [`SearchScope`] decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -59,6 +65,8 @@ pub enum Ranking {
 }
 
 /// A node that a store found for a search: its hit, without the whole text, which may be long.
+///
+/// A [`SearchScope`] creates it.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate {
     conversation: ConversationId,

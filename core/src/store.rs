@@ -35,6 +35,22 @@ pub use record::{ConversationPage, ConversationRecord, ConversationSummary, Dama
 
 /// How long an unreferenced blob is kept after it was last stored: longer than any turn takes from storing an image to
 /// storing the message with it.
+///
+/// ```
+/// use alloquy_core::store::{BLOB_GRACE, ConversationStore, ConversationStoreExt, MemoryStore};
+/// use alloquy_core::{Media, Owner};
+/// use std::time::Duration;
+///
+/// # pollster::block_on(async {
+/// let store = MemoryStore::default();
+/// let owner = Owner::local();
+/// store.put_media(&owner, &Media::new("image/png", vec![1, 2, 3])).await?;
+/// assert_eq!(store.collect_blobs(&owner, BLOB_GRACE).await?, 0);
+/// assert_eq!(store.collect_blobs(&owner, Duration::ZERO).await?, 1);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 
 /// Stores conversations.
@@ -302,6 +318,23 @@ pub(crate) async fn fill_with<S: ConversationStore + ?Sized>(
 
 /// Imports conversations one after the other, as the provided [`ConversationStore::import_all`] does. A store around
 /// another one calls it to import through its own methods.
+///
+/// ```
+/// use alloquy_core::store::{Archive, ConversationRecord, MemoryStore, import_each};
+/// use alloquy_core::{Owner, Preface};
+///
+/// # pollster::block_on(async {
+/// let record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// let archive = Archive::new(record, Vec::new())?;
+/// let store = MemoryStore::default();
+/// let outcomes = import_each(&store, &Owner::local(), &[archive.clone(), archive]).await;
+/// assert!(outcomes[0].is_ok());
+/// // The second one has the name of the first.
+/// assert!(outcomes[1].as_ref().is_err_and(|error| error.is_conflict()));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub async fn import_each<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,

@@ -11,6 +11,8 @@ use crate::report::Warning;
 use crate::tokenizer::TokenId;
 
 /// How a rendered prompt ends.
+///
+/// A [`PromptTemplate`] renders each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PromptEnd {
     /// With the header of the assistant's turn, so that the model answers (`add_generation_prompt`).
@@ -47,6 +49,44 @@ pub struct TemplateInput {
 }
 
 /// Renders the text of a prompt.
+///
+/// ```
+/// use alloquy_core::Result;
+/// use alloquy_core::media::Digest;
+/// use alloquy_core::template::{PromptEnd, PromptTemplate, TemplateInput};
+/// use serde_json::json;
+///
+/// /// Renders each message as a line.
+/// #[derive(Debug)]
+/// struct Lines;
+///
+/// impl PromptTemplate for Lines {
+///     fn render(&self, input: &TemplateInput) -> Result<String> {
+///         let mut prompt = String::new();
+///         for message in &input.messages {
+///             let role = message["role"].as_str().unwrap_or_default();
+///             let content = message["content"].as_str().unwrap_or_default();
+///             prompt += &format!("{role}: {content}\n");
+///         }
+///         match input.ending {
+///             PromptEnd::Generation => prompt += "assistant:",
+///             PromptEnd::Closed => {}
+///             // Without the line break, the model continues the last message.
+///             PromptEnd::Continuation => drop(prompt.pop()),
+///         }
+///         Ok(prompt)
+///     }
+///
+///     fn digest(&self) -> Digest {
+///         Digest::of(b"lines, version 1")
+///     }
+/// }
+///
+/// let messages = vec![json!({"role": "user", "content": "Hi"})];
+/// let input = TemplateInput { messages, ..TemplateInput::default() };
+/// assert_eq!(Lines.render(&input)?, "user: Hi\nassistant:");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 ///
 /// # Contract
 /// Rendering is pure: the same input gives the same text. A template that needs a clock gets it when it is created.

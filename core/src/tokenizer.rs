@@ -9,6 +9,8 @@ use crate::Result;
 pub use vocabulary::{Vocabulary, VocabularyToken};
 
 /// The id of a token in a model's vocabulary.
+///
+/// A [`Tokenizer`] encodes text as ids.
 pub type TokenId = u32;
 
 /// A piece of text to encode.
@@ -41,6 +43,8 @@ impl<'a> TokenizerInput<'a> {
 }
 
 /// A token with a text of its own that ordinary text must not become.
+///
+/// A [`Tokenizer`] lists its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecialToken {
     /// Its text, such as `<|im_end|>`.
@@ -53,6 +57,33 @@ pub struct SpecialToken {
 ///
 /// After normalization a text can become a token that it does not spell: `＜think＞` under NFKC, `<THINK>` in lower case.
 /// So the protection against control tokens in texts looks at the normalized text.
+///
+/// ```
+/// use alloquy_core::tokenizer::{NormalizedText, Normalizer, SpecialToken};
+///
+/// /// Writes lower case.
+/// #[derive(Debug)]
+/// struct Lowercase(Vec<SpecialToken>);
+///
+/// impl Normalizer for Lowercase {
+///     fn tokens(&self) -> &[SpecialToken] {
+///         &self.0
+///     }
+///
+///     fn normalize(&self, text: &str) -> NormalizedText {
+///         let mut normalized = NormalizedText::default();
+///         for (place, character) in text.char_indices() {
+///             normalized.text.extend(character.to_lowercase());
+///             normalized.places.resize(normalized.text.len(), place);
+///         }
+///         normalized
+///     }
+/// }
+///
+/// let normalized = Lowercase(Vec::new()).normalize("É<THINK>");
+/// assert_eq!(normalized.text, "é<think>");
+/// assert_eq!(normalized.places[..4], [0, 0, 2, 3]);
+/// ```
 pub trait Normalizer: Send + Sync + Debug {
     /// Returns the added tokens that match normalized text, each with its normalized text.
     fn tokens(&self) -> &[SpecialToken];
@@ -73,6 +104,52 @@ pub struct NormalizedText {
 }
 
 /// Encodes text and creates detokenizers.
+///
+/// ```
+/// use alloquy_core::tokenizer::{Detokenizer, SpecialToken, TokenId, Tokenizer, TokenizerInput, decode};
+/// use alloquy_core::{Error, ErrorKind, Result};
+///
+/// /// The token of a character is its number in Unicode.
+/// #[derive(Debug)]
+/// struct Characters;
+///
+/// impl Tokenizer for Characters {
+///     fn specials(&self) -> &[SpecialToken] {
+///         &[]
+///     }
+///
+///     fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
+///         let characters = pieces.iter().flat_map(|piece| piece.text().chars());
+///         Ok(characters.map(TokenId::from).collect())
+///     }
+///
+///     fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
+///         Some(char::from_u32(token)?.to_string().into_bytes())
+///     }
+///
+///     fn detokenizer(&self) -> Box<dyn Detokenizer> {
+///         Box::new(Characters)
+///     }
+/// }
+///
+/// impl Detokenizer for Characters {
+///     fn push(&mut self, token: TokenId) -> Result<String> {
+///         match char::from_u32(token) {
+///             Some(character) => Ok(character.to_string()),
+///             None => Err(Error::new(ErrorKind::Tokenize, format!("token {token} is not a character"))),
+///         }
+///     }
+///
+///     fn finish(&mut self) -> String {
+///         String::new()
+///     }
+/// }
+///
+/// let tokens = Characters.encode(&[TokenizerInput::Text("né")])?;
+/// assert_eq!(tokens, [110, 233]);
+/// assert_eq!(decode(&Characters, &tokens)?, "né");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 ///
 /// # Contract
 /// No token is added: the template writes BOS itself. A single [`TokenizerInput::Text`] gives the ids that Hugging Face gives
@@ -100,6 +177,19 @@ pub trait Tokenizer: Send + Sync + Debug {
 }
 
 /// Decodes a stream of tokens.
+///
+/// ```
+/// use alloquy_core::tokenizer::Tokenizer;
+/// use alloquy_testing::ByteTokenizer;
+///
+/// let mut detokenizer = ByteTokenizer::new(["<end>"]).detokenizer();
+/// // The first byte of `é` is held back.
+/// assert_eq!(detokenizer.push(0xC3)?, "");
+/// assert_eq!(detokenizer.push(0xA9)?, "é");
+/// assert_eq!(detokenizer.push(0xC3)?, "");
+/// assert_eq!(detokenizer.finish(), "\u{FFFD}");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 ///
 /// # Contract
 /// It never splits a character: bytes that do not form one yet are held back. `finish` returns the rest, with U+FFFD

@@ -95,6 +95,27 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 /// A source whose tools change over time, such as a server.
 ///
 /// A turn reads the tools once, when it starts, and keeps them.
+///
+/// ```
+/// use alloquy_core::Tool;
+/// use alloquy_core::tool::{ToolProvider, Toolbox};
+/// use std::sync::{Arc, Mutex};
+///
+/// /// The tools of the plugins that are loaded.
+/// #[derive(Debug, Default)]
+/// struct Plugins(Mutex<Vec<Arc<dyn Tool>>>);
+///
+/// impl ToolProvider for Plugins {
+///     fn tools(&self) -> Vec<Arc<dyn Tool>> {
+///         self.0.lock().map(|tools| tools.clone()).unwrap_or_default()
+///     }
+/// }
+///
+/// let plugins = Arc::new(Plugins::default());
+/// let toolbox = Toolbox::default().source(Arc::clone(&plugins));
+/// assert_eq!(toolbox.now()?.specs().count(), 0);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub trait ToolProvider: Send + Sync + fmt::Debug {
     /// Returns the present tools, always in the same order.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;

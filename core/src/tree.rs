@@ -15,6 +15,21 @@ pub use node::{Node, NodeStatus};
 /// original.
 ///
 /// All walks are loops, so only memory limits the depth.
+///
+/// ```
+/// use alloquy_core::tree::Tree;
+/// use alloquy_core::{Message, Node};
+///
+/// let question = Node::new(None, Message::user("Tea?"));
+/// let yes = Node::new(Some(question.id), Message::assistant("Yes"));
+/// let no = Node::new(Some(question.id), Message::assistant("No"));
+/// let mut tree = Tree::from_nodes([question.clone(), yes.clone(), no.clone()])?;
+/// assert_eq!(tree.children(Some(question.id)), [yes.id, no.id]);
+/// assert_eq!(tree.path(Some(no.id))?, [&question, &no]);
+/// tree.prune(yes.id)?;
+/// assert_eq!(tree.leaves(), [no.id]);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     nodes: HashMap<NodeId, Node>,

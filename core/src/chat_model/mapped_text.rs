@@ -9,6 +9,36 @@ use crate::processor::Delta;
 use crate::stream::{Emitter, EventStream};
 
 /// Changes a text that arrives in pieces.
+///
+/// ```
+/// use alloquy_core::chat_model::TextMap;
+///
+/// /// Shortens a name, also if it arrives in two pieces.
+/// #[derive(Debug, Default)]
+/// struct Initials {
+///     held: String,
+/// }
+///
+/// impl TextMap for Initials {
+///     fn push(&mut self, text: &str) -> String {
+///         self.held += text;
+///         // The last word may not be complete yet.
+///         let end = self.held.rfind(' ').map_or(0, |space| space + 1);
+///         let rest = self.held.split_off(end);
+///         std::mem::replace(&mut self.held, rest).replace("Ann ", "A. ")
+///     }
+///
+///     fn finish(&mut self) -> String {
+///         std::mem::take(&mut self.held).replace("Ann", "A.")
+///     }
+/// }
+///
+/// let mut map = Initials::default();
+/// assert_eq!(map.push("Dear An"), "Dear ");
+/// assert_eq!(map.push("n Lee, "), "A. Lee, ");
+/// assert_eq!(map.push("Ann"), "");
+/// assert_eq!(map.finish(), "A.");
+/// ```
 pub trait TextMap: Send {
     /// Receives more of the text and returns what can be shown now. The rest is held back, for example an unfinished
     /// word.

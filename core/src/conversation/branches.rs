@@ -8,6 +8,22 @@ use crate::annotations::Annotations;
 use crate::tree::{Node, NodeId, Tree};
 
 /// The path from the first message to a leaf.
+///
+/// ```
+/// use alloquy_core::{Conversation, TurnRequest};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let conversation = Conversation::new(EchoModel);
+/// conversation.send("Tea?").await?;
+/// let second = conversation.regenerate(TurnRequest::default()).await?;
+/// let branches = conversation.branches().await?;
+/// assert_eq!((branches.len(), branches[1].leaf), (2, second.node));
+/// assert!(branches[1].has_head);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Branch {

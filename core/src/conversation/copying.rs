@@ -12,6 +12,22 @@ use crate::tree::{Address, Node, NodeId, Tree, same_node};
 use crate::{Error, ErrorKind, Result};
 
 /// The result of [`Conversation::merge`].
+///
+/// ```
+/// use alloquy_core::Conversation;
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let conversation = Conversation::new(EchoModel);
+/// conversation.send("Tea?").await?;
+/// let copy = conversation.fork().await?;
+/// let reply = copy.send("Green tea?").await?;
+/// let report = conversation.merge(&copy).await?;
+/// assert_eq!((report.added.len(), report.added.last()), (2, Some(&reply.node)));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MergeReport {

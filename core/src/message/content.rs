@@ -201,6 +201,8 @@ impl ChannelText {
 }
 
 /// An unreadable piece of a reply.
+///
+/// [`Message::readable`](crate::Message::readable) refuses a [message](crate::Message) with such a piece.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Malformed {
     /// The text as the model wrote it, including markers.

@@ -7,6 +7,8 @@ use crate::report::Warning;
 use super::Prompt;
 
 /// A piece of media in a [`PreparedPrompt`].
+///
+/// A [`PreparedPrompt`] counts its positions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlacedMedia {
@@ -34,6 +36,24 @@ impl PlacedMedia {
 }
 
 /// A prompt at each of its stages, as [`ChatModel::prompt`](crate::ChatModel::prompt) returns it.
+///
+/// ```
+/// use alloquy_core::Media;
+/// use alloquy_core::media::{Digest, MediaKind};
+/// use alloquy_core::processor::PromptPart;
+/// use alloquy_core::prompt::{PlacedMedia, PreparedPrompt, Prompt};
+/// use alloquy_testing::ByteTokenizer;
+///
+/// let image = Media::new("image/png", vec![1, 2, 3]);
+/// let parts = vec![PromptPart::Text("Look: ".to_owned()), PromptPart::Media(image.clone())];
+/// let prompt = Prompt::lower(&parts, &ByteTokenizer::new(["<end>"]))?;
+/// let template = Digest::of(b"the source of the template");
+/// let mut prepared = PreparedPrompt::new("Look: <image>".to_owned(), parts, prompt, template, 1024);
+/// // The image is the seventh unit, and takes 64 positions.
+/// prepared.media.push(PlacedMedia::new(6, MediaKind::Image, image, 64));
+/// assert_eq!((prepared.positions(), prepared.remaining()), (70, 954));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PreparedPrompt {

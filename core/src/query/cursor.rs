@@ -13,6 +13,8 @@ use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
 /// The key by which results are sorted.
+///
+/// A [`Sort`] contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -30,6 +32,8 @@ pub enum SortKey {
 }
 
 /// Which end of an order comes first.
+///
+/// A [`Sort`] contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SortDirection {
@@ -43,6 +47,29 @@ pub enum SortDirection {
 ///
 /// In pages sorted by update, a conversation that is updated meanwhile may be missed or appear twice. In pages sorted
 /// by creation or by name, every conversation that exists throughout appears once.
+///
+/// ```
+/// use alloquy_core::manager::NewConversation;
+/// use alloquy_core::query::{Sort, SortKey};
+/// use alloquy_core::{ConversationManager, Manager, Query};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let manager = Manager::new(EchoModel);
+/// for title in ["Tea", "Coffee"] {
+///     manager.create(NewConversation::default().metadata("title", title)).await?;
+/// }
+/// let by_title = Sort::ascending(SortKey::Metadata("title".into()));
+/// let page = manager.list(&Query::default().sort(by_title)).await?;
+/// let mut titles = Vec::new();
+/// for summary in page.conversations {
+///     titles.push(summary.record.metadata["title"].clone());
+/// }
+/// assert_eq!(titles, ["Coffee", "Tea"]);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sort {
     /// The key.
@@ -66,6 +93,29 @@ impl Sort {
 /// Where the next page of results begins. It is valid for the query that it came from, with any limit.
 ///
 /// Its text can be sent to a browser and back. It contains nothing secret and nothing about other owners.
+///
+/// ```
+/// use alloquy_core::{ConversationManager, Manager, Preface, Query};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let manager = Manager::new(EchoModel);
+/// for _ in 0..3 {
+///     manager.create(Preface::default()).await?;
+/// }
+/// let mut query = Query::default().limit(2);
+/// let mut sizes = Vec::new();
+/// loop {
+///     let page = manager.list(&query).await?;
+///     sizes.push(page.conversations.len());
+///     let Some(next) = page.next else { break };
+///     query = query.after(next.to_string().parse()?);
+/// }
+/// assert_eq!(sizes, [2, 1]);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageCursor {
     pub(super) sort: Sort,

@@ -27,7 +27,11 @@ impl CacheReport {
     /// Creates the report of a prompt whose first `cached` units were cached.
     ///
     /// ```
-    /// assert_eq!(alloquy_core::report::CacheReport::new(12, 4).computed, 8);
+    /// use alloquy_core::report::{CacheReport, MissReason};
+    ///
+    /// let mut report = CacheReport::new(12, 4);
+    /// report.miss = Some(MissReason::Evicted);
+    /// assert_eq!(report.computed, 8);
     /// ```
     pub fn new(prompt: usize, cached: usize) -> Self {
         Self { prompt, cached, computed: prompt.saturating_sub(cached), ..Self::default() }
@@ -35,6 +39,8 @@ impl CacheReport {
 }
 
 /// Why the prefix of a prompt was not fully cached, up to the last earlier reply or as far as it was ever computed.
+///
+/// A [`CacheReport`] contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -6,6 +6,19 @@ use crate::media::Digest;
 
 /// Where the history in a prompt began, and which policy decided it. A reply's node stores it, so that the conversation
 /// continues from there in any process. A policy uses it if its numbers, its model and its preface are the same.
+///
+/// ```
+/// use alloquy_core::media::Digest;
+/// use alloquy_core::report::{CutHistory, CutSummary};
+/// use alloquy_core::{Message, Reply};
+///
+/// // A middleware that leaves out 12 messages notes it in the reply.
+/// let mut cut = CutHistory::new(Digest::of(b"the policy and its numbers"), 12, 3400);
+/// cut.summary = Some(CutSummary::new("They compared teas."));
+/// let mut reply = Reply::new(Message::assistant("Green tea."));
+/// reply.cut = Some(cut);
+/// assert_eq!(reply.cut.map(|cut| cut.dropped), Some(12));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CutHistory {
@@ -28,6 +41,8 @@ impl CutHistory {
 }
 
 /// A summary of messages that were left out.
+///
+/// A [`CutHistory`] contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CutSummary {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Why a reply ended.
+///
+/// The [`ReplyFacts`](crate::report::ReplyFacts) of a stored reply contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

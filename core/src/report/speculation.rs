@@ -3,6 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// How many draft tokens were accepted in one reply.
+///
+/// ```
+/// use alloquy_core::report::Speculation;
+///
+/// let speculation = Speculation::new(20, 15);
+/// assert_eq!(100 * speculation.kept / speculation.guessed, 75);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Speculation {

@@ -8,6 +8,8 @@ use crate::media::Digest;
 use super::Usage;
 
 /// Something that was not done as requested, was done in another way, or was requested and is dangerous.
+///
+/// The reply to a [`Request`](crate::Request) lists its warnings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -7,6 +7,8 @@ use crate::tokenizer::TokenId;
 /// A token and its log-probability.
 ///
 /// It is the log-softmax of the model's raw logits, before biases, penalties, constraints, temperature and filters.
+///
+/// [`TokenLogprobs`] contains it for each token, and so does a [`TextScore`](crate::report::TextScore).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenLogprob {
@@ -24,6 +26,15 @@ impl TokenLogprob {
 }
 
 /// The log-probability of a sampled token, and of the likeliest tokens at its place.
+///
+/// ```
+/// use alloquy_core::sampling::{TokenLogprob, TokenLogprobs};
+///
+/// let likeliest = TokenLogprob::new(7, -0.1);
+/// let sampled = TokenLogprob::new(9, -2.4);
+/// let logprobs = TokenLogprobs::new(sampled, vec![likeliest, sampled]);
+/// assert_ne!(logprobs.sampled.token, logprobs.top[0].token);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenLogprobs {

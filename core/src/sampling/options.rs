@@ -13,8 +13,9 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 /// use alloquy_core::SamplingOptions;
 ///
-/// let call = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() }; let authors = SamplingOptions {
-/// temperature: Some(0.6), top_k: Some(20), ..SamplingOptions::default() }; let merged = call.or(&authors);
+/// let call = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() };
+/// let authors = SamplingOptions { temperature: Some(0.6), top_k: Some(20), ..SamplingOptions::default() };
+/// let merged = call.or(&authors);
 /// assert_eq!((merged.temperature, merged.top_k), (Some(0.0), Some(20)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,6 +81,19 @@ pub struct SamplingOptions {
 }
 
 /// Which tokens count for penalties.
+///
+/// ```
+/// use alloquy_core::SamplingOptions;
+/// use alloquy_core::sampling::PenaltyScope;
+///
+/// let options = SamplingOptions {
+///     presence_penalty: Some(0.5),
+///     penalty_scope: Some(PenaltyScope::PromptAndReply),
+///     ..SamplingOptions::default()
+/// };
+/// options.validate()?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -5,6 +5,27 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 
 /// A piece of a text around the matches of a search.
+///
+/// ```
+/// use alloquy_core::{ConversationManager, Manager, Preface, Query};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let manager = Manager::new(EchoModel);
+/// let conversation = manager.create(Preface::default()).await?;
+/// conversation.add("A cup of green tea").await?;
+/// let page = manager.search(&Query::default().text("green")?).await?;
+/// let snippet = &page.hits[0].snippet;
+/// let mut shown = snippet.text.clone();
+/// for highlight in snippet.highlights.iter().rev() {
+///     shown.insert(highlight.end, '*');
+///     shown.insert(highlight.start, '*');
+/// }
+/// assert_eq!(shown, "A cup of *green* tea");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Snippet {

@@ -33,6 +33,16 @@ pub struct SearchText {
 }
 
 /// Tokens that must follow each other.
+///
+/// ```
+/// use alloquy_core::search::SearchText;
+///
+/// let text: SearchText = "\"green tea\" cup*".parse()?;
+/// let terms = text.terms();
+/// assert_eq!(terms[0].tokens, ["green", "tea"]);
+/// assert!(terms[1].is_prefix);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SearchTerm {

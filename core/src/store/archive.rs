@@ -10,6 +10,22 @@ use crate::tree::{Node, Tree};
 use crate::{Error, ErrorKind, Result};
 
 /// A whole conversation: its record, its nodes and its media.
+///
+/// ```
+/// use alloquy_core::{ConversationManager, Manager, Preface};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let manager = Manager::new(EchoModel);
+/// let conversation = manager.create(Preface::system("Be brief.")).await?;
+/// conversation.send("Tea?").await?;
+/// let archive = manager.export(conversation.id()).await?;
+/// let copy = Manager::new(EchoModel).import(&archive).await?;
+/// assert_eq!(copy.history().await?, archive.nodes);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Archive {

@@ -17,6 +17,8 @@ use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
 /// A stored conversation without its nodes.
+///
+/// A store, such as [`MemoryStore`](crate::store::MemoryStore), creates a conversation from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConversationRecord {
@@ -80,6 +82,8 @@ fn is_zero(revision: &u64) -> bool {
 }
 
 /// A conversation in a list.
+///
+/// [`Conversation::summary`](crate::Conversation::summary) returns that of one [conversation](crate::Conversation).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConversationSummary {
@@ -100,6 +104,8 @@ impl ConversationSummary {
 }
 
 /// One page of a list of conversations.
+///
+/// Its [`PageCursor`] continues the list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ConversationPage {
@@ -112,6 +118,16 @@ pub struct ConversationPage {
 }
 
 /// A conversation whose data is damaged; it can still be deleted by its name.
+///
+/// ```
+/// use alloquy_core::store::{ConversationPage, DamagedConversation};
+///
+/// // A store reports it beside the conversations that it can read.
+/// let mut page = ConversationPage::default();
+/// page.damaged.push(DamagedConversation::new("tea", "line 7 is not JSON"));
+/// assert_eq!(serde_json::to_value(&page)?["damaged"][0]["name"], "tea");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DamagedConversation {

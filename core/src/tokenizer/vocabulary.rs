@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use crate::tokenizer::{TokenId, Tokenizer};
 
 /// The meaning of an id of a vocabulary.
+///
+/// A [`Vocabulary`] has one for each id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VocabularyToken {
     /// A text token with these bytes, which need not be whole characters.

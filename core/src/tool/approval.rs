@@ -54,6 +54,22 @@ impl<A: ToolApproval + ?Sized> ToolApproval for Arc<A> {
 }
 
 /// Whether a call may run.
+///
+/// ```
+/// use alloquy_core::message::ToolCall;
+/// use alloquy_core::tool::ApprovalDecision;
+/// use serde_json::json;
+///
+/// fn decide(call: &ToolCall) -> ApprovalDecision {
+///     match call.arguments["path"].as_str() {
+///         Some(path) if path.starts_with("notes/") => ApprovalDecision::Allow,
+///         _ => ApprovalDecision::Refuse("only files in notes/ may be read".to_owned()),
+///     }
+/// }
+///
+/// let call = ToolCall::new("call_1", "read_file", json!({"path": "notes/tea.md"}));
+/// assert_eq!(decide(&call), ApprovalDecision::Allow);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApprovalDecision {

@@ -8,6 +8,18 @@ use crate::{Error, ErrorKind, Result};
 
 /// How deep arrays and objects may nest in the result of a tool. Readers of JSON allow 128 levels, some of which the
 /// stores and the documents of conversations need.
+///
+/// ```
+/// use alloquy_core::tool::RESULT_DEPTH;
+/// use serde_json::{Value, json};
+///
+/// let mut nested = Value::Null;
+/// for _ in 0..RESULT_DEPTH {
+///     nested = json!([nested]);
+/// }
+/// assert_eq!(serde_json::from_str::<Value>(&nested.to_string())?, nested);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub const RESULT_DEPTH: usize = 100;
 
 /// Returns the answer of a tool as a result, or an error if it nests too deep.

@@ -110,6 +110,37 @@ impl ToolProvider for One {
 }
 
 /// The tools that [`Toolbox::now`] found.
+///
+/// ```
+/// use alloquy_core::message::ToolCall;
+/// use alloquy_core::tool::Toolbox;
+/// use alloquy_core::{Result, Tool, ToolSpec};
+/// use futures::StreamExt;
+/// use serde_json::{Value, json};
+///
+/// #[derive(Debug)]
+/// struct Clock;
+///
+/// #[async_trait::async_trait]
+/// impl Tool for Clock {
+///     fn spec(&self) -> ToolSpec {
+///         ToolSpec::new("clock", "Returns the time", json!({"type": "object"}))
+///     }
+///     async fn call(&self, _: &Value) -> Result<Value> {
+///         Ok("noon".into())
+///     }
+/// }
+///
+/// # pollster::block_on(async {
+/// let tools = Toolbox::default().tool(Clock).now()?;
+/// let calls = ["clock", "oven"].map(|name| ToolCall::new(format!("call of {name}"), name, json!({})));
+/// let results: Vec<_> = tools.answer(&calls, &[]).collect().await;
+/// assert_eq!(results[0].text(), "noon");
+/// assert_eq!(results[1].text(), "unknown tool \"oven\", one of: clock");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tools {
     tools: Vec<(ToolSpec, Arc<dyn Tool>)>,

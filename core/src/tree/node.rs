@@ -11,6 +11,8 @@ use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
 /// Whether a node's message is complete.
+///
+/// A [`Node`] contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -12,6 +12,8 @@ use crate::store::HeadMove;
 use crate::tree::{Node, NodeId};
 
 /// An event of a turn.
+///
+/// A [`Turn`](super::Turn) is a stream of events.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 // A turn has few nodes, and its events are passed on one by one, so a box would save nothing.
@@ -28,6 +30,8 @@ pub enum TurnEvent {
 }
 
 /// Why a turn ended.
+///
+/// A [`TurnReply`] contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -46,6 +50,21 @@ pub enum TurnEnd {
 }
 
 /// The result of a turn.
+///
+/// ```
+/// use alloquy_core::Conversation;
+/// use alloquy_core::turn::TurnEnd;
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let reply = Conversation::new(EchoModel).send("Tea?").await?;
+/// assert_eq!((reply.text().as_str(), reply.end), ("Tea?", TurnEnd::Answered));
+/// assert_eq!((reply.model_calls, reply.nodes.len()), (1, 1));
+/// assert!(reply.pending.is_empty());
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TurnReply {
@@ -100,6 +119,20 @@ impl TurnReply {
 }
 
 /// The result of [`Conversation::add`](crate::Conversation::add).
+///
+/// ```
+/// use alloquy_core::{Conversation, Message};
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let conversation = Conversation::new(EchoModel);
+/// let added = conversation.add(vec![Message::user("Tea?"), Message::assistant("Please.")]).await?;
+/// assert_eq!(added.nodes.len(), 2);
+/// assert_eq!(added.node, conversation.head().await?);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AddOutcome {

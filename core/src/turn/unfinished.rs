@@ -10,6 +10,9 @@ use crate::panics::caught_now;
 use crate::{Error, ErrorKind, Result};
 
 /// What happens to a reply that is dropped while it is generated, or whose model fails midway.
+///
+/// [`ManagerBuilder::partial_replies`](crate::manager::ManagerBuilder::partial_replies) sets it for a
+/// [manager](crate::Manager).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartialReplyPolicy {

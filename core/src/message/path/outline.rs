@@ -19,6 +19,19 @@ const MEDIUM: u64 = 1024;
 ///
 /// A policy that shortens prompts reads it instead of the messages. It needs no tokenizer, and its cost for a turn does
 /// not grow with the conversation.
+///
+/// ```
+/// use alloquy_core::Message;
+/// use alloquy_core::message::MessagePath;
+///
+/// let said = [Message::user("Tea?"), Message::assistant("Please."), Message::user("Milk?")];
+/// let outline = MessagePath::from_iter(said).outline();
+/// // At least half of the text is before the second question.
+/// let half = outline.weight(3) / 2;
+/// let begin = outline.restarts().iter().find(|&&restart| outline.weight(restart) >= half);
+/// assert_eq!(begin, Some(&2));
+/// assert!(!outline.has_call("call_1"));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct PathOutline {
     system: usize,
