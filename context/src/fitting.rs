@@ -6,6 +6,21 @@ use alloquy_core::report::{CutHistory, Warning};
 use alloquy_core::{Error, ErrorKind, Message, Request, Result};
 
 /// A request and what its prompt omits.
+///
+/// ```
+/// use alloquy_context::{DropPolicy, HistoryDrop};
+/// use alloquy_core::{Message, Preface, Request};
+/// use alloquy_testing::ScriptedModel;
+///
+/// let model = ScriptedModel::new([("<assistant>", "Hello!")]);
+/// let policy = HistoryDrop::new(model, DropPolicy::new(60).reply(10))?;
+/// let question = Message::user("The second question");
+/// let path = vec![Message::user("The first question"), Message::assistant("Hello!"), question];
+/// let fitted = policy.fit(Request::new(Preface::system("Be kind."), path))?;
+/// assert_eq!((fitted.dropped, fitted.tokens), (2, 28));
+/// assert_eq!(fitted.request.path.len(), 1);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrimmedRequest {

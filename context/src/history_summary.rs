@@ -28,6 +28,24 @@ pub use policy::SummaryPolicy;
 const QUESTION: &str = "What have we said so far?";
 
 /// A request whose oldest messages may be summarised.
+///
+/// ```
+/// use std::sync::Arc;
+/// use alloquy_context::{HistorySummary, SummaryPolicy};
+/// use alloquy_core::report::Warning;
+/// use alloquy_core::{Message, Preface, Request};
+/// use alloquy_testing::ScriptedModel;
+///
+/// let model = ScriptedModel::new([("<assistant>", "Hello!")]);
+/// let writer = ScriptedModel::new([("<assistant>", "A greeting.")]);
+/// let policy = SummaryPolicy::new(90).reply(10).summary(12).fill(1.0);
+/// let summary = HistorySummary::new(model, Arc::new(writer), policy)?;
+/// let first = Message::user("The first question, which takes some room");
+/// let path = vec![first, Message::assistant("Hello!"), Message::user("The second question")];
+/// let fitted = pollster::block_on(summary.fit(Request::new(Preface::system("Be kind."), path)))?;
+/// assert!(matches!(fitted.warnings[..], [Warning::HistorySummarized { dropped: 2, .. }]));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SummarizedRequest {

@@ -35,7 +35,9 @@ pub use statistics::CacheStatistics;
 /// `laws::decoder` check it.
 ///
 /// ```
-/// use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
+/// use alloquy_engine::decoder::{
+///     DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport, TokenStream,
+/// };
 /// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::prompt::PromptUnit;
 /// use alloquy_core::report::CacheReport;
@@ -77,6 +79,7 @@ pub use statistics::CacheStatistics;
 /// let prompt = alloquy_core::prompt::Prompt { units: vec![PromptUnit::Token(72), PromptUnit::Token(105)] };
 /// let events: Vec<_> = decoder.decode(DecodeRequest::new(prompt, 1)).collect().await;
 /// assert_eq!(events.len(), 4);
+/// assert_eq!(decoder.grammar_support(), GrammarSupport::None);
 /// # });
 /// ```
 #[async_trait]
@@ -255,6 +258,8 @@ impl DecodeRequest {
 }
 
 /// What one reply must match, and how long it may think.
+///
+/// [`ThinkingRule`] has an example.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct GuidedDecoding {
@@ -265,6 +270,18 @@ pub struct GuidedDecoding {
 }
 
 /// How thinking begins and ends in a reply, and how long it may be; a grammar begins after it.
+///
+/// ```
+/// use alloquy_core::prompt::Prompt;
+/// use alloquy_engine::decoder::{DecodeRequest, GuidedDecoding, ThinkingRule};
+///
+/// let mut rule = ThinkingRule::new("<think>\n", "\n</think>\n\n");
+/// rule.budget = Some(200);
+/// let mut guided = GuidedDecoding::default();
+/// guided.thinking = Some(rule);
+/// let request = DecodeRequest::new(Prompt::default(), 500).guided(guided);
+/// assert_eq!(request.guided.thinking.and_then(|rule| rule.budget), Some(200));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThinkingRule {
@@ -286,6 +303,8 @@ impl ThinkingRule {
 }
 
 /// What enforces a grammar.
+///
+/// [`Decoder`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrammarSupport {
     /// The decoder enforces it, token by token.
@@ -297,6 +316,8 @@ pub enum GrammarSupport {
 }
 
 /// What happens while tokens are generated.
+///
+/// [`Decoder`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodeEvent {
     /// When it happened, by the clock of the process that computed or received it.
@@ -314,6 +335,8 @@ impl DecodeEvent {
 }
 
 /// What happened, in this order: `Started`, `Prefilled`, tokens, `Finished`.
+///
+/// [`Decoder`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DecodeEventKind {
@@ -343,6 +366,8 @@ pub enum DecodeEventKind {
 }
 
 /// Why no token follows.
+///
+/// [`Decoder`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeEnd {
@@ -355,4 +380,6 @@ pub enum DecodeEnd {
 }
 
 /// The events of one request. Dropping it ends the work; what was computed is kept.
+///
+/// [`Decoder`] has an example.
 pub type TokenStream = BoxStream<'static, Result<DecodeEvent>>;

@@ -102,6 +102,22 @@ pub trait Engine: Send + Sync + Debug {
 }
 
 /// A unit for one session in a batch of several.
+///
+/// ```
+/// use alloquy_core::prompt::PromptUnit;
+/// use alloquy_engine::{BatchStep, Engine};
+/// use alloquy_testing::ScriptedEngine;
+///
+/// let engine = ScriptedEngine::new([]);
+/// let mut left = engine.open()?;
+/// let mut right = engine.open()?;
+/// let unit = PromptUnit::Token(72);
+/// let first = BatchStep { session: &mut *left, unit: &unit };
+/// let second = BatchStep { session: &mut *right, unit: &unit };
+/// engine.forward_many(&mut [first, second])?;
+/// assert_eq!((left.length(), right.length()), (1, 1));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub struct BatchStep<'a> {
     /// The session.
     pub session: &'a mut dyn Session,

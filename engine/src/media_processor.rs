@@ -76,6 +76,8 @@ pub trait MediaProcessor: Send + Sync + Debug {
 }
 
 /// The texts and positions of one piece of media in a prompt.
+///
+/// [`MediaProcessor`] has an example.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediaOutline {
     /// Text before the first position. It is encoded together with the text before it in the prompt.
@@ -107,6 +109,8 @@ impl MediaOutline {
 }
 
 /// A piece of a [`MediaOutline`].
+///
+/// [`MediaProcessor`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MediaPlaceholder {
     /// Text between positions; control tokens in it count as such.
@@ -130,6 +134,16 @@ impl MediaPlaceholder {
 }
 
 /// The rows and columns of features, in the order row by row, image by image.
+///
+/// ```
+/// use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPlaceholder};
+///
+/// // An image with two rows and three columns of features.
+/// let grid = MediaGrid { time: 1, height: 2, width: 3, time_step: 1.0 };
+/// let token = "<|image_pad|>".to_owned();
+/// let piece = MediaPlaceholder::Positions { token, count: 6, grid: Some(grid) };
+/// assert_eq!(MediaOutline::of(piece).features(), 6);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaGrid {
     /// How many images, or groups of images, there are in time.
@@ -143,6 +157,8 @@ pub struct MediaGrid {
 }
 
 /// A tensor for an encoder.
+///
+/// [`MediaProcessor`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediaTensor {
     /// Its name in Hugging Face's processors, such as `pixel_values`.
@@ -154,6 +170,8 @@ pub struct MediaTensor {
 }
 
 /// The values of a [`MediaTensor`].
+///
+/// [`MediaProcessor`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TensorData {

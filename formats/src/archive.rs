@@ -61,6 +61,25 @@ pub fn read(format: ArchiveFormat, text: &str, limits: &ArchiveLimits) -> Result
 
 /// As [`read`], with rules for the media in a document and the media that it names.
 ///
+/// ```
+/// use alloquy_core::media::MediaKind;
+/// use alloquy_core::{Media, Result};
+/// use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
+/// use alloquy_formats::messages::{MediaReference, MediaRules};
+///
+/// let document = r#"{"messages": [{"role": "user", "content": [
+///     {"type": "image_url", "image_url": {"url": "cat.png"}}]}]}"#;
+/// let fetch = |_: MediaKind, _: MediaReference<'_>| -> Result<Media> {
+///     Ok(Media::new("image/png", b"what the host read".to_vec()))
+/// };
+/// let rules = MediaRules { source: &fetch, ..MediaRules::default() };
+/// let read = archive::read_with(ArchiveFormat::OpenAi, document, &ArchiveLimits::default(), &rules)?;
+/// let cat = read.into_iter().next().ok_or("no conversation")??;
+/// assert!(cat.repairs.is_empty());
+/// assert_eq!(cat.archive.blobs.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// As [`read`].
 pub fn read_with(

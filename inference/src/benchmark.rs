@@ -54,6 +54,8 @@ pub struct BenchmarkReport {
 }
 
 /// One or more concurrent replies to one prompt.
+///
+/// [`Benchmark`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkRun {

@@ -75,6 +75,16 @@ pub struct AudioProcessor {
 }
 
 /// What a host sets about audio clips.
+///
+/// ```
+/// use std::time::Duration;
+/// use alloquy_media::{AudioOptions, AudioOverflow, MediaOptions};
+///
+/// let audio = AudioOptions { overlong: AudioOverflow::Refuse, ..AudioOptions::default() };
+/// assert_eq!(audio.shortest, Duration::from_millis(100));
+/// let options = MediaOptions::default().audio(audio);
+/// assert_eq!(options.audio.overlong, AudioOverflow::Refuse);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AudioOptions {
     /// How large an audio clip may be.
@@ -87,6 +97,8 @@ pub struct AudioOptions {
 }
 
 /// What happens to an audio clip that is longer than the model accepts at once.
+///
+/// [`AudioOptions`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AudioOverflow {

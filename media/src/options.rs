@@ -7,9 +7,10 @@ use crate::audio::AudioOptions;
 ///
 /// ```
 /// # #[cfg(feature = "image")] {
-/// use alloquy_media::{ImageBackend, MediaOptions};
+/// use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions};
 ///
 /// let options = MediaOptions::default().backend(ImageBackend::Pillow).pan_and_scan(true);
+/// let options = options.alpha(AlphaHandling::Drop);
 /// assert_eq!(options.limits.pixels, 100_000_000);
 /// # }
 /// ```
@@ -169,6 +170,8 @@ pub enum ImageBackend {
 }
 
 /// What becomes of transparency.
+///
+/// [`MediaOptions`] has an example.
 #[cfg(feature = "image")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AlphaHandling {

@@ -27,6 +27,8 @@ pub(crate) const DESCRIPTIONS: &[&str] = &[
 pub(crate) const MORE_TEMPLATES: &str = "additional_chat_templates";
 
 /// Where a fact may be: a file and a JSON pointer into it, such as `("config.json", "/hidden_size")`.
+///
+/// [`missing_fact`] has an example.
 pub type FactPlace = (&'static str, &'static str);
 
 /// The description files of a model, parsed.
@@ -96,6 +98,14 @@ impl Description {
 }
 
 /// Returns the error for a fact that is missing from all `places`.
+///
+/// ```
+/// use alloquy_model_files::{FactPlace, missing_fact};
+///
+/// const LAYERS: &[FactPlace] = &[("config.json", "/n_layer"), ("config.json", "/num_layers")];
+/// let error = missing_fact("number of layers", LAYERS);
+/// assert!(error.to_string().ends_with("looked at config.json /n_layer, config.json /num_layers"));
+/// ```
 #[must_use]
 pub fn missing_fact(fact: &str, places: &[FactPlace]) -> Error {
     let places: Vec<_> = places.iter().map(|(file, pointer)| format!("{file} {pointer}")).collect();

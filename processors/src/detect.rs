@@ -15,6 +15,8 @@ use crate::families::{self, FALLBACK, FAMILIES};
 use crate::processor;
 
 /// The processor of a model, and how it was found.
+///
+/// [`detect`] has an example.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Detected {

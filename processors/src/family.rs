@@ -91,6 +91,19 @@ pub struct Family {
 }
 
 /// The heads of the messages that a reply consists of, as in OpenAI's harmony format.
+///
+/// ```
+/// use alloquy_processors::Family;
+///
+/// let family = Family::from_json(
+///     r#"{
+///         "name": "ada",
+///         "answer": {"message": "<next>", "answers": ["<answer>"], "aside": "<note>", "end": "<end>"}
+///     }"#,
+/// )?;
+/// assert_eq!(family.answer.map(|heads| heads.message).as_deref(), Some("<next>"));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -106,6 +119,14 @@ pub struct AnswerHeads {
 }
 
 /// The form of the ids that tool calls are given. A model that writes ids keeps its own.
+///
+/// ```
+/// use alloquy_processors::{CallIdForm, Family};
+///
+/// let family = Family::from_json(r#"{"name": "ada", "call_ids": "nine_characters"}"#)?;
+/// assert_eq!(family.call_ids, CallIdForm::NineCharacters);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -31,6 +31,25 @@ pub fn is_sqlite(start: &[u8]) -> bool {
 ///
 /// The database is not changed, and changes that others make meanwhile are not seen. A conversation that cannot be read is
 /// an error, and the next one follows.
+///
+/// ```
+/// use alloquy_formats::archive::ArchiveLimits;
+/// use alloquy_storage::DataknobsDatabase;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("chats.db");
+/// # let database = rusqlite::Connection::open(&path)?;
+/// # database.execute_batch("CREATE TABLE records (id TEXT PRIMARY KEY, data TEXT)")?;
+/// # let state = r#"{"conversation_id": "tea", "nodes": [{"node_id": "", "message": {"role": "user"}}]}"#;
+/// # database.execute("INSERT INTO records (id, data) VALUES (?, ?)", ["tea", state])?;
+/// # drop(database);
+/// // The database at this path has the conversation "tea".
+/// let database = DataknobsDatabase::open(&path, &ArchiveLimits::default())?;
+/// for read in database {
+///     assert_eq!(read?.archive.record.id.to_string(), "tea");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct DataknobsDatabase {
     database: Connection,

@@ -36,13 +36,14 @@ const PART: &str = "part";
 /// use alloquy_engine::decoder::{Snapshot, SnapshotIdentity};
 /// use alloquy_engine::Engine;
 /// use alloquy_core::media::Digest;
-/// use alloquy_storage::SnapshotFolder;
+/// use alloquy_storage::{SavedSnapshot, SnapshotFolder};
 ///
 /// let folder = SnapshotFolder::new(std::env::temp_dir().join("alloquy-snapshots")).quota(1 << 20);
 /// let engine = ScriptedEngine::new([]);
 /// let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
 /// let snapshot = Snapshot::take(origin, &[], &*engine.open()?)?;
-/// folder.write(&Owner::local(), &"tea".parse()?, &snapshot)?;
+/// let saved = folder.write(&Owner::local(), &"tea".parse()?, &snapshot)?;
+/// assert!(matches!(saved, SavedSnapshot::Kept { .. }));
 /// let kept = folder.open(&Owner::local(), &"tea".parse()?)?;
 /// assert_eq!(kept.map(|kept| kept.length()), Some(snapshot.bytes().len() as u64));
 /// # Ok::<(), alloquy_core::Error>(())
@@ -54,6 +55,8 @@ pub struct SnapshotFolder {
 }
 
 /// What [`SnapshotFolder::write`] did with a snapshot.
+///
+/// [`SnapshotFolder`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SavedSnapshot {
     /// It is stored.

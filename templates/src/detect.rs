@@ -12,6 +12,8 @@ use crate::sources::{self, TemplateOrigin};
 use crate::{Capabilities, CompletionTemplate, JinjaTemplate, JinjaTemplateBuilder};
 
 /// The template that was chosen, and where it comes from.
+///
+/// [`detect`] has an example.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Detected {

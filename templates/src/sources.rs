@@ -21,6 +21,8 @@ pub(crate) const PLACES: &str =
     "chat_template.jinja, additional_chat_templates/*.jinja, tokenizer_config.json, chat_template.json";
 
 /// The source of a model's chat template.
+///
+/// [`find`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemplateSource {

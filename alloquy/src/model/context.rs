@@ -28,6 +28,17 @@ pub enum ContextPolicy {
 }
 
 /// A [`ContextPolicy`] with its numbers.
+///
+/// ```
+/// # #[cfg(feature = "pocket")] {
+/// use alloquy::{ContextPolicy, FullContext, Model};
+///
+/// let model = Model::pocket_builder().context_policy(ContextPolicy::Drop).build()?;
+/// assert!(matches!(model.full_context(), FullContext::Drop(_)));
+/// assert_eq!(model.full_context().policy(), ContextPolicy::Drop);
+/// # }
+/// # Ok::<(), alloquy::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FullContext {

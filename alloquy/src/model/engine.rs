@@ -63,6 +63,12 @@ impl EngineOptions {
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] when there is no home folder.
+///
+/// ```
+/// let folder = alloquy::graph_cache_folder()?;
+/// assert!(folder.ends_with("graphs"));
+/// # Ok::<(), alloquy::Error>(())
+/// ```
 pub fn graph_cache_folder() -> Result<PathBuf> {
     match alloquy_onnx::cache_folder() {
         Ok(folder) => Ok(folder.join("graphs")),

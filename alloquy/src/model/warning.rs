@@ -8,6 +8,8 @@ use alloquy_onnx::GraphCacheStatus;
 use alloquy_templates::mlc;
 
 /// A part of a model or of its settings that was missing, ignored or replaced when the model was opened.
+///
+/// A [`Model`](crate::Model) lists its warnings; [`Model::of`](crate::Model::of) has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ModelWarning {

@@ -457,6 +457,10 @@ impl OnnxEngineBuilder {
 /// Returns the largest number of threads: four times the processors that this process may use.
 ///
 /// More threads only wait for each other; a thousand times more take minutes to start.
+///
+/// ```
+/// assert!(alloquy_onnx::most_threads() >= 4);
+/// ```
 pub fn most_threads() -> usize {
     4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -43,6 +43,13 @@ const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How the graph cache was used when a model was loaded. [`OnnxEngineBuilder::graph_cache`](crate::OnnxEngineBuilder::graph_cache)
 /// has an example.
+///
+/// ```
+/// use alloquy_onnx::GraphCacheStatus;
+///
+/// let status = GraphCacheStatus::NotKept { reason: "the disk is full".to_owned() };
+/// assert_eq!(status.to_string(), "the optimised graph is not kept: the disk is full");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphCacheStatus {

@@ -1,6 +1,16 @@
 //! What a decoder keeps for later prompts.
 
 /// What a decoder keeps for later prompts, and how much of the prompts so far was reused.
+///
+/// ```
+/// use alloquy_engine::decoder::CacheStatistics;
+///
+/// let mut statistics = CacheStatistics::default();
+/// statistics.cached = 300;
+/// statistics.computed = 100;
+/// let share = statistics.cached as f64 / (statistics.cached + statistics.computed) as f64;
+/// assert_eq!(share, 0.75);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {

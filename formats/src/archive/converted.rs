@@ -5,6 +5,8 @@ use alloquy_core::store::Archive;
 use super::loss::{Omission, Repair};
 
 /// A conversation that was read, and what had to be repaired for that.
+///
+/// [`read_with`](super::read_with) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadArchive {
     /// The conversation.
@@ -14,6 +16,8 @@ pub struct ReadArchive {
 }
 
 /// A conversation as text, and what the format has no place for.
+///
+/// [`write`](super::write()) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenArchive {
     /// The document, which ends with a line feed.

@@ -31,6 +31,8 @@ impl ArchiveSource for Archives<'_> {
 }
 
 /// A conversation that was imported.
+///
+/// [`import_all`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {

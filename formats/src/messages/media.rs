@@ -11,6 +11,8 @@ use super::mime;
 use super::place::{Place, quoted};
 
 /// Where a document says that its media are, when it does not hold them itself.
+///
+/// [`MediaRules`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaReference<'a> {
     /// A file.
@@ -56,6 +58,15 @@ impl<F: Fn(MediaKind, MediaReference<'_>) -> Result<Media>> MediaSource for F {
 }
 
 /// The media source that refuses everything, and says what the host can do.
+///
+/// ```
+/// use alloquy_core::ErrorKind;
+/// use alloquy_core::media::MediaKind;
+/// use alloquy_formats::messages::{MediaReference, MediaSource, NoMediaSource};
+///
+/// let error = NoMediaSource.fetch(MediaKind::Image, MediaReference::Path("cat.png")).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Unsupported);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMediaSource;
 

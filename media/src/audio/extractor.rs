@@ -7,6 +7,8 @@ use alloquy_engine::media_processor::MediaTensor;
 use crate::tensors::{floats, truths};
 
 /// How many frames and positions a chunk of an audio clip has.
+///
+/// [`AudioProcessor`](crate::AudioProcessor) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaveformShape {
     /// How many frames of features there are, including those of the padding after the audio.

@@ -41,6 +41,8 @@ fn content<'a>(file: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
 const STREAMED: u64 = 0x7fff_f000;
 
 /// What a WAV file lacks of the samples that its header declares.
+///
+/// A [`Waveform`](crate::Waveform) returns it; [`Waveform::cut`](crate::Waveform::cut) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaveformCut {

@@ -3,6 +3,8 @@
 use super::view::{ImageView, Size};
 
 /// How an image of some size goes into a model.
+///
+/// [`ImageProcessor`](crate::ImageProcessor) has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImagePlan {

@@ -1,6 +1,8 @@
 //! Holds decoded images, three bytes a pixel and row by row, and the views that models take of them.
 
 /// The size of an image in pixels.
+///
+/// [`ImageProcessor`](crate::ImageProcessor) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Size {
     /// How many columns.
@@ -49,6 +51,13 @@ impl std::fmt::Display for Size {
 }
 
 /// A part of an image, in pixels.
+///
+/// ```
+/// use alloquy_media::{ResizeArea, Size};
+///
+/// let area = ResizeArea { x: 10, y: 0, width: 200, height: 100 };
+/// assert_eq!(area.size(), Size::new(200, 100));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ResizeArea {
     /// The first column.
@@ -72,6 +81,8 @@ impl ResizeArea {
 pub(crate) const CHANNELS: usize = 3;
 
 /// A part of an image, stretched.
+///
+/// [`ImageProcessor`](crate::ImageProcessor) has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImageView {

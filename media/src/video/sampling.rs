@@ -5,9 +5,10 @@ use alloquy_core::{Error, ErrorKind, Result};
 /// How many frames a second a video has, and how many of them are wanted.
 ///
 /// ```
-/// use alloquy_media::FrameRate;
+/// use alloquy_media::{FrameCount, FrameRate};
 ///
 /// assert_ne!(FrameRate::of(30.0), FrameRate::of(30.0).wanted(1.0));
+/// assert_eq!(FrameRate::of(30.0).count(8).wanted, Some(FrameCount::Count(8)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -19,6 +20,8 @@ pub struct FrameRate {
 }
 
 /// How many frames are wanted.
+///
+/// [`FrameRate`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FrameCount {

@@ -8,6 +8,16 @@ use super::call::{Begun, Call};
 use super::value::{self, Escapes, Notation, Reader, Word};
 
 /// Tool calls in Gemma's own notation: `call:name{key:value}`.
+///
+/// ```
+/// use alloquy_processors::{CallSyntax, GemmaCalls, GemmaQuote};
+///
+/// let calls: GemmaCalls = serde_json::from_str(r#"{"quote": "<escape>"}"#)?;
+/// assert_eq!(calls.quote, GemmaQuote::Escape);
+/// let syntax: CallSyntax = serde_json::from_str(r#"{"gemma": {"quote": "<escape>"}}"#)?;
+/// assert_eq!(syntax, CallSyntax::Gemma(calls));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -17,6 +27,8 @@ pub struct GemmaCalls {
 }
 
 /// The mark that a generation of Gemma writes around strings. The marks of the others are read too.
+///
+/// [`GemmaCalls`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum GemmaQuote {

@@ -14,6 +14,16 @@ use super::call::{Begun, Call};
 use super::value::{self, Reader, is_false};
 
 /// Tool calls as JSON objects: `{"name": …, "arguments": {…}}`.
+///
+/// ```
+/// use alloquy_processors::{CallSyntax, JsonCalls};
+///
+/// let mut calls = JsonCalls::default();
+/// calls.arguments = "parameters".into();
+/// let syntax = CallSyntax::Json(calls);
+/// assert_eq!(serde_json::to_string(&syntax)?, r#"{"json":{"arguments":"parameters"}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

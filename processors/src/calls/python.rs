@@ -12,6 +12,16 @@ use super::outline;
 use super::value::{self, Reader, is_false};
 
 /// Tool calls as in Python: `add(a=1)`.
+///
+/// ```
+/// use alloquy_processors::{CallSyntax, PythonCalls};
+///
+/// let mut calls = PythonCalls::default();
+/// calls.list = true;
+/// let syntax: CallSyntax = serde_json::from_str(r#"{"python": {"list": true}}"#)?;
+/// assert_eq!(syntax, CallSyntax::Python(calls));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -13,6 +13,16 @@ use super::value::{self, Reader, is_false};
 use crate::parser::markers::hold_from;
 
 /// Tool calls as tags: `<function=add><parameter=a>1</parameter></function>`.
+///
+/// ```
+/// use alloquy_processors::{ValueKind, XmlCalls};
+///
+/// let calls: XmlCalls = serde_json::from_str(
+///     r#"{"function": ["<f=", ">", "</f>"], "parameter": "<p=", "kinds": [[">", "schema"]], "end": "</p>"}"#,
+/// )?;
+/// assert_eq!(calls.kinds[0].1, ValueKind::Schema);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -35,6 +45,8 @@ pub struct XmlCalls {
 }
 
 /// How the text of a parameter is read.
+///
+/// [`XmlCalls`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

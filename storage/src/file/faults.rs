@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 
 /// A file operation that a store is about to perform.
+///
+/// [`DiskFaults`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiskCall<'a> {
@@ -39,6 +41,8 @@ pub enum DiskCall<'a> {
 }
 
 /// How an operation fails.
+///
+/// [`DiskFaults`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {
     /// Before it takes effect.

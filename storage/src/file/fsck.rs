@@ -14,6 +14,31 @@ use super::questions::names;
 use crate::failure::Failure;
 
 /// What [`FileStore::fsck`](crate::FileStore::fsck) found in a folder.
+///
+/// ```
+/// use std::io::Write;
+/// use alloquy_core::store::{ConversationRecord, ConversationStore};
+/// use alloquy_core::{Owner, Preface};
+/// use alloquy_storage::{Defect, FileStore};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # pollster::block_on(async {
+/// let store = FileStore::open(folder.path()).await?;
+/// let record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// store.create(&Owner::local(), &record).await?;
+///
+/// // A write that a power failure interrupted.
+/// let log = folder.path().join("conversations/tea.jsonl");
+/// let mut log = std::fs::OpenOptions::new().append(true).open(log)?;
+/// log.write_all(b"[{\"nodes\"")?;
+///
+/// let report = store.fsck().await?;
+/// assert_eq!((report.conversations, report.findings.len()), (1, 1));
+/// assert_eq!(report.findings[0].defect, Defect::Torn(9));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FsckReport {
@@ -28,6 +53,8 @@ pub struct FsckReport {
 }
 
 /// A defect of a file.
+///
+/// [`FsckReport`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FsckFinding {
@@ -38,6 +65,8 @@ pub struct FsckFinding {
 }
 
 /// What is wrong with a file.
+///
+/// [`FsckReport`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Defect {

@@ -4,6 +4,8 @@ use alloquy_core::template::PromptEnd;
 use serde_json::{Map, Value, json};
 
 /// How a template treats a message with the role `system`.
+///
+/// [`Capabilities`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SystemRole {
@@ -17,6 +19,8 @@ pub enum SystemRole {
 }
 
 /// Which forms of a tool call's arguments a template prints correctly.
+///
+/// [`Capabilities`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ArgumentForms {
@@ -30,7 +34,7 @@ pub struct ArgumentForms {
 /// What a template can do: nineteen properties, each measured by a render.
 ///
 /// ```
-/// use alloquy_templates::{JinjaTemplate, SystemRole};
+/// use alloquy_templates::{ArgumentForms, JinjaTemplate, SystemRole};
 /// use serde_json::Map;
 ///
 /// let source = "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}";
@@ -38,6 +42,8 @@ pub struct ArgumentForms {
 /// let capabilities = template.capabilities();
 /// assert!(capabilities.string_content && !capabilities.tools);
 /// assert_eq!(capabilities.system, SystemRole::Dropped);
+/// let ArgumentForms { string, .. } = capabilities.arguments;
+/// assert!(!string, "it prints no calls");
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,15 +3,21 @@
 /// Steps of the template engine that a render may take.
 ///
 /// 567 public templates take fewer than 8000 each for conversations of up to eight messages.
+///
+/// [`Limits`] has an example.
 pub const DEFAULT_STEPS: u64 = 5_000_000;
 
 /// Steps that a template may take for a probe. Measuring its capabilities takes some sixty of them.
 pub(super) const PROBE_STEPS: u64 = 50_000;
 
 /// Bytes of text that a render may write: 16 MiB, some four million tokens.
+///
+/// [`Limits`] has an example.
 pub const DEFAULT_OUTPUT_BYTES: usize = 16 << 20;
 
 /// Bytes of source that a template may have: 1 MiB; the largest of 567 public ones has 20 KiB.
+///
+/// [`Limits`] has an example.
 pub const DEFAULT_SOURCE_BYTES: usize = 1 << 20;
 
 /// How deep lists and maps may nest. JSON from text nests at most half as deep.
@@ -34,6 +40,19 @@ pub(super) const TEXT_BYTES: usize = 32 << 20;
 /// let error = template.render(&input).unwrap_err();
 /// assert_eq!(error.to_string(), "the chat template took more than 1000 steps");
 /// # Ok::<(), alloquy_core::Error>(())
+/// ```
+///
+/// A limit may be a multiple of the default:
+///
+/// ```
+/// use alloquy_templates::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
+///
+/// let limits = Limits {
+///     steps: 2 * DEFAULT_STEPS,
+///     output_bytes: 2 * DEFAULT_OUTPUT_BYTES,
+///     source_bytes: 2 * DEFAULT_SOURCE_BYTES,
+/// };
+/// assert!(limits.steps > Limits::default().steps);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

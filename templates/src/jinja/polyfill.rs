@@ -22,6 +22,23 @@ pub enum Polyfill {
 }
 
 /// A change that was made to a conversation before it was rendered.
+///
+/// ```
+/// use alloquy_core::template::TemplateInput;
+/// use alloquy_templates::{AppliedPolyfill, JinjaTemplate, Polyfill};
+/// use serde_json::json;
+///
+/// // This template leaves system messages out.
+/// let source = "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}";
+/// let template = JinjaTemplate::builder(source).polyfill(Polyfill::MergeIntoUser).build()?;
+/// let mut input = TemplateInput::default();
+/// input.messages.push(json!({"role": "system", "content": "Be brief."}));
+/// input.messages.push(json!({"role": "user", "content": "Tea?"}));
+/// let rendered = template.render_spans(&input)?;
+/// assert_eq!(rendered.text, "<user>Be brief.\n\nTea?");
+/// assert_eq!(rendered.polyfills, [AppliedPolyfill::MergedIntoUser(1)]);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AppliedPolyfill {

@@ -17,6 +17,17 @@ use super::template::{ConversationTemplate, generation_of};
 use super::warning::Warning;
 
 /// The file's name.
+///
+/// ```
+/// use alloquy_core::model_info::ModelInfo;
+/// use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
+///
+/// let mut model = ModelInfo::default();
+/// model.files.insert(MLC_CHAT_CONFIG.to_owned(), r#"{"temperature": 0.7}"#.to_owned());
+/// let config = ChatConfig::of(&model)?;
+/// assert_eq!(config.and_then(|config| config.sampling.temperature), Some(0.7));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 
 /// The content of a `mlc-chat-config.json`, with all of its fields.
@@ -31,13 +42,15 @@ pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 ///         "temperature": 0.7,
 ///         "repetition_penalty": 1.1,
 ///         "max_window_size": 2048,
-///         "shift_fill_factor": 0.3
+///         "shift_fill_factor": 0.3,
+///         "bos_token_id": 1
 ///     }"#,
 /// )?;
 /// assert_eq!(config.template.map(|template| template.system().to_owned()).as_deref(), Some("You are Guanaco."));
 /// assert_eq!(config.sampling.temperature, Some(0.7));
 /// assert_eq!(config.context_shift.map(|shift| shift.window), Some(2048));
 /// assert_eq!(config.sampling.repetition_penalty, Some(1.1));
+/// assert_eq!(config.specials.bos, Some(1));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,6 +88,8 @@ pub struct ChatConfig {
 }
 
 /// The special tokens that a configuration names.
+///
+/// [`ChatConfig`] has an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecialIds {
     /// Beginning of text.

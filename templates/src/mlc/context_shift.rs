@@ -40,6 +40,18 @@ pub struct ContextShift {
 }
 
 /// The message with which a shortened prompt may continue after its system text.
+///
+/// ```
+/// use alloquy_templates::mlc::{ContextShift, PartKind, PartLength, Restart};
+///
+/// let shift = ContextShift::new(100).with_mean_gen_len(20);
+/// let kinds = [PartKind::System, PartKind::User, PartKind::Assistant, PartKind::User, PartKind::Header];
+/// let parts = kinds.map(|kind| PartLength { kind, tokens: 19 });
+/// assert_eq!(shift.plan(&parts)?.dropped(), 1..2);
+/// let shift = shift.with_restart(Restart::UserMessage);
+/// assert_eq!(shift.plan(&parts)?.dropped(), 1..3);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restart {
@@ -54,6 +66,8 @@ pub enum Restart {
 }
 
 /// The length of a part of a prompt.
+///
+/// [`ContextShift`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartLength {
     /// The kind of the part.
@@ -63,6 +77,8 @@ pub struct PartLength {
 }
 
 /// A shortened prompt.
+///
+/// [`ContextShift`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shift {

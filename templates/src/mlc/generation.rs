@@ -3,6 +3,9 @@
 use std::fmt;
 
 /// The kind of object that a conversation template is.
+///
+/// A [`ConversationTemplate`](super::ConversationTemplate) has one. [`named_in`](super::ConversationTemplate::named_in)
+/// has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation {

@@ -1,6 +1,8 @@
 //! The parts of a prompt.
 
 /// The kind of a part of a prompt.
+///
+/// [`Part`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
@@ -19,6 +21,21 @@ pub enum PartKind {
 }
 
 /// A part of a prompt. The prompt is all of its parts, one after the other.
+///
+/// ```
+/// use alloquy_core::template::TemplateInput;
+/// use alloquy_templates::ConversationTemplate;
+/// use alloquy_templates::mlc::{Part, PartKind};
+/// use serde_json::json;
+///
+/// let template = ConversationTemplate::named("vicuna_v1.1")?.with_bos("<s>");
+/// let mut input = TemplateInput::default();
+/// input.messages.push(json!({"role": "user", "content": "Hello"}));
+/// let parts = template.parts(&input)?;
+/// let header = Part { kind: PartKind::Header, text: "ASSISTANT:".to_owned() };
+/// assert_eq!(parts.last(), Some(&header));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The kind of the part.

@@ -7,6 +7,15 @@ use serde_json::Value;
 use super::generation::Generation;
 
 /// A warning about a template or a configuration that was accepted.
+///
+/// ```
+/// use alloquy_templates::mlc::{ChatConfig, Warning};
+///
+/// let config = ChatConfig::from_json(r#"{"tempo": 3}"#)?;
+/// assert!(matches!(config.warnings[..], [Warning::UnknownField { .. }]));
+/// assert_eq!(config.warnings[0].to_string(), r#"field "tempo" of mlc-chat-config.json is unknown and ignored"#);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {

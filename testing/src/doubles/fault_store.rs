@@ -17,6 +17,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 /// A call of [`ConversationStore`].
+///
+/// [`FaultStore`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreCall {
     /// [`ConversationStore::create`].

@@ -60,6 +60,20 @@ enum Script {
 }
 
 /// One reply of a script, and how it ends.
+///
+/// ```
+/// use alloquy_core::{ChatModel, Message, Preface, Request};
+/// use alloquy_testing::{ScriptedModel, ScriptedReply};
+///
+/// # pollster::block_on(async {
+/// let model = ScriptedModel::replying([ScriptedReply::text("Hello!"), ScriptedReply::Fails("Hel".to_owned())]);
+/// let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+/// assert_eq!(model.reply(request.clone()).await?.finish().await?.text(), "Hello!");
+/// assert!(model.reply(request).await?.finish().await.is_err());
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum ScriptedReply {
     /// A whole reply, with its facts. Each part of its message is a delta.

@@ -1,4 +1,12 @@
 //! What every chat model must do.
+//!
+//! ```
+//! use alloquy_core::{Message, Preface, Request};
+//! use alloquy_testing::{EchoModel, laws};
+//!
+//! let request = Request::new(Preface::default(), vec![Message::user("one two three")]);
+//! pollster::block_on(laws::chat_model::all(&EchoModel, &request));
+//! ```
 
 use alloquy_core::grammar::Grammar;
 use alloquy_core::output::OutputConstraints;

@@ -1,4 +1,50 @@
 //! What every policy for a full context must do. Such a policy is middleware that shortens a prompt until it fits.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use alloquy_core::middleware::{Middleware, Next};
+//! use alloquy_core::report::Warning;
+//! use alloquy_core::{Message, Preface, ReplyStream, Request, Result, Role};
+//! use alloquy_testing::laws;
+//!
+//! /// Keeps only the last turn.
+//! #[derive(Debug)]
+//! struct LastTurn;
+//!
+//! #[async_trait::async_trait]
+//! impl Middleware for LastTurn {
+//!     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+//!         let before = request.path.len();
+//!         let request = self.prepare(request).await?;
+//!         let dropped = before - request.path.len();
+//!         let reply = next.call(request).await?;
+//!         Ok(reply.map_result(move |mut reply| {
+//!             if dropped > 0 {
+//!                 reply.warnings.push(Warning::HistoryShifted { dropped, tokens: dropped });
+//!             }
+//!             Ok(reply)
+//!         }))
+//!     }
+//!
+//!     async fn prepare(&self, mut request: Request) -> Result<Request> {
+//!         let asked = request.path.iter().rposition(|message| message.role == Role::User);
+//!         let last = asked.unwrap_or(0)..request.path.len();
+//!         request.path = request.path.excerpt(0, &[], last);
+//!         Ok(request)
+//!     }
+//! }
+//!
+//! /// Counts a unit for each message.
+//! fn messages(request: &Request) -> Result<usize> {
+//!     Ok(request.path.len())
+//! }
+//!
+//! let policy: Arc<dyn Middleware> = Arc::new(LastTurn);
+//! let path = vec![Message::user("Hi"), Message::assistant("Hello!"), Message::user("And you?")];
+//! let request = Request::new(Preface::default(), path);
+//! pollster::block_on(laws::context_policy::all(&policy, &messages, 3, &request));
+//! ```
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,6 +147,35 @@ pub async fn what_is_computed_ahead_is_what_is_asked(
 }
 
 /// The request as a policy changed it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use alloquy_core::middleware::{Middleware, Next};
+/// use alloquy_core::{Message, Preface, ReplyStream, Request, Result};
+/// use alloquy_testing::laws::context_policy;
+///
+/// /// Changes nothing.
+/// #[derive(Debug)]
+/// struct Unchanged;
+///
+/// #[async_trait::async_trait]
+/// impl Middleware for Unchanged {
+///     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+///         next.call(request).await
+///     }
+/// }
+///
+/// fn messages(request: &Request) -> Result<usize> {
+///     Ok(request.path.len())
+/// }
+///
+/// let policy: Arc<dyn Middleware> = Arc::new(Unchanged);
+/// let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+/// let sent = pollster::block_on(context_policy::sent(&policy, &messages, 10, &request))?;
+/// assert_eq!((sent.request.path.len(), sent.warnings.len()), (1, 0));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Sent {

@@ -1,18 +1,58 @@
 //! What every decoder must do.
 //!
 //! ```
-//! use alloquy_core::Result;
-//! use alloquy_engine::decoder::Decoder;
+//! use alloquy_core::model_info::ModelInfo;
 //! use alloquy_core::processor::PromptPart;
 //! use alloquy_core::prompt::Prompt;
-//! use alloquy_testing::laws;
+//! use alloquy_core::report::CacheReport;
+//! use alloquy_core::sampling::SamplingOptions;
+//! use alloquy_core::tokenizer::Tokenizer;
+//! use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
+//! use alloquy_testing::{ByteTokenizer, laws};
+//! use futures::{StreamExt, stream};
 //!
-//! /// Checks a decoder of your own.
-//! async fn is_a_decoder(decoder: &dyn Decoder) -> Result<()> {
-//!     let prompt = Prompt::lower(&[PromptPart::Text("Tell me: ".into())], decoder.tokenizer())?;
-//!     laws::decoder::all(decoder, &prompt).await;
-//!     Ok(())
+//! /// Continues every prompt with the letter `a`, up to the limit.
+//! #[derive(Debug)]
+//! struct Letters {
+//!     model: ModelInfo,
+//!     tokenizer: ByteTokenizer,
 //! }
+//!
+//! #[async_trait::async_trait]
+//! impl Decoder for Letters {
+//!     fn model(&self) -> &ModelInfo {
+//!         &self.model
+//!     }
+//!
+//!     fn tokenizer(&self) -> &dyn Tokenizer {
+//!         &self.tokenizer
+//!     }
+//!
+//!     fn ignored(&self, sampling: &SamplingOptions) -> Vec<&'static str> {
+//!         sampling.names()
+//!     }
+//!
+//!     fn decode(&self, request: DecodeRequest) -> TokenStream {
+//!         if let Err(error) = request.sampling.validate() {
+//!             return stream::iter([Err(error)]).boxed();
+//!         }
+//!         let report = CacheReport::new(request.prompt.units.len(), 0);
+//!         let mut events = vec![DecodeEventKind::Started { seed: None }, DecodeEventKind::Prefilled(report)];
+//!         for _ in 0..request.max_tokens {
+//!             events.push(DecodeEventKind::Token { id: u32::from(b'a'), logprobs: None });
+//!         }
+//!         events.push(DecodeEventKind::Finished(DecodeEnd::MaxTokens));
+//!         stream::iter(events).map(|event| Ok(DecodeEvent::now(event))).boxed()
+//!     }
+//! }
+//!
+//! let tokenizer = ByteTokenizer::new(["<end>"]);
+//! let mut model = ModelInfo::default();
+//! model.vocabulary = tokenizer.vocabulary();
+//! let decoder = Letters { model, tokenizer };
+//! let prompt = Prompt::lower(&[PromptPart::Text("Tell me: ".into())], decoder.tokenizer())?;
+//! pollster::block_on(laws::decoder::all(&decoder, &prompt));
+//! # Ok::<(), alloquy_core::Error>(())
 //! ```
 
 use alloquy_core::prompt::Prompt;

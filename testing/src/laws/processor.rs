@@ -1,4 +1,11 @@
 //! What every data processor must do.
+//!
+//! ```
+//! use alloquy_testing::{TaggedProcessor, laws};
+//!
+//! // `TaggedProcessor` protects no control tokens, so none are passed.
+//! laws::processor::all(&TaggedProcessor, &[], &["Hello there.", "calls are text"]);
+//! ```
 
 mod marks;
 mod media;

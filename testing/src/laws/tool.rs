@@ -1,30 +1,30 @@
 //! What every tool must do.
+//!
+//! ```
+//! use alloquy_core::{Result, Tool, ToolSpec};
+//! use alloquy_testing::laws;
+//! use serde_json::{Value, json};
+//!
+//! #[derive(Debug)]
+//! struct Echo;
+//!
+//! #[async_trait::async_trait]
+//! impl Tool for Echo {
+//!     fn spec(&self) -> ToolSpec {
+//!         ToolSpec::new("echo", "Repeats", json!({"type": "object"}))
+//!     }
+//!     async fn call(&self, arguments: &Value) -> Result<Value> {
+//!         Ok(arguments.clone())
+//!     }
+//! }
+//! laws::tool::all(&Echo, &json!({"text": "Hello"}));
+//! ```
 
 use alloquy_core::Tool;
 use futures::FutureExt;
 use serde_json::{Value, json};
 
 /// Runs every law. The tool must answer a call with `arguments`.
-///
-/// ```
-/// use alloquy_core::{Result, Tool, ToolSpec};
-/// use alloquy_testing::laws;
-/// use serde_json::{Value, json};
-///
-/// #[derive(Debug)]
-/// struct Echo;
-///
-/// #[async_trait::async_trait]
-/// impl Tool for Echo {
-///     fn spec(&self) -> ToolSpec {
-///         ToolSpec::new("echo", "Repeats", json!({"type": "object"}))
-///     }
-///     async fn call(&self, arguments: &Value) -> Result<Value> {
-///         Ok(arguments.clone())
-///     }
-/// }
-/// laws::tool::all(&Echo, &json!({"text": "Hello"}));
-/// ```
 ///
 /// # Panics
 /// When a law is broken.

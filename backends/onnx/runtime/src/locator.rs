@@ -21,6 +21,21 @@ use crate::wheel::Wheel;
 const CACHE: &str = "ALLOQUY_CACHE";
 
 /// Whether a library is on this machine; the result of [`Locator::look`].
+///
+/// ```
+/// use alloquy_onnx_runtime::{LocateError, Locator, Presence};
+///
+/// fn line(locator: &Locator) -> Result<String, LocateError> {
+///     Ok(match locator.look()? {
+///         Presence::Found(library) => format!("found {}", library.path.display()),
+///         Presence::Fetchable(wheel) => format!("{} bytes can be fetched", wheel.bytes),
+///         _ => "unknown".to_owned(),
+///     })
+/// }
+///
+/// let locator = Locator::new().library("/nowhere/libonnxruntime.so");
+/// assert!(matches!(line(&locator), Err(LocateError::NotAFile { .. })));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Presence {

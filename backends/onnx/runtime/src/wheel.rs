@@ -32,6 +32,16 @@ pub struct Wheel {
 }
 
 /// A file of a wheel's `onnxruntime/capi`.
+///
+/// ```
+/// use alloquy_onnx_runtime::PINNED;
+///
+/// for wheel in PINNED {
+///     let library = wheel.library;
+///     println!("{} {}: {} has {} bytes", wheel.os, wheel.arch, library.name, library.bytes);
+///     assert_eq!(library.sha256.len(), 64);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WheelFile {

@@ -14,6 +14,8 @@ pub(super) const DIGEST: usize = 32;
 pub(super) const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 3 * DIGEST;
 
 /// What a state was computed with: with anything else it would be another one.
+///
+/// [`Reading`](crate::decoder::snapshot::Reading) has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotIdentity {
@@ -63,6 +65,8 @@ impl Head {
 }
 
 /// The first units that a session held.
+///
+/// [`Reading`](crate::decoder::snapshot::Reading) has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beginning {
     /// The units.

@@ -13,6 +13,27 @@ const WORTH_SHARING: usize = 128 << 10;
 const CHUNK: usize = 1 << 20;
 
 /// A snapshot whose head is read. To read from it is to read its state.
+///
+/// ```
+/// use alloquy_core::media::Digest;
+/// use alloquy_core::prompt::PromptUnit;
+/// use alloquy_engine::decoder::snapshot::Reading;
+/// use alloquy_engine::decoder::{Snapshot, SnapshotIdentity};
+/// use alloquy_engine::{CancelToken, Engine};
+/// use alloquy_testing::ScriptedEngine;
+///
+/// let mut session = ScriptedEngine::new([]).open()?;
+/// let units = [PromptUnit::Token(72)];
+/// session.forward(&units, &CancelToken::default())?;
+/// let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
+/// let snapshot = Snapshot::take(origin, &units, &*session)?;
+///
+/// let reading = Reading::of(snapshot.bytes().to_vec().into())?;
+/// assert!(reading.check(&origin).is_ok());
+/// assert_eq!(reading.beginning().units, units);
+/// reading.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reading<R> {
     pub(super) head: Head,
     hashed: Hashed<R>,
