@@ -15,6 +15,15 @@ use crate::error::{model, unreadable};
 ///
 /// # Errors
 /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for a path that does not exist or is no regular file.
+///
+/// ```
+/// use alloquy_model_files::bounded;
+///
+/// let (_, bytes) = bounded::open("Cargo.toml".as_ref())?;
+/// assert!(bytes > 0);
+/// assert!(bounded::open("/".as_ref()).is_err());
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub fn open(path: &Path) -> Result<(File, u64)> {
     // The kind is checked before the file is opened: opening a pipe waits for its writer, and opening a device may have
     // effects. It is checked again afterwards, because the path may lead to another file by then.

@@ -36,7 +36,7 @@ pub struct TemplateSource {
     pub origin: TemplateOrigin,
 }
 
-/// Where a template comes from.
+/// Where a template comes from, as [`find`] reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TemplateOrigin {

@@ -50,7 +50,7 @@ const ALGORITHMS: [&str; 17] = [
     "processors/src/injection/rewrites.rs",
     "storage/src/bucket/log.rs",
     "storage/src/file/log.rs",
-    "storage/src/postgres/unit.rs",
+    "storage/src/postgres/transaction.rs",
 ];
 
 impl Figures {

@@ -5,6 +5,8 @@ use std::fmt;
 use alloquy_core::error::excerpt;
 
 /// What had to be changed of a document so that it could be read. Ids are those of the document.
+///
+/// [`read_with`](super::read_with) lists the repairs of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repair {
