@@ -138,6 +138,7 @@
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
 //! | `mcp` | tools of servers of the Model Context Protocol | no |
+//! | `hub` | models of the Hugging Face Hub by their names, and fetching them | no |
 //! | `cuda`, `coreml`, `directml`, `webgpu` | execution providers besides the CPU | no |
 //!
 //! Without features there are conversations, stores in memory and in files, and a program's own models: [`Model::of`] an
@@ -166,6 +167,7 @@
 //! | [`model_files`], [`onnx`] | the files of a model, and ONNX Runtime |
 //! | [`storage`] | stores of conversations |
 //! | `mcp` | tools of the Model Context Protocol |
+//! | `hub` | models of the Hugging Face Hub |
 //!
 //! `docs/embedding.md` in the repository continues with tenants, servers, middleware and models of your own.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -180,6 +182,8 @@ pub use alloquy_core as core;
 pub use alloquy_cost as cost;
 pub use alloquy_engine as engine;
 pub use alloquy_formats as formats;
+#[cfg(feature = "hub")]
+pub use alloquy_hub as hub;
 pub use alloquy_inference as inference;
 #[cfg(feature = "mcp")]
 pub use alloquy_mcp as mcp;

@@ -8,6 +8,7 @@ mod description;
 #[cfg(feature = "onnx")]
 mod engine;
 mod family;
+mod location;
 #[cfg(all(feature = "media", feature = "onnx"))]
 mod media;
 mod opening;

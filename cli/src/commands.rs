@@ -20,6 +20,7 @@ pub(crate) mod label;
 pub(crate) mod merge;
 pub(crate) mod models;
 pub(crate) mod prune;
+pub(crate) mod pull;
 pub(crate) mod render;
 pub(crate) mod search;
 pub(crate) mod tools;
@@ -40,8 +41,9 @@ use crate::settings::{Origin, Settings, Sources};
 const EXAMPLES: &str = "\
 Examples:
   alloquy doctor                                   see whether everything is in place
-  alloquy models ~/models                          see which models there are
-  alloquy chat --model ~/models/qwen3-0.6b         talk
+  alloquy pull onnx-community/Qwen3-0.6B-ONNX       fetch a model
+  alloquy models                                   see which models there are
+  alloquy chat --model onnx-community/Qwen3-0.6B-ONNX
   alloquy chat -c                                  continue the last conversation
   alloquy ask \"What is a monad?\"                   one answer, and nothing else, on standard output
   git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
@@ -91,6 +93,7 @@ pub(crate) enum Command {
     Convert(convert::Convert),
     Import(import::Import),
     Export(export::Export),
+    Pull(pull::Pull),
     Models(models::Models),
     Bench(bench::Bench),
     Tools(tools::Tools),
@@ -197,6 +200,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Convert(convert) => convert.run(&context),
         Command::Import(import) => import.run(&context),
         Command::Export(export) => export.run(&context),
+        Command::Pull(pull) => pull.run(&context),
         Command::Models(models) => models.run(&context),
         Command::Bench(bench) => bench.run(&context),
         Command::Tools(tools) => tools.run(&context),

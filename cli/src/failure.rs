@@ -96,7 +96,7 @@ pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
             Some("nothing was changed; put back a copy, or name another store with --store URL")
         }
         ErrorKind::Model => {
-            Some("check the folder or fetch the model again; `alloquy models DIR` lists what is below DIR")
+            Some("check the folder or fetch the model again; `alloquy models` lists those that are here")
         }
         ErrorKind::Store => {
             Some("check the path and its permissions, or name another store with --store URL")

@@ -9,6 +9,8 @@ mod exit;
 mod failure;
 mod file;
 mod form;
+mod found;
+mod hub;
 mod interrupts;
 mod kept;
 #[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]
@@ -21,6 +23,7 @@ mod open;
 mod overflow;
 mod panics;
 mod piped;
+mod pocket;
 mod preview;
 mod printer;
 mod progress;

@@ -7,7 +7,10 @@ use alloquy::onnx::GraphOptimization;
 use alloquy::{ContextPolicy, Model, ModelBuilder, ModelDescription, ModelWarning};
 
 use crate::arguments::{ModelArguments, OptimizationLevel, Waiting, names};
+use crate::found;
+use crate::hub;
 use crate::notes::Notes;
+use crate::pocket::{POCKET, describe_pocket};
 use crate::progress::Progress;
 
 /// The provider that computes unless another is named.
@@ -15,9 +18,6 @@ pub(crate) const PROVIDER: &str = "cpu";
 
 /// How far graphs are rewritten unless another level is named.
 pub(crate) const OPTIMIZATION: OptimizationLevel = OptimizationLevel::All;
-
-/// The name of the built-in model; a folder of that name is `./pocket`.
-pub(crate) const POCKET: &str = "pocket";
 
 /// Loads the model for conversations.
 pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
@@ -74,14 +74,16 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
 /// Returns the builder of the folder that is named, or of the built-in model.
 fn named(path: Option<&Path>, notes: Notes) -> Result<ModelBuilder> {
     if let Some(path) = path.filter(|path| !is_pocket(path)) {
+        let path = found::resolved(path);
+        hub::offer(&path, notes)?;
         return Ok(Model::builder(path));
     }
     let builder = pocket()?;
     if path.is_none() {
         notes.say(
             "no model is named, so the built-in one answers: it knows a closed world and is often wrong outside of it. \
-             --model DIR, ALLOQUY_MODEL or `model` in the configuration file name a real one; `alloquy models` lists those \
-             found",
+             --model NAME, ALLOQUY_MODEL or `model` in the configuration file name a real one; `alloquy models` lists those \
+             that are here, and `alloquy pull` fetches one",
         );
     }
     Ok(builder)
@@ -101,25 +103,17 @@ fn pocket() -> Result<ModelBuilder> {
     Err(absent())
 }
 
-/// Describes the built-in model; `None` for a program without it.
-pub(crate) fn describe_pocket() -> Option<Result<ModelDescription>> {
-    #[cfg(feature = "pocket")]
-    return Some(ModelDescription::pocket());
-    #[cfg(not(feature = "pocket"))]
-    return None;
-}
-
 /// Creates the error of a program without a built-in model.
 fn absent() -> Error {
-    let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
-                   `alloquy models` lists those found";
+    let message = "no model is named: use --model NAME, ALLOQUY_MODEL, or model in the configuration file; \
+                   `alloquy models` lists those that are here, and `alloquy pull` fetches one";
     Error::new(ErrorKind::Invalid, message)
 }
 
 /// Reads the description files of a model: of the built-in one, or of a folder.
 pub(crate) fn describe(path: Option<&Path>) -> Result<ModelDescription> {
     match path {
-        Some(path) if !is_pocket(path) => ModelDescription::read(path),
+        Some(path) if !is_pocket(path) => ModelDescription::read(found::resolved(path)),
         _ => describe_pocket().unwrap_or_else(|| Err(absent())),
     }
 }

@@ -43,6 +43,17 @@ impl Progress {
         Counted { bar, log: (!is_shown).then_some(notes), noted: Instant::now() }
     }
 
+    /// Starts showing how many of so many bytes have arrived; in a log, every few seconds at most.
+    pub(crate) fn of_bytes(notes: Notes, bytes: u64) -> Counted {
+        let counted = Self::of(notes, 0);
+        counted.bar.set_length(bytes);
+        let template = "{bar:25} {bytes:>10} of {total_bytes}, {bytes_per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            counted.bar.set_style(style);
+        }
+        counted
+    }
+
     /// Shows the current step.
     pub(crate) fn step(&self, what: impl Into<Cow<'static, str>>) {
         let what: Cow<'static, str> = what.into();
@@ -67,12 +78,12 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 impl Counted {
     /// Shows that so much is done.
-    pub(crate) fn advance_to(&mut self, done: usize) {
-        self.bar.set_position(done as u64);
+    pub(crate) fn advance_to(&mut self, done: u64) {
+        self.bar.set_position(done);
         if let Some(notes) = self.log
             && self.noted.elapsed() >= INTERVAL
         {
-            let percent = done as u64 * 100 / self.bar.length().unwrap_or_default().max(1);
+            let percent = done * 100 / self.bar.length().unwrap_or_default().max(1);
             notes.say(format_args!("{percent} % done"));
             self.noted = Instant::now();
         }

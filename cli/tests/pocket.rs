@@ -18,7 +18,7 @@ fn it_answers_and_says_once_what_it_is() {
     assert!(chatted.out.contains("Your name is Maro."), "{}", chatted.out);
     for reported in [asked.err, chatted.err] {
         assert_eq!(reported.matches(INTRODUCTION).count(), 1, "{reported}");
-        assert!(reported.contains("--model DIR"), "{reported}");
+        assert!(reported.contains("`alloquy pull`"), "{reported}");
     }
 }
 

@@ -22,6 +22,9 @@ const OTHER_TOKENIZERS: [&str; 5] =
 /// sixteen times its length in memory.
 const ALL_DESCRIPTIONS: u64 = 32 << 20;
 
+/// How deep in a snapshot a model may be, with the snapshot itself.
+const DEPTH: usize = 4;
+
 /// How many bytes the name of a revision may have.
 const REVISION: u64 = 64 << 10;
 
@@ -156,11 +159,19 @@ fn snapshot(repository: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the repository's folder if `root` is a snapshot in a Hugging Face cache, whose files are links to `blobs`:
-/// `models--owner--name` of `models--owner--name/snapshots/0123abcd`.
+/// Returns the repository's folder if `root` is a snapshot in a Hugging Face cache or a folder of one, whose files are links to
+/// `blobs`: `models--owner--name` of `models--owner--name/snapshots/0123abcd`.
 fn cache_repository(root: &Path) -> Option<&Path> {
-    let snapshots = root.parent().filter(|parent| parent.ends_with("snapshots"))?;
-    snapshots.parent().filter(|repository| repository.join("blobs").is_dir())
+    // A model may be some folders below the snapshot: repositories of ONNX Runtime GenAI have one for each kind of hardware.
+    for folder in root.ancestors().take(DEPTH) {
+        let snapshots = folder.parent().filter(|parent| parent.ends_with("snapshots"));
+        let repository =
+            snapshots.and_then(Path::parent).filter(|repository| repository.join("blobs").is_dir());
+        if repository.is_some() {
+            return repository;
+        }
+    }
+    None
 }
 
 /// Turns `models--owner--name` into `owner/name`.

@@ -64,6 +64,7 @@ mod doubles;
 pub mod laws;
 
 pub use doubles::{
-    ByteTokenizer, CountingAllocator, Draws, EchoModel, FaultStore, NoiseEngine, ReadReply, ScriptedEngine,
-    ScriptedMedia, ScriptedModel, ScriptedReply, StoreCall, TaggedProcessor, TaggedTemplate, join_deltas,
+    ByteTokenizer, CountingAllocator, Draws, EchoModel, FaultStore, HubFaults, HubRequest, HubServer,
+    NoiseEngine, ReadReply, ScriptedEngine, ScriptedMedia, ScriptedModel, ScriptedReply, StoreCall,
+    TaggedProcessor, TaggedTemplate, join_deltas,
 };

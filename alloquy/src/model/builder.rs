@@ -27,6 +27,8 @@ use super::context::{ContextPolicy, Fitting, FullContext};
 #[cfg(feature = "onnx")]
 use super::engine::EngineOptions;
 use super::family::{ChosenFamily, FamilySource, GENERIC};
+#[cfg(feature = "onnx")]
+use super::location::located;
 use super::recommended::recommended;
 use super::template::{Chosen, Template};
 use super::warning::ModelWarning;
@@ -449,8 +451,9 @@ impl ModelBuilder {
     pub fn load_engine(&self) -> Result<OnnxEngine> {
         let builder = match &self.source {
             Source::Folder(folder) => {
+                let located = located(folder)?;
                 self.listener.report(&format!("loading {}", folder.display()));
-                OnnxEngine::builder(folder)
+                OnnxEngine::builder(located)
             }
             #[cfg(feature = "pocket")]
             Source::Pocket => super::pocket::engine(),

@@ -3,12 +3,16 @@
 use std::path::Path;
 
 use alloquy_core::Result;
+use alloquy_core::media::MediaKind;
 use alloquy_core::model_info::ModelInfo;
+#[cfg(feature = "media")]
+use alloquy_engine::media_processor::MediaProcessor as _;
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::{TemplateOrigin, sources};
 
 use super::context::{ContextPolicy, FullContext};
 use super::family::ChosenFamily;
+use super::location::located;
 use super::recommended::{chat_config, recommended};
 
 /// A model as its description files describe it. The weights are not read, so that reading takes milliseconds.
@@ -26,10 +30,12 @@ pub struct ModelDescription {
     pub layout: &'static str,
     /// The policy for conversations that are longer than the context, unless another one is requested.
     pub context_policy: ContextPolicy,
+    /// The media that the model accepts beside text. It is empty without the feature `media`.
+    pub media: Vec<MediaKind>,
 }
 
 impl ModelDescription {
-    /// Reads the description files of a folder.
+    /// Reads the description files of a folder, or of a model of the Hugging Face Hub that was fetched (feature `hub`).
     ///
     /// # Errors
     /// [`ErrorKind::Model`](crate::ErrorKind::Model) for a missing folder, a file that is not JSON, or files without the length
@@ -41,9 +47,11 @@ impl ModelDescription {
     /// # Ok::<(), alloquy::Error>(())
     /// ```
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
-        let folder = folder.as_ref();
-        let layout = if folder.join("onnx").is_dir() { "transformers.js" } else { "optimum" };
-        Self::of(alloquy_model_files::describe(folder)?, layout)
+        let path = located(folder.as_ref())?;
+        let is_graph_of_transformers_js = path.parent().is_some_and(|parent| parent.ends_with("onnx"));
+        let is_transformers_js = path.join("onnx").is_dir() || is_graph_of_transformers_js;
+        let layout = if is_transformers_js { "transformers.js" } else { "optimum" };
+        Self::of(alloquy_model_files::describe(path)?, layout)
     }
 
     /// Describes the built-in model.
@@ -67,8 +75,21 @@ impl ModelDescription {
         let template = origin(&info)?.to_string();
         let context_policy = FullContext::choose(None, &info)?.policy();
         let layout = if info.files.contains_key("genai_config.json") { "genai" } else { layout };
-        Ok(Self { info, family, template, layout, context_policy })
+        let media = media(&info);
+        Ok(Self { info, family, template, layout, context_policy, media })
     }
+}
+
+/// Returns the media that a model accepts. Settings that no processor supports are an error when the model is opened.
+#[cfg(feature = "media")]
+fn media(info: &ModelInfo) -> Vec<MediaKind> {
+    let processors = alloquy_media::MediaProcessors::of(info).ok().flatten();
+    processors.map(|processors| processors.kinds().to_vec()).unwrap_or_default()
+}
+
+#[cfg(not(feature = "media"))]
+fn media(_: &ModelInfo) -> Vec<MediaKind> {
+    Vec::new()
 }
 
 /// Returns the name, the family, the origin of the template and the context length in one line.

@@ -14,6 +14,9 @@ use super::builder::ModelBuilder;
 impl Model {
     /// Opens a folder with an ONNX export of ONNX Runtime GenAI, optimum or transformers.js.
     ///
+    /// With the feature `hub` it may also be the name of a model that was fetched from the Hugging Face Hub, such as
+    /// `onnx-community/Qwen3-0.6B-ONNX` or `onnx-community/Qwen3-0.6B-ONNX:q4`. Nothing is fetched here: see the module `hub`.
+    ///
     /// The files of the folder decide everything: the chat template, the family, the texts and tokens that end a reply, the
     /// sampling that the model's authors recommend, MLC's settings, and the policy for a full context. [`Model::warnings`]
     /// lists what was missing or has no effect. [`Model::builder`] changes these settings.

@@ -18,8 +18,8 @@ use crate::limits::count;
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArguments {
-    /// The model's folder
-    #[arg(short, long, value_name = "DIR", env = "ALLOQUY_MODEL")]
+    /// The model: a folder, or the name of one that was fetched, such as onnx-community/Qwen3-0.6B-ONNX
+    #[arg(short, long, value_name = "NAME", env = "ALLOQUY_MODEL")]
     pub(crate) model: Option<PathBuf>,
 
     /// A chat template in place of the model's: a Jinja file, or the name of a known one

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept;
 use crate::open;
+use crate::pocket;
 use crate::runtime::{self, Runtime};
 
 const EXAMPLES: &str = "\
@@ -65,7 +66,7 @@ impl Doctor {
 const RUNTIME: &str = "with a Python and pip the first question fetches it, unless ALLOQUY_OFFLINE is set; or run \
                        `pip install onnxruntime`, or set ORT_DYLIB_PATH to the library's path";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
-const MODEL: &str = "check the folder or fetch the model again; `alloquy models DIR` lists what is below DIR";
+const MODEL: &str = "check the folder or fetch the model again; `alloquy models` lists those that are here";
 
 fn check(name: &'static str, found: Result<impl Display>, advice: &'static str) -> Check {
     let found = found.map(|found| found.to_string()).map_err(|error| Problem { error, advice });
@@ -92,8 +93,8 @@ fn present(runtime: &Runtime) -> String {
 
 /// Loads the model; where that would fetch the runtime first, only reads its description.
 fn inspect_model(arguments: &ModelArguments, is_fetchable: bool, context: &Context) -> Result<String> {
-    if arguments.model.is_none() && open::describe_pocket().is_none() {
-        return Ok("none is named; --model DIR loads one".to_owned());
+    if arguments.model.is_none() && pocket::describe_pocket().is_none() {
+        return Ok("none is named; --model NAME loads one".to_owned());
     }
     if !is_fetchable {
         return Ok(open::model(arguments, context.notes)?.summary());

@@ -119,7 +119,7 @@ impl Import {
         let mut done = Done::default();
         let mut progress = Progress::of(context.notes, source.size());
         while let Some(outcomes) = archive::import_some(&*kept.store, &kept.owner, &mut source).await {
-            progress.advance_to(source.read_so_far());
+            progress.advance_to(source.read_so_far() as u64);
             done.add(outcomes, context.notes);
         }
         drop(progress);

@@ -1,145 +1,142 @@
-//! `alloquy models`: lists models. Reads their descriptions, not their weights.
+//! `alloquy models`: lists models, shows one, and removes one that was fetched. Reads their descriptions, not their weights.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use alloquy::ModelDescription;
-use alloquy::core::{Error, ErrorKind, Result};
-use clap::Args;
+use alloquy::core::{Error, ErrorKind};
+use alloquy::hub::{HubCache, ModelName, human};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::open;
+use crate::found::{self, Found};
+use crate::hub;
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy models                        the built-in one, and those of the Hugging Face cache
-  alloquy models ~/models /mnt/models   those below these folders
-  ALLOQUY_MODELS=~/models alloquy models
-  alloquy models --json | jq '.models[].path'
+  alloquy models                                   the built-in one, and those that were fetched
+  alloquy models ~/models /mnt/models              those below these folders
+  ALLOQUY_MODELS=~/models alloquy models           those too, under short names
+  alloquy models show onnx-community/Qwen3-0.6B-ONNX
+  alloquy models rm onnx-community/Qwen3-0.6B-ONNX
+  alloquy models --json | jq '.models[].name'
 
-A model is a folder with a decoder in ONNX and the files that describe it, as the exporters of ONNX Runtime \
-GenAI, optimum and transformers.js write it.";
+--model takes every NAME that is listed. A model is a folder with a decoder in ONNX and the files that describe it, as the \
+exporters of ONNX Runtime GenAI, optimum and transformers.js write it; `alloquy pull` fetches one.";
 
-/// How deep below a given folder a model may lie: a Hugging Face cache has three levels of its own.
-const DEPTH: usize = 4;
-
-/// What separates folders in ALLOQUY_MODELS.
-const SEPARATOR: char = if cfg!(windows) { ';' } else { ':' };
-
-/// List the models below folders, or those of the Hugging Face cache
+/// List the models on this machine
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Models {
-    /// Folders to look below
-    #[arg(value_name = "DIR", env = "ALLOQUY_MODELS", value_delimiter = SEPARATOR)]
+    /// Folders to look below, in place of those of ALLOQUY_MODELS and of what was fetched
+    #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
+    #[command(subcommand)]
+    action: Option<Action>,
 }
 
-/// A model that was found.
-struct Found {
-    /// The folder, or the name of the built-in model.
-    path: PathBuf,
-    description: Result<ModelDescription>,
+/// What to do with one model.
+#[derive(Debug, Subcommand)]
+enum Action {
+    Show(Show),
+    Rm(Remove),
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  alloquy models show pocket
+  alloquy models show onnx-community/Qwen3-0.6B-ONNX";
+
+/// Show where a model is and what it is
+#[derive(Args, Debug)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct Show {
+    /// The model, as lists name it
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  alloquy models rm onnx-community/Qwen3-0.6B-ONNX";
+
+/// Remove a repository that was fetched from the Hugging Face Hub, with all its variants
+#[derive(Args, Debug)]
+#[command(after_help = REMOVE_EXAMPLES)]
+struct Remove {
+    /// The model, as lists name it
+    #[arg(value_name = "OWNER/NAME")]
+    name: ModelName,
 }
 
 impl Models {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let folders = if self.folders.is_empty() { cache() } else { self.folders };
-        let mut paths = Vec::new();
-        for folder in &folders {
-            look_into(folder, &mut paths)?;
+        match self.action {
+            Some(Action::Show(show)) => return show.run(context),
+            Some(Action::Rm(remove)) => return remove.run(context),
+            None => {}
         }
-        if paths.is_empty() {
-            context.notes.say(nothing_below(&folders));
+        let found =
+            if self.folders.is_empty() { found::everywhere()? } else { found::in_folders(&self.folders)? };
+        if found.iter().all(|found| found.path.is_none()) {
+            context.notes.say(nothing_in(&self.folders));
         }
-        let found: Vec<_> = pocket().into_iter().chain(paths.into_iter().map(found)).collect();
         let values: Vec<_> = found.iter().map(value).collect();
         context.print(&table(&found), &json!({"models": values}))
     }
 }
 
-fn nothing_below(folders: &[PathBuf]) -> String {
+fn nothing_in(folders: &[PathBuf]) -> String {
     if folders.is_empty() {
-        return "there is no cache of Hugging Face here; `alloquy models DIR` looks below DIR".to_owned();
+        return "no other model is here yet; `alloquy pull OWNER/NAME` fetches one, such as onnx-community/Qwen3-0.6B-ONNX"
+            .to_owned();
     }
     let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     format!("there is no model below {}", searched.join(", "))
 }
 
-fn look_into(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
-    if !folder.is_dir() {
-        return Err(Error::new(ErrorKind::NotFound, format!("folder {folder:?} does not exist")));
+impl Show {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        let Some(found) = found::by_name(&self.name)? else {
+            let message = format!(
+                "there is no model {:?} on this machine; `alloquy models` lists those that are",
+                self.name
+            );
+            return Err(Error::new(ErrorKind::NotFound, message).into());
+        };
+        let value = value(&found);
+        let mut text = String::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let shown = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) if key == "bytes" => number.as_u64().map_or_else(String::new, human),
+                Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+                Value::Null => continue,
+                other => other.to_string(),
+            };
+            let label = if key == "bytes" { "size" } else { key };
+            text += &format!("{label:<9} {shown}\n");
+        }
+        context.print(&text, &value)
     }
-    walk(folder, DEPTH, paths);
-    Ok(())
 }
 
-/// Collects the model folders at and below `folder`. A folder that cannot be read is skipped.
-fn walk(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
-    if is_model(folder) {
-        paths.push(folder.to_owned());
-        return;
+impl Remove {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        let repository = &self.name.repository;
+        let cache = HubCache::from_env().map_err(hub::error)?;
+        let Some(bytes) = cache.remove(repository).map_err(hub::error)? else {
+            let message = format!("{repository} was not fetched; `alloquy models` lists what was");
+            return Err(Error::new(ErrorKind::NotFound, message).into());
+        };
+        let value = json!({"removed": repository.to_string(), "bytes": bytes});
+        context.print(&format!("removed {repository}: {}\n", human(bytes)), &value)
     }
-    let Some(depth) = depth.checked_sub(1) else {
-        return;
-    };
-    let mut below: Vec<_> = entries(folder).filter(|path| path.is_dir()).collect();
-    below.sort();
-    for path in below {
-        walk(&path, depth, paths);
-    }
-}
-
-/// Returns whether a folder has a tokenizer and a graph, the latter in the folder itself or in `onnx`.
-fn is_model(folder: &Path) -> bool {
-    folder.join("tokenizer.json").is_file() && (has_graph(folder) || has_graph(&folder.join("onnx")))
-}
-
-fn has_graph(folder: &Path) -> bool {
-    entries(folder).any(|path| path.extension().is_some_and(|end| end == "onnx"))
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
-}
-
-/// Returns the Hugging Face cache of this user, if there is one.
-///
-/// Reference: the variables of huggingface_hub.
-fn cache() -> Vec<PathBuf> {
-    let Some(hub) = hub() else { return Vec::new() };
-    if hub.is_dir() { vec![hub] } else { Vec::new() }
-}
-
-fn hub() -> Option<PathBuf> {
-    if let Some(hub) = variable("HF_HUB_CACHE") {
-        return Some(hub);
-    }
-    if let Some(home) = variable("HF_HOME") {
-        return Some(home.join("hub"));
-    }
-    Some(etcetera::home_dir().ok()?.join(".cache").join("huggingface").join("hub"))
-}
-
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-/// Returns the built-in model, which is listed first.
-fn pocket() -> Option<Found> {
-    let description = open::describe_pocket()?;
-    Some(Found { path: PathBuf::from(open::POCKET), description })
-}
-
-fn found(path: PathBuf) -> Found {
-    let description = ModelDescription::read(&path);
-    Found { path, description }
 }
 
 /// The columns of the table.
-const HEADER: [&str; 6] = ["NAME", "FAMILY", "CONTEXT", "LAYOUT", "TEMPLATE", "FOLDER"];
+const HEADER: [&str; 6] = ["NAME", "SIZE", "WEIGHTS", "INPUT", "CONTEXT", "FAMILY"];
 
 fn table(found: &[Found]) -> String {
     if found.is_empty() {
@@ -159,36 +156,56 @@ fn table(found: &[Found]) -> String {
 fn widths(rows: &[[String; 6]]) -> [usize; 6] {
     std::array::from_fn(|column| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        // The reason of a problem may be as long as it needs.
+        let is_last = column + 1 == HEADER.len();
+        if is_last { 0 } else { cells.map(|cell| cell.chars().count()).max().unwrap_or(0) }
     })
 }
 
 fn row(found: &Found) -> [String; 6] {
-    let path = found.path.display().to_string();
+    let unknown = "-".to_owned();
+    let size = found.bytes.map_or_else(|| "built in".to_owned(), human);
+    let weights = if found.weights.is_empty() { unknown.clone() } else { found.weights.clone() };
     match &found.description {
-        Ok(ModelDescription { info, family, template, layout, .. }) => {
-            let context = info.context_length.to_string();
-            [info.name.clone(), family.clone(), context, (*layout).to_owned(), template.clone(), path]
+        Ok(description) => {
+            let context = description.info.context_length.to_string();
+            [
+                found.name.clone(),
+                size,
+                weights,
+                inputs(description).join("+"),
+                context,
+                description.family.clone(),
+            ]
         }
         Err(error) => {
-            let name = found.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let unknown = "-".to_owned();
-            [name, unknown.clone(), unknown.clone(), unknown, format!("problem: {error:#}"), path]
+            [found.name.clone(), size, weights, unknown.clone(), unknown, format!("problem: {error:#}")]
         }
     }
 }
 
+/// Returns the kinds of input that a model accepts.
+fn inputs(description: &ModelDescription) -> Vec<&'static str> {
+    let mut inputs = vec!["text"];
+    inputs.extend(description.media.iter().map(|kind| kind.as_str()));
+    inputs
+}
+
 fn value(found: &Found) -> Value {
-    let path = found.path.display().to_string();
-    match &found.description {
-        Ok(ModelDescription { info, family, template, layout, .. }) => json!({
-            "name": info.name,
-            "family": family,
-            "context": info.context_length,
-            "layout": layout,
-            "template": template,
+    let Found { name, path, bytes, weights, description } = found;
+    let path = path.as_ref().map(|path| path.display().to_string());
+    match description {
+        Ok(description) => json!({
+            "name": name,
+            "bytes": bytes,
+            "weights": weights,
+            "input": inputs(description),
+            "context": description.info.context_length,
+            "family": description.family,
+            "layout": description.layout,
+            "template": description.template,
             "path": path,
         }),
-        Err(error) => json!({"path": path, "problem": format!("{error:#}")}),
+        Err(error) => json!({"name": name, "bytes": bytes, "path": path, "problem": format!("{error:#}")}),
     }
 }

@@ -58,7 +58,8 @@ impl Program {
         command
             .env_remove("RUST_LOG")
             .env("XDG_CONFIG_HOME", self.folder())
-            .env("XDG_DATA_HOME", self.folder());
+            .env("XDG_DATA_HOME", self.folder())
+            .env("HF_HOME", self.path("hugging-face"));
         command.env("ALLOQUY_STORE", self.store());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.args(arguments).current_dir(self.folder());
