@@ -44,6 +44,9 @@ pub(crate) fn pull(
         if !is_complete(&blob, file) {
             fetch(http, cache, listing, file, events)?;
         }
+    }
+    // After all of them have arrived, so that a snapshot never has a variant in part.
+    for file in files {
         cache.place(&listing.repository, &listing.commit, file)?;
     }
     Ok(())
