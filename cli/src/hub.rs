@@ -111,6 +111,9 @@ impl PullProgress {
             }
             PullEvent::File { bytes, cached, .. } => self.file = bytes - cached,
             PullEvent::Received { .. } | PullEvent::Checked { .. } => self.advance(event),
+            PullEvent::Locked { path } => {
+                self.notes.say(format_args!("another program is fetching {path}; waiting for it"));
+            }
             PullEvent::Waiting { reason, wait } => {
                 self.notes.say(format_args!("{reason}; trying again in {} s", wait.as_secs().max(1)));
             }

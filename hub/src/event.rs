@@ -43,6 +43,11 @@ pub enum PullEvent<'a> {
         /// How long the pause is.
         wait: Duration,
     },
+    /// Another program is fetching the file; this one waits until it is done.
+    Locked {
+        /// The file.
+        path: &'a str,
+    },
     /// A file is complete and its digest is right.
     Checked {
         /// The file.

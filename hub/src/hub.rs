@@ -201,7 +201,9 @@ impl Hub {
             Ok(url) => lost(&url, 1, error),
             Err(_) => HubError::Answer { url: answer.url.clone(), reason: error.to_string() },
         })?;
-        Listing::read(&json).map_err(|reason| HubError::Answer { url: answer.url, reason })
+        let listing = Listing::read(&json).map_err(|reason| HubError::Answer { url: answer.url, reason })?;
+        // A repository that was renamed is kept under the name by which people open it.
+        Ok(Listing { repository: repository.clone(), ..listing })
     }
 
     /// Fetches a variant of a model, as far as the cache lacks it, and returns the model in the cache.

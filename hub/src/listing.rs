@@ -8,7 +8,7 @@ use crate::repository::Repository;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listing {
-    /// The repository. After a renaming it is the new one.
+    /// The repository, by the name that was requested. The Hub may have renamed it since.
     pub repository: Repository,
     /// The commit, 40 hexadecimal digits.
     pub commit: String,

@@ -88,7 +88,10 @@ fn fetch(http: &Http, cache: &HubCache, listing: &Listing, file: &HubFile, event
     create_folder_of(&blob)?;
     create_folder_of(&lock)?;
     let lock_file = File::create(&lock).map_err(io_error("create", &lock))?;
-    lock_file.lock().map_err(io_error("lock", &lock))?;
+    if lock_file.try_lock().is_err() {
+        tell(&mut *events, PullEvent::Locked { path: &file.path })?;
+        lock_file.lock().map_err(io_error("lock", &lock))?;
+    }
     // Another program may have fetched it meanwhile.
     if is_complete(&blob, file) {
         return Ok(());
@@ -96,7 +99,7 @@ fn fetch(http: &Http, cache: &HubCache, listing: &Listing, file: &HubFile, event
     let part = part_of(&blob);
     let mut download = Download::open(&part, file)?;
     let begun = download.begun;
-    tell(events, PullEvent::File { path: &file.path, bytes: file.bytes, cached: begun })?;
+    tell(&mut *events, PullEvent::File { path: &file.path, bytes: file.bytes, cached: begun })?;
     let mut checked = download.run(http, listing, events).and_then(|()| download.check());
     // What an earlier try left may have been damaged since: once, everything is fetched again.
     if begun > 0 && matches!(checked, Err(HubError::Digest { .. })) {

@@ -358,6 +358,16 @@ fn the_choice_has_a_reason() {
     assert_eq!(choose(&listing, Some("fp16"), Machine::this()).unwrap().reason, Reason::Named);
 }
 
+#[test]
+fn a_renamed_repository_is_found_by_both_names() {
+    let world = World::new();
+    world.server.rename(MODEL, "tiny/new-ONNX");
+    world.assert_whole(&world.pull().unwrap());
+    assert!(world.hub().cache().find(&name(MODEL)).unwrap().is_some());
+    world.hub().pull(&name("tiny/new-ONNX"), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(world.hub().cache().find(&name("tiny/new-ONNX")).unwrap().is_some());
+}
+
 /// A folder on a disk of its own, which is unmounted at the end.
 struct SmallDisk(TempDir);
 

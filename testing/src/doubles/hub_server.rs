@@ -73,6 +73,8 @@ pub struct HubFaults {
 #[derive(Debug, Default)]
 struct State {
     repositories: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// The new names of renamed repositories.
+    renamed: BTreeMap<String, String>,
     faults: HubFaults,
     requests: Vec<HubRequest>,
     sent: usize,
@@ -102,6 +104,15 @@ impl HubServer {
         let mut state = lock(&self.state);
         let files = state.repositories.entry(repository.to_owned()).or_default();
         files.insert(path.to_owned(), content.into());
+    }
+
+    /// Gives a repository another name. Requests for the former one are redirected.
+    pub fn rename(&self, from: &str, to: &str) {
+        let mut state = lock(&self.state);
+        if let Some(files) = state.repositories.remove(from) {
+            state.repositories.insert(to.to_owned(), files);
+        }
+        state.renamed.insert(from.to_owned(), to.to_owned());
     }
 
     /// Sets what the server does wrong from now on.
@@ -218,6 +229,11 @@ fn reply(state: &mut State, request: &HubRequest) -> Reply {
     }
     if request.is_to_storage {
         return stored(state, request);
+    }
+    for (from, to) in &state.renamed {
+        if request.path.contains(&format!("/{from}/")) {
+            return Reply::new(307, "").header("Location", request.path.replacen(from, to, 1));
+        }
     }
     if let Some(rest) = request.path.strip_prefix("/api/models/") {
         return listing(state, rest);
