@@ -11,8 +11,8 @@ use url::Url;
 use crate::error::{HubError, Result};
 use crate::event::{Events, pause};
 
-/// How often a request is tried without receiving anything.
-const TRIES: u32 = 6;
+/// How often a request is tried in succession without receiving anything new.
+pub(crate) const TRIES: u32 = 6;
 
 /// How many redirects are followed.
 const REDIRECTS: usize = 10;

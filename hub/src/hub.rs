@@ -10,8 +10,8 @@ use url::Url;
 use crate::cache::{CachedModel, HubCache, variable};
 use crate::choice::{Choice, Machine, choose};
 use crate::error::{HubError, Result};
-use crate::event::{Events, PullEvent};
-use crate::http::{Answer, Http, header_text, lost, status};
+use crate::event::{Events, PullEvent, pause};
+use crate::http::{Answer, Http, TRIES, header_text, lost, status};
 use crate::listing::{HubFile, Listing};
 use crate::pull::pull;
 use crate::repository::{ModelName, Repository, is_extra};
@@ -193,17 +193,43 @@ impl Hub {
         }
         let revision_part = revision.replace('/', "%2F");
         let path = format!("api/models/{repository}/revision/{revision_part}?blobs=true");
-        let answer = self.http.get(&path, 0, events)?;
-        let mut answer = self.accept(answer, repository, revision)?;
-        let body = answer.response.body_mut().with_config().limit(LISTING_BYTES).read_to_string();
-        let url = Url::parse(&answer.url);
-        let json = body.map_err(|error| match url {
-            Ok(url) => lost(&url, 1, error),
-            Err(_) => HubError::Answer { url: answer.url.clone(), reason: error.to_string() },
-        })?;
-        let listing = Listing::read(&json).map_err(|reason| HubError::Answer { url: answer.url, reason })?;
+        let (url, json) = self.text(&path, repository, revision, events)?;
+        let listing = Listing::read(&json).map_err(|reason| HubError::Answer { url, reason })?;
         // A repository that was renamed is kept under the name by which people open it.
         Ok(Listing { repository: repository.clone(), ..listing })
+    }
+
+    /// Requests a text, and returns it with the address that it came from. A connection that is cut is made again: the text is
+    /// requested from its start, because it may be another one by then.
+    fn text(
+        &self,
+        path: &str,
+        repository: &Repository,
+        revision: &str,
+        events: Events<'_>,
+    ) -> Result<(String, String)> {
+        let mut tries = 1;
+        loop {
+            let answer = self.http.get(path, 0, &mut *events)?;
+            let mut answer = self.accept(answer, repository, revision)?;
+            let body = answer.response.body_mut().with_config().limit(LISTING_BYTES).read_to_string();
+            let error = match (body, Url::parse(&answer.url)) {
+                (Ok(text), _) => return Ok((answer.url, text)),
+                (Err(ureq::Error::BodyExceedsLimit(_)), _) => {
+                    let reason = format!("it is longer than {LISTING_BYTES} bytes");
+                    return Err(HubError::Answer { url: answer.url, reason });
+                }
+                (Err(error), Ok(url)) => lost(&url, tries, error),
+                (Err(error), Err(_)) => {
+                    return Err(HubError::Answer { url: answer.url, reason: error.to_string() });
+                }
+            };
+            if tries == TRIES {
+                return Err(error);
+            }
+            pause(self.http.wait(tries), &error.to_string(), &mut *events)?;
+            tries += 1;
+        }
     }
 
     /// Fetches a variant of a model, as far as the cache lacks it, and returns the model in the cache.

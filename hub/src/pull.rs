@@ -11,11 +11,8 @@ use ureq::http::{StatusCode, header};
 use crate::cache::{HubCache, create_folder_of};
 use crate::error::{HubError, Result, io_error};
 use crate::event::{Events, PullEvent, pause, tell};
-use crate::http::{Answer, Http, lost, status};
+use crate::http::{Answer, Http, TRIES, lost, status};
 use crate::listing::{FileDigest, HubFile, Listing};
-
-/// How often a file is requested in succession without receiving a byte of it.
-const TRIES: u32 = 6;
 
 /// How many bytes are read at once, and at most between two events.
 const CHUNK: usize = 256 << 10;

@@ -273,6 +273,35 @@ fn a_server_in_trouble_is_asked_six_times() {
 }
 
 #[test]
+fn a_listing_that_is_cut_is_requested_again() {
+    let world = World::new();
+    world.server.set_faults(HubFaults { cut_listing: Some((200, 5)), ..HubFaults::default() });
+    let mut waits = 0;
+    let model = world.hub().pull(&name(MODEL), &mut |event| {
+        if let PullEvent::Waiting { reason, .. } = event {
+            waits += 1;
+            assert!(reason.contains("127.0.0.1"), "{reason}");
+        }
+        ControlFlow::Continue(())
+    });
+    world.assert_whole(&model.unwrap());
+    assert_eq!(waits, 5);
+
+    world.server.set_faults(HubFaults { cut_listing: Some((200, 99)), ..HubFaults::default() });
+    world.server.clear_requests();
+    let error = world.hub().list(&MODEL.parse().unwrap(), "main").unwrap_err();
+    assert!(matches!(error, HubError::Connection { tries: 6, .. }), "{error}");
+    assert_eq!(world.server.requests().len(), 6);
+
+    world.server.set_faults(HubFaults { cut_listing: Some((0, 1)), ..HubFaults::default() });
+    let error = world.hub().pull(&name(MODEL), &mut |event| match event {
+        PullEvent::Waiting { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(matches!(error, Err(HubError::Cancelled)), "{error:?}");
+}
+
+#[test]
 fn what_does_not_exist_is_said() {
     let world = World::new();
     let hub = world.hub();

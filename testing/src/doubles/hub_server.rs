@@ -58,6 +58,8 @@ pub struct HubFaults {
     pub cut_after: Option<usize>,
     /// Every answer with a file ends before its first byte, after so many bytes in all.
     pub dead_after: Option<usize>,
+    /// The next listings, of so many, end after this many bytes.
+    pub cut_listing: Option<(usize, usize)>,
     /// The next requests, of so many, are answered with this status.
     pub status: Option<(u16, usize)>,
     /// The text of `Retry-After` in these answers.
@@ -242,7 +244,7 @@ fn reply(state: &mut State, request: &HubRequest) -> Reply {
 }
 
 /// Answers `OWNER/NAME/revision/REVISION?blobs=true`.
-fn listing(state: &State, path: &str) -> Reply {
+fn listing(state: &mut State, path: &str) -> Reply {
     let Some((repository, revision)) = path.split_once("/revision/") else { return Reply::new(404, "") };
     let Some(files) = state.repositories.get(repository) else {
         return Reply::new(401, "").header("X-Error-Code", "RepoNotFound");
@@ -259,7 +261,12 @@ fn listing(state: &State, path: &str) -> Reply {
     let card = json!({"license": "apache-2.0"});
     let answer =
         json!({"id": repository, "sha": COMMIT, "gated": gated, "cardData": card, "siblings": siblings});
-    Reply::new(200, answer.to_string()).header("Content-Type", "application/json")
+    let mut reply = Reply::new(200, answer.to_string()).header("Content-Type", "application/json");
+    if let Some((bytes, left)) = state.faults.cut_listing.filter(|(_, left)| *left > 0) {
+        state.faults.cut_listing = Some((bytes, left - 1));
+        reply.cut = Some(bytes.min(reply.body.len()));
+    }
+    reply
 }
 
 fn sibling(path: &str, bytes: &[u8]) -> Value {
