@@ -112,15 +112,29 @@ fn the_doctor_says_what_the_first_question_fetches_and_fetches_nothing() {
     assert!(ran.out.contains(&said), "{}", ran.out);
     assert!(ran.out.lines().all(|line| line.starts_with("ok ")), "{}", ran.out);
     assert!(ran.out.contains("it was not loaded, as the runtime is not here yet"), "{}", ran.out);
-    assert!(!fs::read_to_string(program.path("asked")).unwrap().contains("pip"));
+    assert!(!fs::read_to_string(program.path("asked")).unwrap().contains("download"));
     assert!(!program.path("cache").exists());
     let offline = doctor_without_a_library(&program, &[("ALLOQUY_OFFLINE", "1")]);
     assert_eq!(offline.code, Some(1));
-    assert!(offline.out.contains("none may be fetched: ALLOQUY_OFFLINE is set"), "{}", offline.out);
+    assert!(offline.out.contains("it is not fetched because ALLOQUY_OFFLINE is set"), "{}", offline.out);
     let nowhere = program.path("nowhere");
     let without_python = doctor_without_a_library(&program, &[("PATH", nowhere.to_str().unwrap())]);
     assert_eq!(without_python.code, Some(1));
     assert!(without_python.out.contains("none of python3, python can be run"), "{}", without_python.out);
+    let releases =
+        "download it from https://github.com/microsoft/onnxruntime/releases and set ORT_DYLIB_PATH";
+    assert!(without_python.out.contains(releases), "{}", without_python.out);
+    fs::write(program.path("bin/python3"), "#!/bin/sh\nexit 1\n").unwrap();
+    let without_pip = doctor_without_a_library(&program, &[]);
+    assert_eq!(without_pip.code, Some(1));
+    assert!(
+        without_pip.out.contains("python3 has no pip that could fetch onnxruntime"),
+        "{}",
+        without_pip.out
+    );
+    for ran in [offline, without_python, without_pip] {
+        assert!(ran.out.contains(releases) && !ran.out.contains("xtask"), "{}", ran.out);
+    }
 }
 
 /// A cache of the program's own with the library in it, as an earlier version installed it: without a list. `None`, said aloud, where

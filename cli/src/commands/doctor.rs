@@ -63,8 +63,7 @@ impl Doctor {
     }
 }
 
-const RUNTIME: &str = "with a Python and pip the first question fetches it, unless ALLOQUY_OFFLINE is set; or run \
-                       `pip install onnxruntime`, or set ORT_DYLIB_PATH to the library's path";
+const RUNTIME: &str = "where Python 3 with pip is installed, the first question fetches the library, unless ALLOQUY_OFFLINE is set";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
 const MODEL: &str = "check the folder or fetch the model again; `alloquy models` lists those that are here";
 

@@ -4,6 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::gpu::Gpu;
+use crate::library::library_name;
+
+/// Where ONNX Runtime's authors publish archives with the library.
+const RELEASES: &str = "https://github.com/microsoft/onnxruntime/releases";
 
 /// Why no library of ONNX Runtime was found or fetched.
 #[derive(Debug, thiserror::Error)]
@@ -11,15 +15,15 @@ use crate::gpu::Gpu;
 pub enum LocateError {
     /// None was found and none may be fetched.
     #[error(
-        "no ONNX Runtime library was found and {reason}; run `{command}` in a checkout of Alloquy, or set \
-         ORT_DYLIB_PATH=/path/to/the/library (looked at: {})",
+        "ONNX Runtime was not found, and {reason}; run `{command}`, or {} (looked at: {})",
+        by_hand(),
         .looked_at.join(", ")
     )]
     NotFound {
         /// Why nothing is fetched.
         reason: String,
-        /// The command that would set it up.
-        command: &'static str,
+        /// The command that installs it.
+        command: String,
         /// Every place that was searched, in order.
         looked_at: Vec<String>,
     },
@@ -81,15 +85,34 @@ pub enum LocateError {
     #[error("there is no cache folder: the home folder is unknown; set ALLOQUY_CACHE")]
     NoCache,
     /// There is no Python that could fetch the wheel.
-    #[error("none of {} can be run, so pip cannot fetch {wheel}; set ORT_DYLIB_PATH=/path/to/the/library", .tried.join(", "))]
+    #[error(
+        "ONNX Runtime was not found, and none of {} can be run, so pip cannot fetch {wheel}; install Python 3 with pip, or {}",
+        .tried.join(", "),
+        by_hand()
+    )]
     NoPython {
         /// Package and version.
         wheel: String,
         /// The commands tried.
         tried: Vec<String>,
     },
+    /// There is a Python, but it has no `pip`.
+    #[error(
+        "ONNX Runtime was not found, and {python} has no pip that could fetch {wheel}; install pip (Debian and Ubuntu: `apt install \
+         python3-pip`), or {}",
+        by_hand()
+    )]
+    NoPip {
+        /// Package and version.
+        wheel: String,
+        /// The command.
+        python: String,
+    },
     /// `pip` did not fetch the wheel.
-    #[error("{python} could not fetch {wheel} with pip: {said}")]
+    #[error(
+        "{python} could not fetch {wheel} with pip: {said}; check the connection and try again, or {}",
+        by_hand()
+    )]
     Pip {
         /// The command.
         python: String,
@@ -126,6 +149,11 @@ pub enum LocateError {
         /// Why that failed.
         source: io::Error,
     },
+}
+
+/// Returns what to do without `pip`.
+fn by_hand() -> String {
+    format!("download it from {RELEASES} and set ORT_DYLIB_PATH to the path of {}", library_name())
 }
 
 fn for_gpu(gpu: Gpu) -> &'static str {

@@ -12,9 +12,12 @@
 //! |---|---|
 //! | the path given to [`Locator::library`] | [`Option`](LibraryOrigin::Option) |
 //! | the path in the variable `ORT_DYLIB_PATH` | [`Variable`](LibraryOrigin::Variable) |
-//! | the folder of the executable, and `../lib` from there | [`Executable`](LibraryOrigin::Executable) |
+//! | the folder of the executable, then `../lib/NAME` and `../lib` from there | [`Executable`](LibraryOrigin::Executable) |
 //! | the cache: [`Locator::cache`], else [`cache_folder`] | [`Cache`](LibraryOrigin::Cache) |
 //! | the package `onnxruntime` of the machine's Python, from 1.23 on | [`Python`](LibraryOrigin::Python) |
+//!
+//! `NAME` is the name of the executable, so that a package installs `bin/alloquy` and `lib/alloquy/libonnxruntime.so.1.31.1`. An
+//! executable that is a symbolic link is looked for where the link leads.
 //!
 //! Only when none of them has the library, the pinned wheel is downloaded and unpacked into the cache
 //! ([`Fetched`](LibraryOrigin::Fetched)). The download is done by the machine's own `pip`, which has the settings for

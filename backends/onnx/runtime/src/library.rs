@@ -22,7 +22,7 @@ pub enum LibraryOrigin {
     Option,
     /// `ORT_DYLIB_PATH` names it.
     Variable,
-    /// It lies beside the executable, or in `../lib` from there.
+    /// It lies beside the executable, in `../lib/NAME` from there, or in `../lib`; `NAME` is that of the executable.
     Executable,
     /// It was in the cache.
     Cache,
@@ -38,6 +38,11 @@ const NAME: (&str, &str) = ("onnxruntime", ".dll");
 const NAME: (&str, &str) = ("libonnxruntime", ".dylib");
 #[cfg(not(any(target_os = "windows", target_vendor = "apple")))]
 const NAME: (&str, &str) = ("libonnxruntime", ".so");
+
+/// Returns the name of a library's file on this system, without a version.
+pub(crate) fn library_name() -> String {
+    format!("{}{}", NAME.0, NAME.1)
+}
 
 /// Returns the library in `folder`: the one without a version in its name, else the newest.
 pub(crate) fn library_in(folder: &Path, gpu: Gpu) -> Option<PathBuf> {

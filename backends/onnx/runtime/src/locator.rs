@@ -143,10 +143,41 @@ impl Locator {
         }
     }
 
+    /// Returns the pinned library from the cache, and fetches it into the cache if it is missing. No other place is searched.
+    ///
+    /// Tools that build packages of a program use it: the library that they copy is the pinned one.
+    ///
+    /// # Errors
+    /// Every kind of [`LocateError`].
+    ///
+    /// ```no_run
+    /// use alloquy_onnx_runtime::Locator;
+    ///
+    /// let library = Locator::new().cache("target/runtime").install(|event| println!("{event}"))?;
+    /// assert!(library.path.starts_with(std::env::current_dir().unwrap_or_default()));
+    /// # Ok::<(), alloquy_onnx_runtime::LocateError>(())
+    /// ```
+    pub fn install(
+        &self,
+        mut on_event: impl FnMut(DownloadEvent),
+    ) -> std::result::Result<Library, LocateError> {
+        let wheel = Wheel::pinned(self.gpu)?;
+        let folder = self.cached(wheel)?;
+        if let Some(library) = self.in_cache(wheel, &folder)? {
+            return Ok(library);
+        }
+        if let Some(reason) = self.refusal() {
+            let looked_at = vec![folder.display().to_string()];
+            return Err(LocateError::NotFound { reason, command: wheel.command(), looked_at });
+        }
+        self.fetch(wheel, &mut on_event)
+    }
+
     /// Finds the library, or returns what [`locate`](Self::locate) would fetch; fetches nothing.
     ///
     /// # Errors
-    /// Every kind of [`LocateError`]; [`NoPython`](LocateError::NoPython) where no Python could fetch the library.
+    /// Every kind of [`LocateError`]; [`NoPython`](LocateError::NoPython) or
+    /// [`NoPip`](LocateError::NoPip) where no Python could fetch the library.
     ///
     /// ```no_run
     /// use alloquy_onnx_runtime::{Locator, Presence};
@@ -236,11 +267,11 @@ impl Locator {
     fn refusal(&self) -> Option<String> {
         match self.policy {
             DownloadPolicy::Never if self.gpu == Gpu::Cuda => {
-                Some("the one with CUDA is not fetched unasked, for it is large".to_owned())
+                Some("the library with CUDA is not fetched automatically because it is large".to_owned())
             }
-            DownloadPolicy::Never => Some("none may be fetched".to_owned()),
+            DownloadPolicy::Never => Some("it may not be fetched here".to_owned()),
             DownloadPolicy::Fetch if variable("ALLOQUY_OFFLINE").is_some_and(|value| value != "0") => {
-                Some("none may be fetched: ALLOQUY_OFFLINE is set".to_owned())
+                Some("it is not fetched because ALLOQUY_OFFLINE is set".to_owned())
             }
             DownloadPolicy::Fetch => None,
         }
@@ -276,17 +307,30 @@ fn named_library(path: &Path, origin: LibraryOrigin, named_by: &'static str) -> 
     Ok(Library { path, origin })
 }
 
-/// Returns the folder of this program, and `../lib` from there.
+/// Returns the file of this program. Where a link was started, as package managers put them into `bin`, it is the linked file.
+fn executable() -> std::io::Result<PathBuf> {
+    let path = env::current_exe()?;
+    if path.is_symlink() { path.canonicalize() } else { Ok(path) }
+}
+
+/// Returns the folder of this program, and `../lib/NAME` and `../lib` from there; `NAME` is that of the program.
 fn beside_executable() -> Vec<PathBuf> {
-    let executable = env::current_exe().ok();
-    let beside = executable.as_deref().and_then(Path::parent);
-    let library = beside.and_then(Path::parent).map(|above| above.join("lib"));
-    beside.map(Path::to_owned).into_iter().chain(library).collect()
+    let mut folders = Vec::new();
+    if let Ok(executable) = executable()
+        && let Some(beside) = executable.parent()
+    {
+        folders.push(beside.to_owned());
+        if let (Some(above), Some(name)) = (beside.parent(), executable.file_stem()) {
+            folders.push(above.join("lib").join(name));
+            folders.push(above.join("lib"));
+        }
+    }
+    folders
 }
 
 /// Returns a library beside this program. Users who may change the program may change the library too; other users may not.
 fn beside(path: PathBuf) -> Result<Library> {
-    let executable = env::current_exe().map_err(crate::error::io_error("find", Path::new("this program")))?;
+    let executable = executable().map_err(crate::error::io_error("find", Path::new("this program")))?;
     if executable.parent() != path.parent() {
         rights::check(&path, &path, Trust::OwnerOf(&executable))?;
     }

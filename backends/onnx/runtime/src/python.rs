@@ -87,11 +87,21 @@ fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
     Err(without_python(wheel))
 }
 
-/// Returns an error if no Python could fetch `wheel`.
+/// Ends with an error if there is no `pip`. The current folder is no part of the module path, as above.
+const FIND_PIP: &str = r#"
+import sys
+sys.path = [entry for entry in sys.path if entry]
+import importlib.util as util
+sys.exit(0 if util.find_spec("pip") else 1)
+"#;
+
+/// Returns an error if no Python could fetch `wheel`: the first one that runs is the one that would.
 pub(crate) fn require(wheel: &Wheel) -> Result<()> {
     for command in COMMANDS {
-        if python(command).arg("--version").output().is_ok() {
-            return Ok(());
+        match python(command).args(["-c", FIND_PIP]).output() {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(_) => return Err(LocateError::NoPip { wheel: wheel.name(), python: command.to_owned() }),
+            Err(_) => {}
         }
     }
     Err(without_python(wheel))

@@ -99,12 +99,9 @@ impl Wheel {
         format!("{} {}", self.package, self.version)
     }
 
-    /// Returns the command that installs it.
-    pub(crate) fn command(&self) -> &'static str {
-        match self.gpu {
-            Gpu::None => "cargo xtask setup",
-            Gpu::Cuda => "cargo xtask setup --gpu cuda",
-        }
+    /// Returns the command that installs it where the search finds it.
+    pub(crate) fn command(&self) -> String {
+        format!("pip install {}=={}", self.package, self.version)
     }
 }
 

@@ -29,6 +29,24 @@ fn child() {
     }
 }
 
+/// A package manager links `bin/NAME` to where it keeps the package.
+#[cfg(unix)]
+#[test]
+fn a_link_to_the_program_finds_what_is_beside_the_program() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let name = std::env::current_exe().unwrap().file_name().unwrap().to_owned();
+    search(&root.join("package"), "never", &[]);
+    let library = put(&root.join("package/bin"), LIBRARY);
+    std::fs::create_dir(root.join("bin")).unwrap();
+    std::os::unix::fs::symlink(root.join("package/bin").join(name), root.join("bin/linked")).unwrap();
+    let mut child = Command::new(root.join("bin/linked"));
+    child.args(["--exact", "child", "--nocapture"]).env("TEST_POLICY", "never");
+    child.env_remove("ORT_DYLIB_PATH").env("PATH", root.join("bin"));
+    let found = answer(&output(&mut child));
+    assert_eq!(found, format!("found: Executable {}", library.display()));
+}
+
 /// Runs a copy of this test program in `bin/` of `root`, so that the test decides what is beside the executable.
 fn search(root: &Path, policy: &str, variables: &[(&str, &Path)]) -> String {
     let executable = root.join("bin").join(std::env::current_exe().unwrap().file_name().unwrap());
@@ -93,6 +111,9 @@ fn the_places_are_searched_in_order() {
     let found = search(&root, "never", &[]);
     assert!(found.starts_with("found: Executable"), "{found}");
     assert_eq!(Path::new(&found["found: Executable ".len()..]).canonicalize().unwrap(), library);
+    let name = std::env::current_exe().unwrap().file_stem().unwrap().to_owned();
+    let own = put(&root.join("lib").join(name), LIBRARY);
+    assert_eq!(search(&root, "never", &[]), format!("found: Executable {}", own.display()));
     let beside = put(&root.join("bin"), LIBRARY);
     assert_eq!(search(&root, "never", &[]), format!("found: Executable {}", beside.display()));
     let variable = put(&root.join("elsewhere"), "any name.so");
@@ -120,12 +141,16 @@ fn a_variable_that_names_nothing_is_an_error() {
 fn without_a_library_the_error_names_the_command() {
     let root = tempfile::tempdir().unwrap();
     let offline = search(root.path(), "fetch", &[("ALLOQUY_OFFLINE", Path::new("1"))]);
-    let wanted = "error: no ONNX Runtime library was found and none may be fetched: ALLOQUY_OFFLINE is set; \
-                  run `cargo xtask setup` in a checkout of Alloquy, or set ORT_DYLIB_PATH=/path/to/the/library (looked at: ORT_DYLIB_PATH, ";
-    assert!(offline.starts_with(wanted), "{offline}");
+    let wanted = format!(
+        "error: ONNX Runtime was not found, and it is not fetched because ALLOQUY_OFFLINE is set; run `pip install onnxruntime=={}`, \
+         or download it from https://github.com/microsoft/onnxruntime/releases and set ORT_DYLIB_PATH to the path of {LIBRARY} \
+         (looked at: ORT_DYLIB_PATH, ",
+        Wheel::pinned(alloquy_onnx_runtime::Gpu::None).unwrap().version
+    );
+    assert!(offline.starts_with(&wanted), "{offline}");
     let never = search(root.path(), "never", &[]);
     assert!(
-        never.starts_with("error: no ONNX Runtime library was found and none may be fetched; run"),
+        never.starts_with("error: ONNX Runtime was not found, and it may not be fetched here; run"),
         "{never}"
     );
     assert!(!root.path().join("cache").exists(), "a search that may not fetch writes nothing");
@@ -136,9 +161,12 @@ fn without_a_python_the_error_names_the_variable() {
     let root = tempfile::tempdir().unwrap();
     let said = search(root.path(), "fetch", &[("ALLOQUY_OFFLINE", Path::new("0"))]);
     assert!(
-        said.starts_with("error: none of python3, python can be run, so pip cannot fetch onnxruntime"),
+        said.starts_with(
+            "error: ONNX Runtime was not found, and none of python3, python can be run, so pip cannot fetch onnxruntime"
+        ),
         "{said}"
     );
+    assert!(said.contains("and set ORT_DYLIB_PATH to the path of"), "{said}");
 }
 
 /// Lays out an installed package as Python's installers do.
