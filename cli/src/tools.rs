@@ -229,8 +229,10 @@ mod servers {
         match arguments.mcp.iter().chain(&arguments.mcp_url).next() {
             None => Ok(toolbox),
             Some(server) => {
-                let message =
-                    format!("server {server:?}: this program was built without the feature \"mcp\"");
+                let message = format!(
+                    "server {server:?}: this program was built without MCP; build it with the feature \"mcp\", which is on \
+                     unless --no-default-features is given"
+                );
                 Err(Error::new(ErrorKind::Unsupported, message))
             }
         }

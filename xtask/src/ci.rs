@@ -70,9 +70,9 @@ const CHECKS: [Check; 20] = [
         run: checks::doctests,
     },
     Check {
-        name: "servers",
-        about: "tools of servers, whose feature the tests leave out",
-        run: checks::servers,
+        name: "without-mcp",
+        about: "the command line without its default feature for tools of servers",
+        run: checks::without_mcp,
     },
     Check { name: "tests", about: "the README's test command", run: checks::tests },
 ];

@@ -93,10 +93,11 @@ pub(super) fn tests(tests: &mut Tests) -> Result<Verdict> {
     }
 }
 
-/// Runs the tests of the command line that need MCP servers, which the tests without features leave out.
-pub(super) fn servers(tests: &mut Tests) -> Result<Verdict> {
-    let arguments = ["test", "--package", "alloquy-cli", "--features", "mcp", "--test", "tools"];
-    let (printed, ended) = command::tee(&mut command::cargo(&arguments))?;
+/// Runs the tests of tools with a command line that was built without MCP, which other tests have by default.
+pub(super) fn without_mcp(tests: &mut Tests) -> Result<Verdict> {
+    let package = ["test", "--package", "alloquy-cli", "--test", "tools"];
+    let features = ["--no-default-features", "--features", "pocket"];
+    let (printed, ended) = command::tee(&mut command::cargo(&[&package[..], &features].concat()))?;
     summed(tests, &printed);
     ended?;
     Ok(Verdict::Passed)
