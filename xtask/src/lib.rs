@@ -9,6 +9,7 @@ mod ci;
 mod codegen;
 mod command;
 mod conformance;
+mod dist;
 mod docs_rs;
 mod error;
 mod finding;
@@ -38,6 +39,7 @@ pub use codegen::{
     page_with_dataknobs_differences, page_with_differences, page_with_template_names, readme_with_examples,
 };
 pub use conformance::Conformance;
+pub use dist::Dist;
 pub use docs_rs::DocsRs;
 pub use error::{Error, Result};
 pub use finding::{Finding, report};

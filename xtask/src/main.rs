@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Api, Bench, Book, Ci, Codegen, Conformance, DocsRs, Fuzz, Layers, Package, Pocket, Result, Semver, Setup,
-    Style, Torture, Tree, report, root, untidy,
+    Api, Bench, Book, Ci, Codegen, Conformance, Dist, DocsRs, Fuzz, Layers, Package, Pocket, Result, Semver,
+    Setup, Style, Torture, Tree, report, root, untidy,
 };
 
 /// Chores of the workspace.
@@ -20,6 +20,7 @@ enum Chore {
     Ci(Ci),
     Codegen(Codegen),
     Conformance(Conformance),
+    Dist(Dist),
     DocsRs(DocsRs),
     Fuzz(Fuzz),
     Layers(Layers),
@@ -42,6 +43,7 @@ impl Chore {
             Chore::Ci(ci) => return ci.run(),
             Chore::Codegen(codegen) => codegen.run()?,
             Chore::Conformance(conformance) => conformance.run()?,
+            Chore::Dist(dist) => dist.run()?,
             Chore::DocsRs(docs_rs) => docs_rs.run()?,
             Chore::Fuzz(fuzz) => fuzz.run()?,
             Chore::Layers(layers) => layers.run()?,
