@@ -5,6 +5,7 @@ mod differences;
 mod examples;
 mod families;
 mod layers;
+mod models;
 mod templates;
 
 use std::fs;
@@ -15,13 +16,14 @@ pub use differences::{page_with_dataknobs_differences, page_with_differences};
 pub use examples::readme_with_examples;
 pub use families::families_page;
 pub use layers::architecture_with_layers;
+pub use models::{help_with_models, page_with_models, readme_with_models};
 pub use templates::{conversation_templates, page_with_template_names};
 
-/// Writes the generated texts: the page of families, the tables of layers, the examples in the README, the tables of
-/// conversation templates, and the differences from LiteRT-LM and dataknobs.
+/// Writes the generated texts: the page of families, the tables of layers, the examples in the README, the lists of public models,
+/// the tables of conversation templates, and the differences from LiteRT-LM and dataknobs.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
-    /// Only this: differences, examples, families, layers or templates.
+    /// Only this: differences, examples, families, layers, models or templates.
     name: Option<String>,
     /// Compares instead of writing.
     #[arg(long)]
@@ -42,12 +44,15 @@ impl Codegen {
 type Page = fn(&Tree) -> Result<File>;
 
 /// The generated texts, each with the function that makes it from the tree of files.
-const PAGES: [(&str, Page); 7] = [
+const PAGES: [(&str, Page); 10] = [
     ("differences", page_with_differences),
     ("differences", page_with_dataknobs_differences),
     ("examples", readme_with_examples),
     ("families", families_page),
     ("layers", architecture_with_layers),
+    ("models", help_with_models),
+    ("models", page_with_models),
+    ("models", readme_with_models),
     ("templates", conversation_templates),
     ("templates", page_with_template_names),
 ];

@@ -6,6 +6,7 @@ mod invariants;
 mod manifests;
 mod prose;
 mod registries;
+mod releases;
 mod sources;
 
 use crate::{Finding, Tree};
@@ -13,7 +14,7 @@ use crate::{Finding, Tree};
 type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// Every rule.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 17] = [
     functions::long_functions,
     invariants::invariants,
     invariants::named_tests,
@@ -25,6 +26,9 @@ const RULES: [Rule; 14] = [
     prose::licences,
     prose::whitespace,
     registries::families,
+    releases::commands,
+    releases::package_files,
+    releases::targets,
     sources::headers,
     sources::long_files,
     sources::prints,

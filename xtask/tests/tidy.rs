@@ -252,3 +252,48 @@ fn a_test_that_is_named_and_not_there_is_found() {
         "fn a_law_that_is_there() {}\n";
     assert_tidy(&untidy(&tree));
 }
+
+#[test]
+fn a_machine_of_a_release_that_is_not_everywhere_is_found() {
+    let root = xtask::root();
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let workflow =
+        read(".github/workflows/release.yml").replace("- target: aarch64-apple-darwin", "- target: plan9");
+    let line = workflow.lines().position(|line| line.contains("plan9")).unwrap() + 1;
+    let page = read("docs/install.md").replace("VERSION-x86_64-pc-windows-msvc", "VERSION-windows");
+    let mut files = TIDY.to_vec();
+    files.push((".github/workflows/release.yml", &workflow));
+    files.push(("docs/install.md", &page));
+    let findings = untidy(&planted::tree(&files));
+    let place = format!(".github/workflows/release.yml:{line}");
+    assert_found(&findings, &place, "xtask/src/dist.rs");
+    assert_found(&findings, ".github/workflows/release.yml:1", "aarch64-apple-darwin");
+    assert_found(&findings, "docs/install.md:1", "x86_64-pc-windows-msvc");
+}
+
+#[test]
+fn commands_for_people_and_workflows_that_fail_are_found() {
+    let manifest = format!("{MANIFEST}\n[features]\nmcp = []\n");
+    for (path, line, sentence) in [
+        (".github/workflows/a.yml", "run: cargo xtask launch --far", "`cargo xtask launch` does not exist"),
+        (".github/workflows/a.yml", "run: bash cli/dist/gone x.deb", "cli/dist/gone does not exist"),
+        ("docs/a.md", "`cargo install --path cli` installs it.", "without --locked"),
+        ("docs/a.md", "`cargo install --path cli --locked --features mpc` installs it.", "\"mpc\""),
+    ] {
+        let text = format!("# A\n\n{line}\n");
+        let files = [TIDY.as_slice(), &[("cli/Cargo.toml", manifest.as_str()), (path, &text)]].concat();
+        assert_found(&untidy(&planted::tree(&files)), &format!("{path}:3"), sentence);
+    }
+    let fine = "`cargo install --path cli --locked --features mcp`, and `cargo build --features NAME`\n";
+    let files = [TIDY.as_slice(), &[("cli/Cargo.toml", manifest.as_str()), ("docs/a.md", fine)]].concat();
+    assert_tidy(&untidy(&planted::tree(&files)));
+}
+
+#[test]
+fn a_file_of_the_package_that_does_not_exist_is_found() {
+    let assets = "assets = [\n    [\"target/release/a\", \"usr/bin/\", \"755\"],\n    [\"dist/gone\", \"usr/share/\", \"644\"],\n]\n";
+    let manifest = format!("{MANIFEST}\n[package.metadata.deb]\n{assets}");
+    let line = manifest.lines().position(|line| line.contains("gone")).unwrap() + 1;
+    let findings = with("cli/Cargo.toml", &manifest);
+    assert_found(&findings, &format!("cli/Cargo.toml:{line}"), "cli/dist/gone does not exist");
+}

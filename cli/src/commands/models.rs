@@ -25,9 +25,20 @@ Examples:
 --model takes every NAME that is listed. A model is a folder with a decoder in ONNX and the files that describe it, as the \
 exporters of ONNX Runtime GenAI, optimum and transformers.js write it; `alloquy pull` fetches one.";
 
+/// Models that people may fetch: a line with what `pull` accepts, and one with variant, size, licence and media. Generated from docs/models.json.
+const PUBLIC: &str = include_str!("models.txt");
+
+/// Returns the examples, and the list of public models.
+fn long_help() -> String {
+    format!(
+        "{EXAMPLES}\n\nPublic models for `alloquy pull`. None of them was run on the machines on which Alloquy is tested. Sizes are \
+         those of October 2026; `alloquy pull NAME --list` shows the present ones.\n{PUBLIC}"
+    )
+}
+
 /// List the models on this machine
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES, after_long_help = long_help(), args_conflicts_with_subcommands = true)]
 pub(crate) struct Models {
     /// Folders to look below, in place of those of ALLOQUY_MODELS and of what was fetched
     #[arg(value_name = "DIR")]
@@ -207,5 +218,24 @@ fn value(found: &Found) -> Value {
             "path": path,
         }),
         Err(error) => json!({"name": name, "bytes": bytes, "path": path, "problem": format!("{error:#}")}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_public_model_has_a_name_that_pull_accepts() {
+        let names: Vec<_> = PUBLIC.lines().step_by(2).map(str::trim).collect();
+        assert_eq!(names.len(), 10);
+        for name in names {
+            assert!(name.parse::<ModelName>().is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_public_models_fits_a_terminal() {
+        assert!(PUBLIC.lines().all(|line| line.chars().count() <= 79), "{PUBLIC}");
     }
 }

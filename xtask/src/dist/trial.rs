@@ -25,6 +25,20 @@ pub(super) fn of_archive(archive: &Path, stage: &Stage) -> Result {
     Ok(())
 }
 
+/// Returns a call of the program without the settings of this machine's user, and without downloads.
+fn isolated(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(home).env_clear().env("ALLOQUY_OFFLINE", "1");
+    for name in ["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"] {
+        command.env(name, home);
+    }
+    // Programs for Windows do not start without it.
+    if let Some(system) = std::env::var_os("SystemRoot") {
+        command.env("SystemRoot", system);
+    }
+    command
+}
+
 /// A folder in which a program is tried, with an empty home folder.
 struct Trial {
     folder: PathBuf,
@@ -38,23 +52,12 @@ impl Trial {
         }
         let home = folder.join("home");
         fs::create_dir_all(&home)?;
-        // The real name: folders above the library are compared by it.
         Ok(Self { folder: folder.to_owned(), home })
     }
 
     /// Runs the program, and fails unless it prints a text.
     fn expect(&self, unpacked: &Path, arguments: &[&str], text: &str) -> Result {
-        let mut command = Command::new(unpacked.join(program()));
-        command.args(arguments).current_dir(&self.home).env_clear();
-        // Nothing may be downloaded, and no other library is found.
-        command.env("ALLOQUY_OFFLINE", "1");
-        for name in ["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"] {
-            command.env(name, &self.home);
-        }
-        if let Some(system) = std::env::var_os("SystemRoot") {
-            command.env("SystemRoot", system);
-        }
-        let output = command.output()?;
+        let output = isolated(&unpacked.join(program()), &self.home).args(arguments).output()?;
         let printed = String::from_utf8_lossy(&output.stdout);
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() && printed.contains(text) {
