@@ -63,7 +63,8 @@ impl Doctor {
     }
 }
 
-const RUNTIME: &str = "where Python 3 with pip is installed, the first question fetches the library, unless ALLOQUY_OFFLINE is set";
+const RUNTIME: &str = "correct ORT_DYLIB_PATH if it is set; without it the first question fetches the library with Python's \
+                       pip, unless ALLOQUY_OFFLINE is set";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
 const MODEL: &str = "check the folder or fetch the model again; `alloquy models` lists those that are here";
 
