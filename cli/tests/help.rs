@@ -113,3 +113,16 @@ fn wrong_arguments_end_with_2() {
         assert_eq!(program.run(arguments).code, Some(2), "{arguments:?}");
     }
 }
+
+/// The table in docs/hub.md and that of the README come from the same file.
+#[test]
+fn the_help_on_models_names_public_ones() {
+    let facts: serde_json::Value = serde_json::from_str(include_str!("../../docs/models.json")).unwrap();
+    let help = Program::new().run(&["help", "models"]).ok().out;
+    for model in facts["models"].as_array().unwrap() {
+        for fact in ["name", "variant", "size", "licence"] {
+            assert!(help.contains(model[fact].as_str().unwrap()), "{model}: {help}");
+        }
+    }
+    assert!(!Program::new().run(&["models", "-h"]).ok().out.contains("SmolLM2"));
+}
