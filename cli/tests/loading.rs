@@ -132,8 +132,15 @@ fn the_doctor_says_what_the_first_question_fetches_and_fetches_nothing() {
         "{}",
         without_pip.out
     );
+    assert!(!program.path("cache").exists());
     for ran in [offline, without_python, without_pip] {
         assert!(ran.out.contains(releases) && !ran.out.contains("xtask"), "{}", ran.out);
+        assert!(
+            ran.out.contains("it was not loaded, because of the problem with the runtime"),
+            "{}",
+            ran.out
+        );
+        assert!(!ran.err.contains("downloading"), "{}", ran.err);
     }
 }
 

@@ -49,12 +49,16 @@ impl Doctor {
         let model = context.settings.settle(&self.model)?;
         let store = context.settings.settle(&self.store)?;
         let runtime = runtime::runtime(&model);
-        let is_fetchable = matches!(runtime, Ok(Runtime::Fetchable(_)));
+        let unloaded = match &runtime {
+            Ok(Runtime::Loaded(_)) => None,
+            Ok(Runtime::Fetchable(_)) => Some("as the runtime is not here yet"),
+            Err(_) => Some("because of the problem with the runtime"),
+        };
         let checks = [
             check("configuration", Ok(configuration(context)), ""),
             check("runtime", runtime.map(|runtime| present(&runtime)), RUNTIME),
             check("store", pollster::block_on(kept::inspect_store(&store)), STORE),
-            check("model", inspect_model(&model, is_fetchable, context), MODEL),
+            check("model", inspect_model(&model, unloaded, context), MODEL),
         ];
         let text: String = checks.iter().map(line).collect();
         let values: Vec<_> = checks.iter().map(value).collect();
@@ -91,16 +95,16 @@ fn present(runtime: &Runtime) -> String {
     }
 }
 
-/// Loads the model; where that would fetch the runtime first, only reads its description.
-fn inspect_model(arguments: &ModelArguments, is_fetchable: bool, context: &Context) -> Result<String> {
+/// Loads the model; if there is no runtime, for the reason `unloaded`, only reads its description.
+fn inspect_model(arguments: &ModelArguments, unloaded: Option<&str>, context: &Context) -> Result<String> {
     if arguments.model.is_none() && pocket::describe_pocket().is_none() {
         return Ok("none is named; --model NAME loads one".to_owned());
     }
-    if !is_fetchable {
+    let Some(reason) = unloaded else {
         return Ok(open::model(arguments, context.notes)?.summary());
-    }
+    };
     let described = runtime::described(arguments)?;
-    Ok(format!("{described}; it was not loaded, as the runtime is not here yet"))
+    Ok(format!("{described}; it was not loaded, {reason}"))
 }
 
 fn line(check: &Check) -> String {
