@@ -2,6 +2,7 @@
 
 mod archive;
 mod debian;
+mod digest;
 mod licences;
 mod stage;
 mod trial;
@@ -10,8 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sha2::{Digest as _, Sha256};
-
+use self::digest::sha256;
 use self::stage::Stage;
 use crate::{Error, Result, command, metadata};
 
@@ -91,10 +91,4 @@ fn finished(path: &Path) -> Result {
     fs::write(path.with_file_name(format!("{name}.sha256")), format!("{digest}  {name}\n"))?;
     println!("{} ({} bytes, SHA-256 {digest})", path.display(), fs::metadata(path)?.len());
     Ok(())
-}
-
-/// Returns the SHA-256 digest of a file, in hexadecimal digits.
-fn sha256(path: &Path) -> Result<String> {
-    let digest = Sha256::digest(fs::read(path)?);
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

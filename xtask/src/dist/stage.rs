@@ -7,7 +7,8 @@ use std::process::Command;
 
 use alloquy_onnx_runtime::{Gpu, Locator, Wheel};
 
-use super::{licences, sha256};
+use super::digest::sha256;
+use super::licences;
 use crate::{Error, Result, root};
 
 /// The files of a release.
