@@ -38,6 +38,28 @@ fn it_answers_a_conversation_that_is_piped_in() {
     assert_eq!(both.code, Some(2), "{}", both.err);
 }
 
+/// The model prefers to call a tool after a page of code and after some sentences, and there is none.
+#[test]
+fn it_calls_no_tool_where_there_is_none() {
+    let program = Program::new();
+    let diff = include_str!("fixtures/change.diff");
+    let diffed = ["ask", "-q", "--max-tokens", "60", "What does this change?"];
+    let forbidden = ["ask", "-q", "--max-tokens", "60", "--tool-choice", "none", "What does this change?"];
+    let sentences = [
+        "Please summarise the following paragraph: Rust is a language focused on safety, speed and concurrency, and it has a \
+         strong type system.",
+        "My cat number 1 is called Name1 and it likes to eat fish and sleep on the sofa all day long in the sun.",
+    ];
+    let mut answers = vec![program.run_with(&diffed, diff).ok(), program.run_with(&forbidden, diff).ok()];
+    for sentence in sentences {
+        answers.push(program.run(&["ask", "-q", "--max-tokens", "60", sentence]).ok());
+    }
+    for answer in answers {
+        assert!(!answer.out.contains("tool_call"), "{answer:?}");
+        assert!(!answer.out.trim().is_empty(), "{answer:?}");
+    }
+}
+
 #[test]
 fn it_can_be_named_and_then_nothing_is_said_of_it() {
     let program = Program::new();

@@ -116,6 +116,13 @@ pub trait DataProcessor: Send + Sync + Debug {
         grammar
     }
 
+    /// Returns the texts with which only tool calls begin in a reply, such as `<tool_call>`; by default there are none.
+    ///
+    /// Where no call is wanted, none of them is generated. A call that begins without a marker is not among them.
+    fn call_starts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the channels of a reply; by default there are none.
     fn channels(&self) -> &[Channel] {
         &[]
@@ -163,6 +170,10 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn answer_grammar(&self, grammar: Grammar) -> Grammar {
         (**self).answer_grammar(grammar)
+    }
+
+    fn call_starts(&self) -> Vec<String> {
+        (**self).call_starts()
     }
 
     fn channels(&self) -> &[Channel] {

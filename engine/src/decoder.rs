@@ -120,6 +120,12 @@ pub trait Decoder: Send + Sync + Debug {
         Vec::new()
     }
 
+    /// Returns whether [`DecodeRequest::excluded`] is enforced. Where it is not, `LanguageModel` looks for the excluded texts in
+    /// the reply, and reports the first one as [`Warning::UnwantedCall`](alloquy_core::report::Warning::UnwantedCall).
+    fn enforces_exclusions(&self) -> bool {
+        false
+    }
+
     /// Continues a prompt. An error in the request is the stream's first item.
     fn decode(&self, request: DecodeRequest) -> TokenStream;
 
@@ -195,6 +201,10 @@ impl<D: Decoder + ?Sized> Decoder for Arc<D> {
         (**self).ignored(sampling)
     }
 
+    fn enforces_exclusions(&self) -> bool {
+        (**self).enforces_exclusions()
+    }
+
     fn decode(&self, request: DecodeRequest) -> TokenStream {
         (**self).decode(request)
     }
@@ -233,13 +243,21 @@ pub struct DecodeRequest {
     pub max_tokens: usize,
     /// What the reply must match.
     pub guided: GuidedDecoding,
+    /// What the reply must not contain.
+    pub excluded: ExcludedTexts,
 }
 
 impl DecodeRequest {
     /// Creates a request for at most `max_tokens` tokens, with the default sampling of the decoder.
     #[must_use]
     pub fn new(prompt: Prompt, max_tokens: usize) -> Self {
-        Self { prompt, sampling: SamplingOptions::default(), max_tokens, guided: GuidedDecoding::default() }
+        Self {
+            prompt,
+            sampling: SamplingOptions::default(),
+            max_tokens,
+            guided: GuidedDecoding::default(),
+            excluded: ExcludedTexts::default(),
+        }
     }
 
     /// Sets how tokens are drawn.
@@ -254,6 +272,44 @@ impl DecodeRequest {
     pub fn guided(mut self, guided: GuidedDecoding) -> Self {
         self.guided = guided;
         self
+    }
+
+    /// Sets what the reply must not contain.
+    #[must_use]
+    pub fn excluding(mut self, excluded: ExcludedTexts) -> Self {
+        self.excluded = excluded;
+        self
+    }
+}
+
+/// What one reply must not contain, such as the texts that begin tool calls where no tool is offered.
+///
+/// It applies wherever a reply is free: to thinking, and to an answer without a grammar. A grammar decides alone what it allows.
+///
+/// ```
+/// use alloquy_core::prompt::Prompt;
+/// use alloquy_engine::decoder::{DecodeRequest, ExcludedTexts};
+///
+/// let mut excluded = ExcludedTexts::default();
+/// excluded.tokens.push(12);
+/// excluded.texts.push("functools[".to_owned());
+/// let request = DecodeRequest::new(Prompt::default(), 500).excluding(excluded);
+/// assert_eq!(request.excluded.tokens, [12]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExcludedTexts {
+    /// Control tokens that are never sampled.
+    pub tokens: Vec<TokenId>,
+    /// Texts that are never completed, whichever tokens they consist of.
+    pub texts: Vec<String>,
+}
+
+impl ExcludedTexts {
+    /// Returns whether nothing is excluded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.texts.is_empty()
     }
 }
 

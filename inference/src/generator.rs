@@ -25,6 +25,7 @@ use crate::sampler::Sampler;
 
 mod active;
 mod cache_budget;
+mod exclusion;
 mod guided_sampler;
 mod job;
 mod lookup;
@@ -34,6 +35,7 @@ mod scoring;
 mod slots;
 mod worker;
 
+use exclusion::{Exclusion, TextMasks};
 use guided_sampler::GuidedSampler;
 use job::{Job, Work};
 use scoring::Scoring;
@@ -71,6 +73,7 @@ pub use options::GeneratorOptions;
 pub struct Generator {
     engine: Arc<dyn Engine>,
     work: queue::Sender<Work>,
+    masks: Arc<TextMasks>,
 }
 
 impl Generator {
@@ -87,20 +90,27 @@ impl Generator {
         thread.spawn(move || worker::serve_all(&*served, options, &inbox)).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;
-        Ok(Self { engine, work })
+        Ok(Self { engine, work, masks: Arc::default() })
     }
 
     /// Queues a generation of at most `limit` tokens, sampled by `sampler`. With 0, only the prompt is computed.
     ///
     /// The stream is unbounded because `limit` bounds it: the thread never waits for a reader.
     pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
-        self.queue(prompt, sampler, limit, GuidedSampler::default())
+        self.queue(prompt, sampler, limit, GuidedSampler::default(), Exclusion::default())
     }
 
-    fn queue(&self, prompt: Prompt, sampler: Sampler, limit: usize, guide: GuidedSampler) -> TokenStream {
+    fn queue(
+        &self,
+        prompt: Prompt,
+        sampler: Sampler,
+        limit: usize,
+        guide: GuidedSampler,
+        excluded: Exclusion,
+    ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
         let cancel = CancelToken::default();
-        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
+        let job = Box::new(Job { prompt, sampler, limit, guide, excluded, cancel: cancel.clone(), events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
@@ -187,10 +197,16 @@ impl Decoder for Generator {
         GrammarSupport::Exact
     }
 
+    fn enforces_exclusions(&self) -> bool {
+        true
+    }
+
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        let DecodeRequest { prompt, sampling, max_tokens, guided, .. } = request;
+        let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, .. } = request;
+        let vocabulary = self.engine.model().vocabulary;
+        let excluded = self.masks.exclusion(excluded, self.engine.tokenizer(), vocabulary);
         match Sampler::new(&sampling) {
-            Ok(sampler) => self.queue(prompt, sampler, max_tokens, GuidedSampler::new(guided)),
+            Ok(sampler) => self.queue(prompt, sampler, max_tokens, GuidedSampler::new(guided), excluded),
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),
         }
     }

@@ -15,8 +15,8 @@ use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, Snapshot, SnapshotError, SnapshotIdentity,
-    SnapshotSource,
+    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, ExcludedTexts, Snapshot, SnapshotError,
+    SnapshotIdentity, SnapshotSource,
 };
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -25,6 +25,7 @@ use crate::role_markers::RoleMarkers;
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 
+mod calls;
 mod constraining;
 mod guiding;
 mod marks;
@@ -32,6 +33,7 @@ mod media;
 mod reading;
 mod verifying;
 
+use calls::UnwantedCalls;
 use constraining::{Form, Prepared};
 use marks::Marks;
 use media::Outlines;
@@ -67,6 +69,8 @@ pub struct LanguageModel {
     grammars: Option<Arc<Prepared>>,
     outlines: Arc<Outlines>,
     markers: Arc<OnceLock<RoleMarkers>>,
+    /// What begins calls, found when the first reply must not call.
+    call_starts: Arc<OnceLock<ExcludedTexts>>,
 }
 
 /// What a [`LanguageModel`] is made of; template and processor are required.
@@ -110,6 +114,7 @@ impl LanguageModelBuilder {
             grammars: self.grammars.map(|grammars| Arc::new(Prepared::new(grammars))),
             outlines: Arc::default(),
             markers: Arc::default(),
+            call_starts: Arc::default(),
         })
     }
 }
@@ -337,6 +342,7 @@ impl ChatModel for LanguageModel {
         let limit = self.limit(&prepared, options.max_tokens)?;
         options.validate()?;
         let guided = self.guided(&request, &mut prepared)?;
+        let excluded = self.excluded(&request);
         for name in self.decoder.ignored(&options) {
             prepared.warnings.push(Warning::OptionIgnored { name: name.to_owned() });
         }
@@ -346,11 +352,10 @@ impl ChatModel for LanguageModel {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guided)?,
             form: if guided.grammar.is_some() { Form::Open } else { Form::Free },
             verifier: Verifier::of(&guided, &self.decoder),
+            unwanted: UnwantedCalls::of(&excluded, &guided, &*self.decoder),
             stop_tokens: StopTokens::new(options.stop_tokens.clone()),
             stops: StopStrings::new(options.stop.clone()),
-            parser: self
-                .processor
-                .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
+            parser: self.parser(&request, &prepared.rendered),
             context: prepared.context,
             media: prepared.media,
             known,
@@ -371,7 +376,7 @@ impl ChatModel for LanguageModel {
             warnings: limit.capped.into_iter().chain(prepared.warnings).collect(),
         };
         let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
-        let tokens = self.decoder.decode(asked);
+        let tokens = self.decoder.decode(asked.excluding(excluded));
         Ok(EventStream::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 

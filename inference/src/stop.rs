@@ -4,5 +4,6 @@ mod automaton;
 mod strings;
 mod tokens;
 
+pub(crate) use automaton::Automaton;
 pub use strings::StopStrings;
 pub use tokens::StopTokens;

@@ -95,6 +95,7 @@
 
 mod built_in;
 mod call_markers;
+mod call_starts;
 mod config;
 mod configured;
 mod detect;

@@ -258,6 +258,9 @@ pub(crate) fn warning(warning: &Warning) -> String {
             "(the answer does not match its grammar from its token {} on: the server did not enforce it)",
             tokens + 1
         ),
+        Warning::UnwantedCall { start } => {
+            format!("(the answer contains {start:?}, which begins a tool call, although no tool can be called)")
+        }
         Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
         Warning::GrammarCut => "(the answer ends before its grammar is complete)".to_owned(),
         Warning::ControlTokenLetThrough { token, source, times } => {

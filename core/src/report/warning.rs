@@ -41,6 +41,12 @@ pub enum Warning {
         /// How many of its tokens match.
         tokens: usize,
     },
+    /// The reply contains a text that begins a tool call, although no tool was offered or calls were forbidden, because the
+    /// server that generated it did not exclude it. It is text of the reply.
+    UnwantedCall {
+        /// The text that begins the call, such as `<tool_call>`.
+        start: String,
+    },
     /// A sampling option has no effect on this model.
     OptionIgnored {
         /// The name of the option.

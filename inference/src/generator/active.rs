@@ -194,7 +194,9 @@ fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option
     let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
     let stop_tokens = &engine.model().stop_tokens;
     let tokenizer = engine.tokenizer();
-    let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
+    let sampler = &mut job.sampler;
+    let excluded = &job.excluded;
+    let token = job.guide.next(Draw { logits, sampler, excluded, tokenizer, stop_tokens })?;
     if let Some(tokens) = job.guide.take_cut() {
         job.emit(Ok(DecodeEventKind::ThinkingCut { tokens }));
     }
@@ -203,6 +205,7 @@ fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option
         return Ok(None);
     }
     job.sampler.accept(token);
+    job.excluded.accept(token, tokenizer);
     let logprobs = believed.map(|(count, logits)| LogSoftmax::new(&logits).sampled(token, count));
     job.emit(Ok(DecodeEventKind::Token { id: token, logprobs }));
     Ok(Some(token))

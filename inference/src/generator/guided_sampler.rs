@@ -1,4 +1,4 @@
-//! Constrains one reply token by token: first by a thinking budget, then by a grammar.
+//! Constrains one reply token by token: first by a thinking budget, then by a grammar. Where it is free, texts may be excluded.
 
 use std::collections::VecDeque;
 
@@ -7,6 +7,7 @@ use alloquy_core::grammar::{GrammarMatcher, MatcherState};
 use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 use alloquy_engine::decoder::GuidedDecoding;
 
+use super::exclusion::Exclusion;
 use crate::sampler::Sampler;
 use crate::thinking::{Stage, ThinkingScanner};
 
@@ -41,12 +42,20 @@ pub(crate) struct GuidedSampler {
 pub(crate) struct Draw<'a> {
     pub(crate) logits: &'a mut [f32],
     pub(crate) sampler: &'a mut Sampler,
+    pub(crate) excluded: &'a Exclusion,
     pub(crate) tokenizer: &'a dyn Tokenizer,
     pub(crate) stop_tokens: &'a [TokenId],
 }
 
 impl Draw<'_> {
+    /// Samples a token that a grammar allows. What a grammar allows is not excluded.
     fn sample(&mut self) -> Result<TokenId> {
+        self.sampler.sample(self.logits)
+    }
+
+    /// Samples any token that is not excluded.
+    fn sample_freely(&mut self) -> Result<TokenId> {
+        self.excluded.mask(self.logits);
         self.sampler.sample(self.logits)
     }
 
@@ -142,7 +151,7 @@ impl GuidedSampler {
     }
 
     fn open_freely(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
-        let token = draw.sample()?;
+        let token = draw.sample_freely()?;
         let said = draw.bytes(token);
         self.stage = match self.thinking.as_mut() {
             Some(thinking) => thinking.opens(&said),
@@ -158,7 +167,7 @@ impl GuidedSampler {
         if thinking.is_over_budget() {
             return self.cut(draw);
         }
-        let token = draw.sample()?;
+        let token = draw.sample_freely()?;
         if draw.ends(token) {
             // A reply that must match a grammar still has to answer. Without a grammar it may end while it thinks.
             return if self.constraint.is_some() { self.cut(draw) } else { Ok(token) };
@@ -220,10 +229,13 @@ impl GuidedSampler {
     }
 
     fn answer(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
-        if let Some(constraint) = &mut self.constraint {
-            constraint.mask(draw.logits)?;
-        }
-        let token = draw.sample()?;
+        let token = match &mut self.constraint {
+            Some(constraint) => {
+                constraint.mask(draw.logits)?;
+                draw.sample()?
+            }
+            None => draw.sample_freely()?,
+        };
         self.accept(token, draw)
     }
 

@@ -9,6 +9,7 @@ use alloquy_engine::decoder::{
 };
 use futures::channel::{mpsc, oneshot};
 
+use super::exclusion::Exclusion;
 use super::guided_sampler::GuidedSampler;
 use super::scoring::Scoring;
 use crate::sampler::Sampler;
@@ -30,6 +31,7 @@ pub(super) struct Job {
     pub(super) sampler: Sampler,
     pub(super) limit: usize,
     pub(super) guide: GuidedSampler,
+    pub(super) excluded: Exclusion,
     pub(super) cancel: CancelToken,
     pub(super) events: mpsc::UnboundedSender<Result<DecodeEvent>>,
 }

@@ -115,11 +115,13 @@ pub(super) fn shut_out(constraints: &OutputConstraints, preface: &Preface) -> Op
     (unchosen && tools > 0).then_some(Warning::ToolsExcluded { tools })
 }
 
-/// Returns the grammar of the reply after its thinking, if the request demands one.
+/// Returns the grammar of the reply after its thinking, if the request demands one. A reply that must not call needs none if
+/// `excludes_calls`.
 pub(super) fn joined(
     constraints: &OutputConstraints,
     processor: &dyn DataProcessor,
     source: ProcessorInput<'_>,
+    excludes_calls: bool,
 ) -> Result<Option<Grammar>> {
     let offered = !source.preface.tools.is_empty();
     let answer = constraints.grammar.clone().map(|grammar| processor.answer_grammar(grammar));
@@ -131,6 +133,7 @@ pub(super) fn joined(
             let calls = calls(constraints, processor, source, &ToolChoice::Required)?;
             Ok(Some(Grammar::AnyOf(vec![calls, answer])))
         }
+        (Some(ToolChoice::None), None) if excludes_calls => Ok(None),
         (Some(choice), None) if offered => calls(constraints, processor, source, choice).map(Some),
         (_, answer) => Ok(answer),
     }

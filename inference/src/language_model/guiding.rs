@@ -29,7 +29,7 @@ impl LanguageModel {
         let constraints = &request.output;
         let source = source(request, &arguments);
         let mut guided = GuidedDecoding::default();
-        if let Some(grammar) = joined(constraints, &*self.processor, source)? {
+        if let Some(grammar) = joined(constraints, &*self.processor, source, self.excludes_calls())? {
             if self.decoder.grammar_support() == GrammarSupport::None {
                 let message = format!(
                     "model {:?} enforces no grammars: send the request without one",
@@ -45,6 +45,12 @@ impl LanguageModel {
             guided.thinking = thinking_rule(self.processor.channels(), &prompt.rendered, source, budget);
         }
         Ok(guided)
+    }
+
+    /// Returns whether a reply without calls needs no grammar. A decoder that enforces nothing sends what it likes, and what
+    /// looks like a call is reported.
+    fn excludes_calls(&self) -> bool {
+        self.decoder.enforces_exclusions() || self.decoder.grammar_support() == GrammarSupport::None
     }
 
     fn compiler(&self) -> Result<&Arc<dyn GrammarCompiler>> {

@@ -14,6 +14,7 @@ use alloquy_core::{Delta, Error, ErrorKind, Message, Reply, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
 use futures::StreamExt;
 
+use super::calls::UnwantedCalls;
 use super::constraining::Form;
 use super::marks::Marks;
 use super::verifying::Verifier;
@@ -67,6 +68,8 @@ pub(super) struct Reading {
     pub(super) form: Form,
     /// Checks the reply where the decoder does not enforce its grammar.
     pub(super) verifier: Option<Verifier>,
+    /// Looks for calls where the decoder does not exclude them.
+    pub(super) unwanted: Option<UnwantedCalls>,
 }
 
 pub(super) async fn read(
@@ -170,6 +173,9 @@ impl Reading {
         self.length += text.len();
         self.tokens.push(token);
         self.ends.push(self.length);
+        if let Some(unwanted) = &mut self.unwanted {
+            unwanted.take(token, &text);
+        }
         let deltas = self.text(&text);
         self.thinking.token(&deltas);
         Ok(deltas)
@@ -226,6 +232,9 @@ impl Reading {
             return Err(error);
         }
         self.logprobs.truncate(self.tokens.len());
+        if let Some(unwanted) = self.unwanted {
+            self.warnings.extend(unwanted.warning());
+        }
         let cut = (self.form == Form::Open).then_some(Warning::GrammarCut);
         let timing = self.marks.timing(self.asked, self.cache.map_or(0, |report| report.computed));
         let mut reply = Reply::new(message);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The states of a search, shared by the streams that are searched.
 #[derive(Clone, Debug)]
-struct Automaton<S> {
+pub(crate) struct Automaton<S> {
     /// The first state has read nothing that begins a pattern.
     states: Vec<State<S>>,
 }
@@ -29,7 +29,7 @@ impl<S> State<S> {
 }
 
 impl<S: Copy + Ord> Automaton<S> {
-    fn new<'a>(patterns: impl IntoIterator<Item = &'a [S]>) -> Self
+    pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a [S]>) -> Self
     where
         S: 'a,
     {
@@ -75,7 +75,8 @@ impl<S: Copy + Ord> Automaton<S> {
         }
     }
 
-    fn step(&self, from: usize, symbol: S) -> usize {
+    /// Returns the state after a symbol.
+    pub(crate) fn step(&self, from: usize, symbol: S) -> usize {
         let mut index = from;
         while let Some(state) = self.states.get(index) {
             match state.next.get(&symbol) {
@@ -85,6 +86,21 @@ impl<S: Copy + Ord> Automaton<S> {
             }
         }
         0
+    }
+
+    /// Returns the number of states. The first one is 0.
+    pub(crate) fn states(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Returns the state of the longest proper end of what was read in `state`.
+    pub(crate) fn shorter(&self, state: usize) -> usize {
+        self.states.get(state).map_or(0, |state| state.shorter)
+    }
+
+    /// Returns whether a pattern ends in `state`.
+    pub(crate) fn is_end(&self, state: usize) -> bool {
+        self.states.get(state).is_some_and(|state| state.found.is_some())
     }
 }
 

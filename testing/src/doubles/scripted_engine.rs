@@ -30,6 +30,8 @@ pub struct ScriptedEngine {
     script: Vec<(String, Vec<TokenId>)>,
     end: TokenId,
     media: Option<ScriptedMedia>,
+    /// Whether the end of the reply is the second choice everywhere.
+    may_end: bool,
     computed: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
@@ -53,7 +55,47 @@ impl ScriptedEngine {
         model.vocabulary = tokenizer.vocabulary();
         model.stop_tokens = vec![end];
         model.specials = specials;
-        Self { model, tokenizer, script: replies, end, media: None, computed: std::sync::Arc::default() }
+        Self {
+            model,
+            tokenizer,
+            script: replies,
+            end,
+            media: None,
+            may_end: false,
+            computed: std::sync::Arc::default(),
+        }
+    }
+
+    /// Adds control tokens to the vocabulary, also to the replies of the script.
+    ///
+    /// ```
+    /// use alloquy_engine::Engine;
+    /// use alloquy_testing::ScriptedEngine;
+    ///
+    /// let engine = ScriptedEngine::new([("Go!", "<call>now</call>")]).specials(["<call>", "</call>"]);
+    /// assert_eq!(engine.model().specials.last().map(|special| special.text.as_str()), Some("</call>"));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn specials<'a>(mut self, specials: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut texts: Vec<_> = self.model.specials.iter().map(|special| special.text.clone()).collect();
+        texts.extend(specials.into_iter().map(str::to_owned));
+        let tokenizer = ByteTokenizer::new(texts.iter().map(String::as_str));
+        for (_, reply) in &mut self.script {
+            let text = decode(&self.tokenizer, reply).unwrap_or_default();
+            *reply = tokenizer.encode(&[TokenizerInput::Text(&text)]).unwrap_or_default();
+        }
+        self.model.specials = tokenizer.specials().to_vec();
+        self.model.vocabulary = tokenizer.vocabulary();
+        self.tokenizer = tokenizer;
+        self
+    }
+
+    /// Makes the end of the reply the second choice everywhere. So a reply whose next token is excluded ends there.
+    #[must_use]
+    pub fn ends_otherwise(mut self) -> Self {
+        self.may_end = true;
+        self
     }
 
     /// Makes it accept media, and adds the control tokens around them to the vocabulary. Replies contain none of these.
@@ -90,25 +132,38 @@ impl ScriptedEngine {
         self.computed.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    fn next_token(&self, units: &[PromptUnit]) -> Result<TokenId> {
-        let tokens: Vec<_> = units.iter().filter_map(token).collect();
-        let text = decode(&self.tokenizer, &tokens)?;
+    fn next_token(&self, units: &[PromptUnit]) -> TokenId {
+        // Bytes, because the tokens so far may end within a character.
+        let mut text = Vec::new();
+        for token in units.iter().filter_map(token) {
+            text.extend(self.bytes(token));
+        }
         // The reply of the cue that ends last, and what follows the cue: after `<user>Hi<end><assistant>Hel` this is `Hel`.
         let mut last: Option<(usize, &[TokenId])> = None;
         for (cue, reply) in &self.script {
-            let Some(start) = text.rfind(cue) else { continue };
+            let found = text.windows(cue.len().max(1)).rposition(|window| window == cue.as_bytes());
+            let Some(start) = found else { continue };
             let end = start + cue.len();
             if last.is_none_or(|(latest, _)| end >= latest) {
                 last = Some((end, reply));
             }
         }
-        let Some((start, reply)) = last else { return Ok(self.end) };
-        let generated =
-            self.tokenizer.encode(&[TokenizerInput::Text(text.get(start..).unwrap_or_default())])?;
-        match reply.strip_prefix(generated.as_slice()) {
-            Some([next, ..]) => Ok(*next),
-            Some([]) | None => Ok(self.end),
+        let Some((start, reply)) = last else { return self.end };
+        let mut generated = text.get(start..).unwrap_or_default();
+        for &token in reply {
+            if generated.is_empty() {
+                return token;
+            }
+            match generated.strip_prefix(self.bytes(token).as_slice()) {
+                Some(rest) => generated = rest,
+                None => return self.end,
+            }
         }
+        self.end
+    }
+
+    fn bytes(&self, token: TokenId) -> Vec<u8> {
+        self.tokenizer.bytes(token).unwrap_or_default()
     }
 }
 
@@ -170,8 +225,13 @@ impl Session for ScriptedSession {
         self.held.take(units, cancel, || {
             computed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         })?;
-        let next = self.engine.next_token(&self.held.units)?;
+        let next = self.engine.next_token(&self.held.units);
         self.logits.fill(0.0);
+        if self.engine.may_end
+            && let Some(logit) = self.logits.get_mut(self.engine.end as usize)
+        {
+            *logit = 5.0;
+        }
         if let Some(logit) = self.logits.get_mut(next as usize) {
             *logit = 10.0;
         }

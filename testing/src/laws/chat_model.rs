@@ -9,9 +9,9 @@
 //! ```
 
 use alloquy_core::grammar::Grammar;
-use alloquy_core::output::OutputConstraints;
+use alloquy_core::output::{OutputConstraints, ToolChoice};
 use alloquy_core::report::{FinishReason, Warning};
-use alloquy_core::{ChatModel, Delta, ErrorKind, Reply, Request, SamplingOptions};
+use alloquy_core::{ChatModel, Content, Delta, ErrorKind, Reply, Request, SamplingOptions};
 use futures::StreamExt;
 
 use crate::doubles::join_deltas;
@@ -181,6 +181,45 @@ pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, req
             assert!(text == "x" || is_reported, "a reply breaks its grammar without a warning: {text:?}");
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported, "a grammar is refused as {error:#}"),
+    }
+}
+
+/// A reply calls a tool only if tools are offered and the request does not forbid calls. Otherwise it contains none of `starts`,
+/// the texts that begin calls, or reports one as [`Warning::UnwantedCall`].
+///
+/// The model must answer `request`, which offers tools, with a call.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn calls_begin_only_where_wanted(model: &dyn ChatModel, request: &Request, starts: &[&str]) {
+    assert!(!request.preface.tools.is_empty(), "this law needs a request that offers tools");
+    let (_, wanted) = whole(model, request).await;
+    assert_eq!(wanted.finish, FinishReason::ToolCalls, "the offered tools are not called: {wanted:?}");
+
+    let mut without = request.clone();
+    without.preface.tools.clear();
+    let mut automatic = without.clone();
+    automatic.output.tool_choice = Some(ToolChoice::Auto);
+    let mut forbidden = request.clone();
+    forbidden.output.tool_choice = Some(ToolChoice::None);
+    for (request, case) in [
+        (without, "without tools"),
+        (automatic, "of tools that are not offered"),
+        (forbidden, "that is forbidden"),
+    ] {
+        let (deltas, reply) = whole(model, &request).await;
+        assert_eq!(join_deltas(&deltas), reply.message.parts, "the deltas do not join to the message");
+        for part in &reply.message.parts {
+            let is_call = matches!(part.content, Content::ToolCall(_) | Content::Malformed(_));
+            assert!(!is_call, "a call {case}: {:?}", reply.message);
+        }
+        assert_ne!(reply.finish, FinishReason::ToolCalls, "a reply ends with a call {case}");
+        let is_reported =
+            reply.warnings.iter().any(|warning| matches!(warning, Warning::UnwantedCall { .. }));
+        let text = reply.message.text() + &reply.message.thinking().unwrap_or_default();
+        for start in starts {
+            assert!(is_reported || !text.contains(start), "{start:?} begins a call {case}: {text:?}");
+        }
     }
 }
 
