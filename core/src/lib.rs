@@ -134,6 +134,7 @@ pub mod sampling;
 #[cfg(feature = "schemars")]
 mod schema;
 pub mod search;
+pub mod short_ids;
 pub mod stop;
 pub mod store;
 pub mod stream;

@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::Result;
 use crate::chat_model::ChatModel;
 use crate::conversation::{Conversation, must_be_free};
 use crate::middleware::Middleware;
@@ -21,6 +20,10 @@ use crate::store::{
 };
 use crate::tool::{Tool, Toolbox};
 use crate::turn::{PartialReplyPolicy, Parts, Spawner, TOOL_ROUNDS, Unfinished};
+use crate::{Error, ErrorKind, Result};
+
+/// How many conversations an error lists.
+const CANDIDATES: usize = 8;
 
 /// Creates, opens, finds and deletes the conversations of one owner.
 ///
@@ -178,6 +181,39 @@ impl Manager {
     /// As [`ConversationManager::create`].
     pub async fn create(&self, new: impl Into<NewConversation>) -> Result<Conversation> {
         ConversationManager::create(self, new.into()).await
+    }
+
+    /// Opens the conversation that a name means: its id, or the beginning or the end of a generated id, of 4 digits or more.
+    /// [`ConversationStoreExt::named`] has the rules.
+    ///
+    /// ```
+    /// use alloquy_core::{Manager, Preface};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let manager = Manager::new(EchoModel);
+    /// let created = manager.create(Preface::default()).await?;
+    /// let found = manager.find(&created.id().as_str()[28..]).await?;
+    /// assert_eq!(found.id(), created.id());
+    /// assert!(manager.find("tea").await.unwrap_err().is_not_found());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::Invalid`] if several ids begin or end so.
+    pub async fn find(&self, name: &str) -> Result<Conversation> {
+        let found = self.parts.store.named(&self.parts.owner, name, CANDIDATES).await?;
+        match found.as_slice() {
+            [] => Err(Error::new(ErrorKind::NotFound, format!("conversation {name:?} does not exist"))),
+            [summary] => Ok(self.conversation(summary.record.id.clone())),
+            several => {
+                let ids: Vec<_> = several.iter().map(|summary| summary.record.id.as_str()).collect();
+                let message = format!("{name:?} is a part of several ids: {}", ids.join(", "));
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
+        }
     }
 
     /// Returns the model.

@@ -5,11 +5,15 @@ mod node;
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::short_ids::{is_generated, may_be_short};
 use crate::{Error, ErrorKind, Result};
 
 pub use address::{Address, NodeId, NodePath};
 pub(crate) use node::same_node;
 pub use node::{Node, NodeStatus};
+
+/// How many nodes an error lists.
+const CANDIDATES: usize = 8;
 
 /// All nodes of a conversation. There may be several first messages: an edited first message is a sibling of the
 /// original.
@@ -244,8 +248,8 @@ impl Tree {
     /// Returns the node at an address, `None` for the place before the first message.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that does not exist; for a position, with the number of nodes at the level
-    /// where it ends.
+    /// [`ErrorKind::NotFound`] for a node that does not exist; for a position, with the positions that exist at the level
+    /// where it leads nowhere.
     pub fn at(&self, address: &Address) -> Result<Option<NodeId>> {
         match address {
             Address::Node(id) => Ok(Some(self.node(*id)?.id)),
@@ -253,18 +257,101 @@ impl Tree {
         }
     }
 
+    /// Finds a node by its address, or by the beginning or the end of its id, of 4 digits or more. The empty text is the
+    /// place before the first message.
+    ///
+    /// ```
+    /// use alloquy_core::tree::Tree;
+    /// use alloquy_core::{Message, Node};
+    ///
+    /// let question = Node::new(None, Message::user("Tea?"));
+    /// let tree = Tree::from_nodes([question.clone()])?;
+    /// let id = question.id.to_string();
+    /// assert_eq!(tree.find("0")?, Some(question.id));
+    /// assert_eq!(tree.find(&id[28..])?, Some(question.id));
+    /// assert_eq!(tree.find("tea").unwrap_err().to_string(), "there is no \"tea\": use an address such as 0.1, or a node's id");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a node that does not exist; [`ErrorKind::Invalid`] for what is neither an address nor a
+    /// part of an id, and for a part of several ids, which the error lists.
+    pub fn find(&self, text: &str) -> Result<Option<NodeId>> {
+        let missing = match text.parse::<Address>() {
+            Ok(address) => match self.at(&address) {
+                Err(error) if error.is_not_found() => error,
+                found => return found,
+            },
+            Err(_) => {
+                let message = format!("there is no {text:?}: use an address such as 0.1, or a node's id");
+                Error::new(ErrorKind::Invalid, message)
+            }
+        };
+        let found = self.abbreviated(text);
+        match found.as_slice() {
+            [] if may_be_short(text) && missing.kind() == ErrorKind::Invalid => {
+                Err(Error::new(ErrorKind::NotFound, format!("no node's id begins or ends with {text:?}")))
+            }
+            [] => Err(missing),
+            [id] => Ok(Some(*id)),
+            several => Err(self.ambiguous(text, several)),
+        }
+    }
+
+    /// Returns the nodes whose ids begin or, if none does, end with a text, in the order of their ids.
+    fn abbreviated(&self, text: &str) -> Vec<NodeId> {
+        if !may_be_short(text) {
+            return Vec::new();
+        }
+        let (mut begun, mut ended) = (Vec::new(), Vec::new());
+        for &id in self.nodes.keys() {
+            let whole = id.to_string();
+            if whole.starts_with(text) {
+                begun.push(id);
+            } else if whole.ends_with(text) && is_generated(&whole) {
+                ended.push(id);
+            }
+        }
+        let mut found = if begun.is_empty() { ended } else { begun };
+        found.sort_unstable();
+        found
+    }
+
+    fn ambiguous(&self, text: &str, found: &[NodeId]) -> Error {
+        let mut candidates = Vec::new();
+        for &id in found.iter().take(CANDIDATES) {
+            if let Some(node) = self.nodes.get(&id) {
+                candidates.push(format!("{id} ({}: {})", node.message.role, node.message.preview(20)));
+            }
+        }
+        if found.len() > CANDIDATES {
+            candidates.push(format!("and {} more", found.len() - CANDIDATES));
+        }
+        let message = format!("{text:?} is a part of {} ids: {}", found.len(), candidates.join(", "));
+        Error::new(ErrorKind::Invalid, message)
+    }
+
     fn at_position(&self, position: &NodePath) -> Result<Option<NodeId>> {
         let mut at = None;
         for &place in position.places() {
-            let children = self.children(at);
-            let child = children.get(place).ok_or_else(|| {
-                let found = children.len();
-                let message =
-                    format!("no node at {:?}: there are {found} nodes at that level", position.to_string());
-                Error::new(ErrorKind::NotFound, message)
-            })?;
+            let Some(child) = self.children(at).get(place) else {
+                return Err(self.nothing_at(position, at));
+            };
             at = Some(*child);
         }
         Ok(at)
+    }
+
+    /// Creates the error of a position that leads nowhere below `at`, with the positions that exist there.
+    fn nothing_at(&self, position: &NodePath, at: Option<NodeId>) -> Error {
+        let above = self.position(at).unwrap_or_default().to_string();
+        let separator = if above.is_empty() { "" } else { "." };
+        let exist = match (self.children(at).len(), above.as_str()) {
+            (0, "") => "there are no messages yet".to_owned(),
+            (0, above) => format!("{above} is the last message there"),
+            (1, _) => format!("{above}{separator}0 exists"),
+            (count, _) => format!("{above}{separator}0 … {above}{separator}{} exist", count - 1),
+        };
+        Error::new(ErrorKind::NotFound, format!("nothing at {position} ({exist})"))
     }
 }

@@ -73,8 +73,16 @@ fn editing_regenerating_switching_and_undoing_make_a_tree() {
         assert_eq!(conversation.resolve(&first.node.to_string()).await.unwrap(), Some(first.node));
         assert_eq!(conversation.resolve("").await.unwrap(), None);
         let unknown = conversation.resolve("0.7").await.unwrap_err();
-        assert_eq!(unknown.to_string(), "no node at \"0.7\": there are 2 nodes at that level");
+        assert_eq!(unknown.to_string(), "nothing at 0.7 (0.0 … 0.1 exist)");
         assert_eq!(conversation.resolve("nowhere").await.unwrap_err().kind(), ErrorKind::Invalid);
+        let id = first.node.to_string();
+        assert_eq!(conversation.resolve(&id[28..]).await.unwrap(), Some(first.node));
+        assert_eq!(conversation.resolve(&id[..35]).await.unwrap(), Some(first.node));
+        // All nodes of this moment begin alike.
+        let ambiguous = conversation.resolve(&id[..8]).await.unwrap_err();
+        assert_eq!(ambiguous.kind(), ErrorKind::Invalid);
+        assert!(ambiguous.to_string().contains("assistant: "), "{ambiguous}");
+        assert_eq!(conversation.resolve(&"f".repeat(20)).await.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(conversation.children(first.answers()).await.unwrap().len(), 2);
     });
 }

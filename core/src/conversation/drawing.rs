@@ -5,19 +5,20 @@ use std::fmt;
 use crate::annotations::Annotations;
 use crate::media::Digest;
 use crate::message::Message;
-use crate::tree::{Address, Node, NodeId, NodeStatus, Tree};
+use crate::short_ids::ShortIds;
+use crate::tree::{Node, NodeId, NodePath, NodeStatus, Tree};
 
 /// How many characters of a message are shown.
 const WIDTH: usize = 60;
 
-/// The depth to which nodes are shown by their position; below it, the id is shorter.
-const DEEP: usize = 32;
+/// The depth to which nodes are shown by their position. Below it, a short id is easier to read and to type.
+const DEEP: usize = 8;
 
 /// Draws a tree, a line per message: its role, its first words, its label, its bookmarks, and its address in brackets.
 /// `*` marks the head.
 ///
 /// A conversation without branches is drawn flat, however long it is: only branches indent the lines below them. Nodes
-/// deeper than 32 levels show their id instead of their position.
+/// deeper than 8 levels show the end of their id instead of their position; [`Tree::find`] finds both.
 ///
 /// ```
 /// use alloquy_core::{Message, Node};
@@ -79,7 +80,7 @@ impl<'a> TreeDrawing<'a> {
         lines
     }
 
-    fn describe(&self, node: &Node, line: &Line) -> String {
+    fn describe(&self, node: &Node, line: &Line, short: &ShortIds) -> String {
         let status = match node.status {
             NodeStatus::Interrupted => " (interrupted)",
             NodeStatus::Complete => "",
@@ -90,7 +91,7 @@ impl<'a> TreeDrawing<'a> {
         };
         let role = &node.message.role;
         let said = node.message.preview(WIDTH);
-        format!("{role}: {said}{status}{template}{}  [{}]", self.notes(node), line.address())
+        format!("{role}: {said}{status}{template}{}  [{}]", self.notes(node), line.address(short))
     }
 
     fn notes(&self, node: &Node) -> String {
@@ -116,12 +117,13 @@ fn shown(name: &str) -> String {
 impl fmt::Display for TreeDrawing<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let above = Above { before: String::new(), template: None, places: Some(Vec::new()) };
+        let short = ShortIds::of(self.tree.nodes().map(|node| node.id));
         // The lines that are still to be drawn, the next one last.
         let mut pending = self.below(None, &above);
         while let Some(line) = pending.pop() {
             let Ok(node) = self.tree.node(line.id) else { continue };
             let here = if self.head == Some(line.id) { "*" } else { " " };
-            let text = self.describe(node, &line);
+            let text = self.describe(node, &line, &short);
             writeln!(formatter, "{here} {}{}{text}", line.before, line.branch.mark())?;
             let before = format!("{}{}", line.before, line.branch.below());
             let template = node.template().or(line.template);
@@ -150,10 +152,10 @@ struct Line {
 }
 
 impl Line {
-    fn address(&self) -> Address {
+    fn address(&self, short: &ShortIds) -> String {
         match &self.places {
-            Some(places) => Address::Path(places.iter().copied().collect()),
-            None => Address::Node(self.id),
+            Some(places) => places.iter().copied().collect::<NodePath>().to_string(),
+            None => short.short(&self.id.to_string()).to_owned(),
         }
     }
 }

@@ -159,15 +159,17 @@ impl Conversation {
         Ok(TreeDrawing::new(&tree).head(record.head).annotations(&annotations).to_string())
     }
 
-    /// Finds a node by its id, by its position such as `0.1`, or by its bookmark; the empty position is `None`.
+    /// Finds a node by its bookmark, by its position such as `0.1`, by its id, or by the beginning or the end of its id; the
+    /// empty position is `None`. [`Tree::find`] describes what is accepted of an id.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] if there is no such node, [`ErrorKind::Invalid`] for a text that is none of these.
+    /// [`ErrorKind::NotFound`] if there is no such node, [`ErrorKind::Invalid`] for a text that is none of these, and for a
+    /// part of several ids.
     pub async fn resolve(&self, name: &str) -> Result<Option<NodeId>> {
         let (record, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
         match Annotations::of(&record)?.bookmark(name) {
             Some(node) => tree.at(&node.into()),
-            None => tree.at(&name.parse()?),
+            None => tree.find(name),
         }
     }
 }

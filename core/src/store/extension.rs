@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::{Archive, ConversationId, ConversationStore, Owner};
+use super::{Archive, ConversationId, ConversationStore, ConversationSummary, Owner};
 use crate::media::{Digest, Media};
-use crate::query::Query;
+use crate::query::{Query, Sort, SortKey};
+use crate::short_ids::{is_generated, may_be_short};
 use crate::tree::Node;
 use crate::{Error, ErrorKind, Result};
 
@@ -24,6 +25,46 @@ pub trait ConversationStoreExt: ConversationStore {
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Finds the conversations that a name means, at most `limit`: the one of exactly this name, else those whose generated
+    /// ids begin with it, else those whose generated ids end with it. [`ShortIds`](crate::short_ids::ShortIds) says
+    /// which ids are generated; other names are never shortened, so `user-1` does not mean `user-12`.
+    ///
+    /// A name reads one conversation, the beginning of an id only the conversations whose ids begin so, and the end of an id
+    /// the list of all conversations.
+    ///
+    /// ```
+    /// use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt, MemoryStore};
+    /// use alloquy_core::{ConversationId, Owner, Preface};
+    ///
+    /// # pollster::block_on(async {
+    /// let (store, owner) = (MemoryStore::default(), Owner::local());
+    /// let id = ConversationId::new();
+    /// store.create(&owner, &ConversationRecord::new(id.clone(), Preface::default())).await?;
+    /// let end = &id.as_str()[28..];
+    /// let found = store.named(&owner, end, 2).await?;
+    /// assert_eq!((found.len(), &found[0].record.id), (1, &id));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of reading.
+    async fn named(&self, owner: &Owner, name: &str, limit: usize) -> Result<Vec<ConversationSummary>> {
+        let Ok(id) = name.parse::<ConversationId>() else {
+            return Ok(Vec::new());
+        };
+        match self.summary(owner, &id).await {
+            Err(error) if error.is_not_found() => {}
+            summary => return summary.map(|summary| vec![summary]),
+        }
+        if !may_be_short(name) {
+            return Ok(Vec::new());
+        }
+        let begun = beginning_with(self, owner, &id, limit).await?;
+        if begun.is_empty() { ending_with(self, owner, name, limit).await } else { Ok(begun) }
     }
 
     /// Returns what [`delete_matching`](ConversationStore::delete_matching) with the same query would delete.
@@ -121,6 +162,60 @@ pub trait ConversationStoreExt: ConversationStore {
 }
 
 impl<S: ConversationStore + ?Sized> ConversationStoreExt for S {}
+
+/// How many conversations are read at once.
+const PAGE: usize = 1000;
+
+/// Returns the conversations whose generated ids begin with a text.
+async fn beginning_with<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    start: &ConversationId,
+    limit: usize,
+) -> Result<Vec<ConversationSummary>> {
+    let query = Query::default().sort(Sort::ascending(SortKey::Id));
+    // No conversation is called just that, so those that begin with it are the first ones after it.
+    let mut next = Some(query.cursor_after(Vec::new(), start.clone())?);
+    let mut found = Vec::new();
+    while let Some(cursor) = next {
+        let page = store.list(owner, &query.clone().after(cursor).limit(limit.max(2))).await?;
+        for summary in page.conversations {
+            if !summary.record.id.as_str().starts_with(start.as_str()) || found.len() == limit {
+                return Ok(found);
+            }
+            if is_generated(summary.record.id.as_str()) {
+                found.push(summary);
+            }
+        }
+        next = page.next;
+    }
+    Ok(found)
+}
+
+/// Returns the conversations whose generated ids end with a text.
+async fn ending_with<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    end: &str,
+    limit: usize,
+) -> Result<Vec<ConversationSummary>> {
+    let mut query = Query::default().sort(Sort::ascending(SortKey::Id)).limit(PAGE);
+    let mut found = Vec::new();
+    loop {
+        let page = store.list(owner, &query).await?;
+        for summary in page.conversations {
+            let id = summary.record.id.as_str();
+            if id.ends_with(end) && is_generated(id) {
+                found.push(summary);
+            }
+        }
+        found.truncate(limit);
+        match page.next {
+            Some(cursor) if found.len() < limit => query = query.after(cursor),
+            _ => return Ok(found),
+        }
+    }
+}
 
 /// Returns a copy of a conversation with the bytes of its media.
 async fn export<S: ConversationStore + ?Sized>(

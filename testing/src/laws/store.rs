@@ -37,6 +37,7 @@ mod pruning;
 mod records;
 mod samples;
 mod searches;
+mod short_names;
 mod sizes;
 mod writers;
 
@@ -54,6 +55,7 @@ pub use owners::*;
 pub use pruning::*;
 pub use records::*;
 pub use searches::*;
+pub use short_names::*;
 pub use sizes::*;
 pub use writers::*;
 
@@ -104,6 +106,7 @@ async fn questions<S: ConversationStore>(open: &impl AsyncFn() -> S) {
     pages_are_stable_under_inserts(&open().await).await;
     pages_are_stable_under_updates(&open().await).await;
     a_list_has_no_relevance(&open().await).await;
+    generated_ids_are_found_by_a_part(&open().await).await;
     words_are_found_on_every_branch(&open().await).await;
     every_script_is_searched(&open().await).await;
     a_search_obeys_the_query(&open().await).await;
