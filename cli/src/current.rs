@@ -55,27 +55,27 @@ async fn keep_instructions(chat: &Conversation, given: &Preface, notes: Notes) -
 }
 
 /// A conversation that is stored, or will be stored with its first message.
-pub(crate) struct Current<'a> {
-    manager: &'a Manager,
+pub(crate) struct Current {
+    manager: Manager,
     state: State,
     arguments: ProcessorArguments,
 }
 
 enum State {
-    New(Box<NewConversation>),
+    New { id: Option<ConversationId>, preface: Preface },
     Stored(Conversation),
 }
 
-impl<'a> Current<'a> {
+impl Current {
     /// Opens the conversation `id` if it exists. Otherwise the first message creates one of that name, or of a new name.
     pub(crate) async fn open(
-        manager: &'a Manager,
+        manager: &Manager,
         id: Option<ConversationId>,
         preface: Preface,
         notes: Notes,
     ) -> Result<Self> {
         let state = match id {
-            None => State::New(Box::new(preface.into())),
+            None => State::New { id: None, preface },
             Some(id) => match manager.open(&id).await {
                 Ok(chat) => {
                     notes.say(format_args!("continuing conversation {id}"));
@@ -84,12 +84,12 @@ impl<'a> Current<'a> {
                 }
                 Err(error) if error.is_not_found() => {
                     notes.say(format_args!("starting conversation {id}"));
-                    State::New(Box::new(NewConversation::from(preface).id(id)))
+                    State::New { id: Some(id), preface }
                 }
                 Err(error) => return Err(error),
             },
         };
-        Ok(Self { manager, state, arguments: ProcessorArguments::default() })
+        Ok(Self { manager: manager.clone(), state, arguments: ProcessorArguments::default() })
     }
 
     /// Sets the arguments of the model's processor for every turn.
@@ -100,8 +100,10 @@ impl<'a> Current<'a> {
 
     /// Returns the conversation, which is created if it is new.
     pub(crate) async fn begin(&mut self, question: &str) -> Result<Conversation> {
-        if let State::New(new) = &self.state {
-            let new = NewConversation::clone(new).metadata("title", shortened(question, TITLE));
+        if let State::New { id, preface } = &self.state {
+            let id = id.clone().unwrap_or_else(ConversationId::new);
+            let new = NewConversation::from(preface.clone()).id(id);
+            let new = new.metadata("title", shortened(question, TITLE));
             self.state = State::Stored(self.manager.create(new).await?);
         }
         self.chat()
@@ -114,12 +116,55 @@ impl<'a> Current<'a> {
     pub(crate) fn chat(&self) -> Result<Conversation> {
         match &self.state {
             State::Stored(chat) => Ok(chat.clone().with_arguments(self.arguments.clone())),
-            State::New(_) => Err(Error::new(ErrorKind::Invalid, "nothing was said yet")),
+            State::New { .. } => Err(Error::new(ErrorKind::Invalid, "nothing was said yet")),
         }
     }
 
     /// Continues with another conversation.
     pub(crate) fn replace(&mut self, chat: Conversation) {
         self.state = State::Stored(chat);
+    }
+
+    /// Returns the manager of the conversations.
+    pub(crate) fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// Sets the arguments of the model's processor for every later turn.
+    pub(crate) fn set_arguments(&mut self, arguments: ProcessorArguments) {
+        self.arguments = arguments;
+    }
+
+    /// Lets another model answer, whose manager has the same store.
+    pub(crate) async fn change_manager(&mut self, manager: Manager) -> Result<()> {
+        if let State::Stored(chat) = &self.state {
+            self.state = State::Stored(manager.open(chat.id()).await?);
+        }
+        self.manager = manager;
+        Ok(())
+    }
+
+    /// Returns what precedes the first message.
+    pub(crate) async fn preface(&self) -> Result<Preface> {
+        match &self.state {
+            State::Stored(chat) => Ok(chat.record().await?.preface),
+            State::New { preface, .. } => Ok(preface.clone()),
+        }
+    }
+
+    /// Sets what precedes the first message of a conversation that is not stored yet. Returns whether it is not.
+    pub(crate) fn set_preface(&mut self, to: Preface) -> bool {
+        match &mut self.state {
+            State::Stored(_) => false,
+            State::New { preface, .. } => {
+                *preface = to;
+                true
+            }
+        }
+    }
+
+    /// Lets the next message begin a new conversation.
+    pub(crate) fn restart(&mut self, preface: Preface) {
+        self.state = State::New { id: None, preface };
     }
 }

@@ -1,7 +1,6 @@
 //! Models of the Hugging Face Hub: fetches them, and shows how far that is.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use alloquy::hub::{CachedModel, Choice, Hub, HubError, Listing, ModelName, PullE
 
 use crate::notes::Notes;
 use crate::progress::{Counted, Progress};
-use crate::screen;
+use crate::question;
 
 /// Converts an error, so that it is printed as all others are.
 #[allow(clippy::needless_pass_by_value)] // it is called by `map_err`
@@ -32,7 +31,7 @@ pub(crate) fn error(error: HubError) -> Error {
 
 /// Offers to fetch a model of the Hub that is not on this machine. After a refusal, opening the model fails.
 pub(crate) fn offer(path: &Path, notes: Notes) -> Result<()> {
-    if path.exists() || !screen::is_err_a_terminal() || !io::stdin().is_terminal() {
+    if path.exists() || !question::can_ask() {
         return Ok(());
     }
     let Some(name) = path.to_str().and_then(|name| name.parse::<ModelName>().ok()) else { return Ok(()) };
@@ -49,16 +48,10 @@ pub(crate) fn offer(path: &Path, notes: Notes) -> Result<()> {
     Ok(())
 }
 
-/// Asks a person. An empty line is a yes.
+/// Asks a person. An empty line is a yes, no line is a no.
 fn is_wanted(question: &str) -> bool {
-    // Without an answer nothing is fetched.
-    if screen::err().write_all(question.as_bytes()).is_err() {
-        return false;
-    }
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    let answer = answer.trim().to_lowercase();
-    read.is_ok_and(|bytes| bytes > 0) && ["", "y", "yes"].contains(&answer.as_str())
+    let answer = question::ask(question).map(|line| line.trim().to_lowercase());
+    answer.is_some_and(|answer| ["", "y", "yes"].contains(&answer.as_str()))
 }
 
 /// Fetches what the cache lacks of a variant.

@@ -91,10 +91,16 @@ impl Drop for Keyboard {
     }
 }
 
-/// Shows a question and returns the next line that is typed, which is echoed.
+/// Returns whether a keyboard has taken the terminal, so that [`answer`] reads it.
+pub(crate) fn is_taken() -> bool {
+    in_use().is_some()
+}
+
+/// Shows a question and returns the next line that is typed, which is echoed; `None` for Ctrl-C and where the terminal is
+/// gone.
 ///
-/// Returns `None` without showing the question where no keyboard has taken the terminal. What was typed before is kept for
-/// the editor, also what is still in the terminal's buffer.
+/// Without a keyboard the question is not shown. What was typed before is kept for the editor, also what is still in the
+/// terminal's buffer.
 pub(crate) fn answer(show: impl FnOnce()) -> Option<String> {
     let shared = in_use().clone()?;
     let (sender, settled) = channel();
@@ -104,9 +110,9 @@ pub(crate) fn answer(show: impl FnOnce()) -> Option<String> {
     show();
     let (sender, receiver) = channel();
     shared.give_to(Taker::Question(sender));
-    let answer = receiver.recv().unwrap_or_default();
+    let answer = receiver.recv().ok();
     shared.give_to(Taker::None);
-    Some(answer)
+    answer
 }
 
 /// Discards what was typed into standard input, where it is a terminal: it is no answer to the next question.

@@ -9,7 +9,7 @@ use alloquy::{ContextPolicy, Model, ModelBuilder, ModelDescription, ModelWarning
 use crate::arguments::{ModelArguments, OptimizationLevel, Waiting, names};
 use crate::found;
 use crate::hub;
-use crate::notes::Notes;
+use crate::notes::{Loudness, Notes};
 use crate::pocket::{POCKET, describe_pocket};
 use crate::progress::Progress;
 
@@ -118,9 +118,11 @@ pub(crate) fn describe(path: Option<&Path>) -> Result<ModelDescription> {
     }
 }
 
-/// Notes which model this is, and what a person should know of it.
-pub(crate) fn introduce(model: &Model, notes: Notes) {
-    notes.say(model.summary());
+/// Notes what a person should know of a model, and with `-v` which one it is.
+pub(crate) fn warn(model: &Model, notes: Notes) {
+    if notes.loudness() >= Loudness::Verbose {
+        notes.say(model.summary());
+    }
     for warning in model.warnings() {
         match warning {
             // The first was noted when the model was loaded, the second is noted with each reply.

@@ -1,53 +1,31 @@
 //! The loop of a chat: each line of the keyboard or of a pipe is a message or a command.
 
+mod beginnings;
+mod choices;
 mod command;
+mod completion;
 mod lines;
+mod places;
+mod quoted;
+mod saving;
+mod session;
+mod settings;
+mod typed_path;
 
-use std::path::Path;
-
-use alloquy::Model;
 use alloquy::core::media::MediaKind;
-use alloquy::core::output::OutputConstraints;
 use alloquy::core::report::FinishReason;
-use alloquy::core::{Conversation, Error, ErrorKind, NodeId, Part, Role, SamplingOptions, Turn, TurnRequest};
+use alloquy::core::{Conversation, Error, ErrorKind, NodeId, Role, Turn, TurnRequest};
 use serde_json::json;
 
-use crate::commands::goto::place;
-use crate::current::Current;
 use crate::failure::{self, Failure, finished};
-use crate::interrupts::Interrupts;
 use crate::media;
-use crate::notes::Notes;
-use crate::printer::{Printer, take};
+use crate::printer::take;
 use command::{Command, Line};
+use typed_path::typed_path;
 
 pub(crate) use lines::{Lines, Piped, Typed};
-
-/// What an error means for the lines that follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AfterError {
-    /// A person reads it and continues.
-    Continue,
-    /// The chat ends: the next lines of a script depend on the ones before.
-    End,
-}
-
-/// A conversation, the source of its lines and the printer of its answers.
-pub(crate) struct Repl<'a> {
-    pub(crate) current: Current<'a>,
-    pub(crate) lines: Box<dyn Lines>,
-    pub(crate) printer: Box<dyn Printer>,
-    pub(crate) interrupts: Interrupts,
-    pub(crate) notes: Notes,
-    pub(crate) after_error: AfterError,
-    pub(crate) sampling: SamplingOptions,
-    /// The constraints of every answer.
-    pub(crate) constraints: OutputConstraints,
-    /// Images and audio clips for the next message.
-    pub(crate) attached: Vec<Part>,
-    /// The model, where it runs on this machine: it checks whether it accepts attached media.
-    pub(crate) model: Option<Model>,
-}
+pub(crate) use session::{AfterError, Answerer, Repl};
+pub(crate) use settings::ChatSettings;
 
 /// Whether there is a next line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +34,12 @@ enum Next {
     Leave,
 }
 
-impl Repl<'_> {
+impl Repl {
     /// Takes lines until there are no more, or `/exit`.
     pub(crate) async fn run(&mut self) -> Result<(), Failure> {
-        while let Some(line) = self.lines.next()? {
+        loop {
+            let chat = self.current.chat().ok();
+            let Some(line) = self.lines.next(chat.as_ref())? else { break };
             if self.after_error == AfterError::Continue {
                 // A person may press Ctrl-C before the answer starts, and means the answer.
                 self.interrupts.expect();
@@ -99,6 +79,15 @@ impl Repl<'_> {
             Command::Exit => {}
             Command::Image(file) => self.attach(MediaKind::Image, &file)?,
             Command::Audio(file) => self.attach(MediaKind::Audio, &file)?,
+            Command::New => self.begin_new().await?,
+            Command::Clear => self.clear().await?,
+            Command::Delete(consent) => self.delete(consent).await?,
+            Command::System(None) => self.show_system().await?,
+            Command::System(Some(text)) => self.set_system(&text).await?,
+            Command::Model(None) => self.show_model()?,
+            Command::Model(Some(name)) => self.change_model(&name).await?,
+            Command::Set(None) => self.list_settings().await?,
+            Command::Set(Some((name, value))) => self.set(&name, &value)?,
             command => {
                 let chat = self.current.chat()?;
                 self.execute_in(&chat, command).await?;
@@ -110,34 +99,31 @@ impl Repl<'_> {
     /// Executes a command that needs a conversation.
     async fn execute_in(&mut self, chat: &Conversation, command: Command) -> Result<(), Failure> {
         match command {
-            Command::Undo => {
-                let before = chat.undo().await?;
-                self.say_where(chat, before).await?;
-            }
-            Command::Retry => self.answer(chat.regenerate(self.with_settings(Vec::new()))).await?,
+            Command::Undo => self.undo(chat).await,
+            Command::Retry => self.retry(chat).await,
             Command::Edit(text) => {
                 let question = last_question(chat).await?;
                 let request = self.message(text);
-                self.answer(chat.edit(question, request)).await?;
+                self.answer(chat.edit(question, request)).await
             }
-            Command::Branch => self.branch(chat).await?,
-            Command::Tree => self.tree(chat).await?,
-            Command::Switch(address) => {
-                let node = chat.resolve(&address).await?;
-                chat.goto(node).await?;
-                self.say_where(chat, node).await?;
-            }
-            Command::History => self.history(chat).await?,
-            Command::Image(_) | Command::Audio(_) | Command::Help | Command::Exit => {}
+            Command::History => self.history(chat).await,
+            Command::Tree => self.tree(chat).await,
+            Command::Goto(address) => self.goto(chat, &address).await,
+            Command::Branches => self.branches(chat).await,
+            Command::Diff(left, right) => self.diff(chat, &left, &right).await,
+            Command::Label(address, label) => self.label(chat, &address, label.as_deref()).await,
+            Command::Bookmark(set) => self.bookmark(chat, set).await,
+            Command::Fork(name) => self.fork(chat, name.as_deref()).await,
+            Command::Save(argument) => self.save(chat, &argument).await,
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads a file for the next message.
     fn attach(&mut self, kind: MediaKind, file: &str) -> Result<(), Failure> {
-        let part = media::attached(kind, Path::new(file))?;
-        if let Some(model) = &self.model {
-            media::check(model, &[part.clone().into()])?;
+        let part = media::attached(kind, &typed_path(file))?;
+        if let Some(answerer) = &self.answerer {
+            media::check(&answerer.model, &[part.clone().into()])?;
         }
         if let Some(media) = part.shown() {
             self.notes.say(format_args!("{file} goes with your next message ({})", media.media_type()));
@@ -156,7 +142,7 @@ impl Repl<'_> {
 
     /// Adds the settings of this run, which win over those of the conversation.
     fn with_settings(&self, request: impl Into<TurnRequest>) -> TurnRequest {
-        request.into().sampling(self.sampling.clone()).output(self.constraints.clone())
+        request.into().sampling(self.sampling()).output(self.constraints.clone())
     }
 
     /// Prints an answer while it is generated. Ctrl-C interrupts it and keeps what was generated.
@@ -171,46 +157,10 @@ impl Repl<'_> {
             }
             taken => finished(&taken?.reply)? == FinishReason::Cancelled,
         };
+        self.is_changed = false;
         if was_interrupted && self.after_error == AfterError::End {
             return Err(Failure::Interrupted);
         }
-        Ok(())
-    }
-
-    async fn branch(&mut self, chat: &Conversation) -> Result<(), Failure> {
-        let copy = chat.fork().await?;
-        self.notes.say(format_args!(
-            "continuing in a copy, conversation {}; the original is {}",
-            copy.id(),
-            chat.id()
-        ));
-        let head = copy.head().await?;
-        self.printer.show("head", "", json!({"conversation": copy.id(), "head": head}))?;
-        self.current.replace(copy);
-        Ok(())
-    }
-
-    async fn tree(&mut self, chat: &Conversation) -> Result<(), Failure> {
-        let head = chat.head().await?;
-        let tree = chat.tree().await?;
-        let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
-        self.printer.show("tree", &chat.draw().await?, json!({"head": head, "nodes": nodes}))?;
-        Ok(())
-    }
-
-    async fn history(&mut self, chat: &Conversation) -> Result<(), Failure> {
-        let history = chat.history().await?;
-        let mut text = String::new();
-        for node in &history {
-            text += &format!("{}: {}\n", node.message.role, node.message.text());
-        }
-        self.printer.show("history", &text, json!({"nodes": history}))?;
-        Ok(())
-    }
-
-    async fn say_where(&mut self, chat: &Conversation, node: Option<NodeId>) -> Result<(), Failure> {
-        self.printer.show("head", "", json!({"conversation": chat.id(), "head": node}))?;
-        self.notes.say(place(chat, node).await?);
         Ok(())
     }
 }
@@ -228,11 +178,14 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Arc;
 
+    use alloquy::core::output::OutputConstraints;
     use alloquy::core::{Manager, Preface};
     use alloquy_testing::EchoModel;
 
     use super::*;
-    use crate::notes::Output;
+    use crate::current::Current;
+    use crate::interrupts::Interrupts;
+    use crate::notes::{Notes, Output};
     use crate::printer::{LineEnd, Text};
     use crate::screen::Screen;
     use crate::visible::Rule;
@@ -240,7 +193,7 @@ mod tests {
     struct Scripted(VecDeque<&'static str>);
 
     impl Lines for Scripted {
-        fn next(&mut self) -> Result<Option<String>, Failure> {
+        fn next(&mut self, _: Option<&Conversation>) -> Result<Option<String>, Failure> {
             Ok(self.0.pop_front().map(str::to_owned))
         }
     }
@@ -274,22 +227,20 @@ mod tests {
                 LineEnd::Always,
             );
             let printer = Box::new(printer);
-            let interrupts = Interrupts::default();
-            let after_error = AfterError::End;
-            let sampling = SamplingOptions::default();
-            let constraints = OutputConstraints::default();
-            let attached = Vec::new();
             let mut repl = Repl {
                 current,
                 lines,
                 printer,
-                interrupts,
+                interrupts: Interrupts::default(),
                 notes,
-                after_error,
-                sampling,
-                constraints,
-                attached,
-                model: None,
+                after_error: AfterError::End,
+                begun: ChatSettings::default(),
+                settings: ChatSettings::default(),
+                is_changed: false,
+                constraints: OutputConstraints::default(),
+                attached: Vec::new(),
+                answerer: None,
+                saved: Vec::new(),
             };
             repl.run().await
         });

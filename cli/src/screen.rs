@@ -69,6 +69,13 @@ pub(crate) fn rub_out() {
     let _ = io::stderr().write_all(b"\x08 \x08");
 }
 
+/// Clears the screen, where standard output is a terminal.
+pub(crate) fn clear() {
+    if is_out_a_terminal() {
+        let _ = io::stdout().write_all(b"\x1b[H\x1b[2J").and_then(|()| io::stdout().flush());
+    }
+}
+
 /// Asks the terminal to mark what is pasted, or not to.
 pub(crate) fn bracket_pastes(on: bool) {
     let sequence: &[u8] = if on { b"\x1b[?2004h" } else { b"\x1b[?2004l" };

@@ -1,7 +1,6 @@
 //! Tools of a conversation: the servers that offer them, and the rules under which they run.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal as _, Write as _, stdin};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ use serde::Serialize;
 
 use crate::arguments::{Approve, ToolArguments};
 use crate::notes::Notes;
+use crate::question;
 use crate::visible::on_one_line;
-use crate::{keyboard, screen};
 
 /// How many seconds a call may take by default.
 pub(crate) const TIMEOUT: u64 = 60;
@@ -88,7 +87,7 @@ impl Rule {
     }
 
     fn ask(&self, call: &ToolCall) -> ApprovalDecision {
-        if !(stdin().is_terminal() && screen::is_err_a_terminal()) {
+        if !question::can_ask() {
             self.notes.say(format_args!(
                 "{} did not run: there is no terminal to ask for approval; --approve always lets every tool run",
                 on_one_line(&call.name)
@@ -99,7 +98,7 @@ impl Rule {
         if allowed.contains(&call.name) {
             return ApprovalDecision::Allow;
         }
-        match question(call) {
+        match decided(call) {
             Answer::Once => ApprovalDecision::Allow,
             Answer::Always => {
                 allowed.insert(call.name.clone());
@@ -122,28 +121,12 @@ impl ToolApproval for Rule {
 }
 
 /// Shows a call to the person at the terminal, with all of its arguments: what is not shown cannot be approved.
-fn question(call: &ToolCall) -> Answer {
+fn decided(call: &ToolCall) -> Answer {
     // Arguments are one line of JSON; only control characters are replaced, by the screen.
     let name = on_one_line(&call.name);
     let arguments = &call.arguments;
     let question = format!("run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
-    if let Some(answer) = keyboard::answer(|| put(&question)) {
-        return Answer::read(&answer);
-    }
-    keyboard::forget_typed();
-    put(&question);
-    let mut line = String::new();
-    match stdin().read_line(&mut line) {
-        Ok(_) => Answer::read(&line),
-        Err(_) => Answer::No,
-    }
-}
-
-fn put(question: &str) {
-    let mut err = screen::err();
-    // Where standard error is closed, the answer is no.
-    let _ = err.write_all(question.as_bytes());
-    let _ = err.flush();
+    question::ask(&question).map_or(Answer::No, |line| Answer::read(&line))
 }
 
 #[cfg(feature = "mcp")]
@@ -261,7 +244,7 @@ mod tests {
         };
         assert_eq!(verdict(Approve::Always), ApprovalDecision::Allow);
         assert_eq!(verdict(Approve::Never), ApprovalDecision::Refuse("tools do not run here".to_owned()));
-        if !stdin().is_terminal() {
+        if !question::can_ask() {
             assert_eq!(
                 verdict(Approve::Ask),
                 ApprovalDecision::Refuse("there was no person to approve it".to_owned())

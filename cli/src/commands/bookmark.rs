@@ -3,7 +3,7 @@
 use alloquy::core::{Conversation, Result};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -40,7 +40,8 @@ impl Bookmark {
         pollster::block_on(async {
             let chat = self.stored.open(context).await?;
             let Some(name) = &self.name else {
-                return list(&chat, context).await;
+                let (text, value) = listed(&chat).await?;
+                return context.print(&text, &value);
             };
             if self.remove {
                 chat.remove_bookmark(name).await?;
@@ -63,11 +64,12 @@ impl Bookmark {
     }
 }
 
-async fn list(chat: &Conversation, context: &Context) -> Result<(), Failure> {
+/// Returns the list of a conversation's bookmarks, for people and for programs.
+pub(crate) async fn listed(chat: &Conversation) -> Result<(String, Value)> {
     let notes = chat.annotations().await?;
     let text: String =
         notes.bookmarks().map(|(name, node)| format!("{node}  {}\n", on_one_line(name))).collect();
     let bookmarks = notes.bookmarks().map(|(name, node)| json!({"name": name, "node": node}));
     let bookmarks: Vec<_> = bookmarks.collect();
-    context.print(&text, &json!({"conversation": chat.id(), "bookmarks": bookmarks}))
+    Ok((text, json!({"conversation": chat.id(), "bookmarks": bookmarks})))
 }

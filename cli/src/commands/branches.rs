@@ -1,9 +1,9 @@
 //! `alloquy branches`: the branches of a conversation.
 
-use alloquy::core::Result;
 use alloquy::core::conversation::Branch;
+use alloquy::core::{Conversation, Result};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -30,16 +30,22 @@ impl Branches {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
-            let branches = chat.branches().await?;
-            let tree = chat.tree().await?;
-            let mut text = String::new();
-            for branch in &branches {
-                let said = tree.node(branch.leaf)?.message.preview(40);
-                text += &line(branch, &said);
-            }
-            context.print(&text, &json!({"conversation": chat.id(), "branches": branches}))
+            let (text, value) = listed(&chat).await?;
+            context.print(&text, &value)
         })
     }
+}
+
+/// Returns the list of a conversation's branches, for people and for programs.
+pub(crate) async fn listed(chat: &Conversation) -> Result<(String, Value)> {
+    let branches = chat.branches().await?;
+    let tree = chat.tree().await?;
+    let mut text = String::new();
+    for branch in &branches {
+        let said = tree.node(branch.leaf)?.message.preview(40);
+        text += &line(branch, &said);
+    }
+    Ok((text, json!({"conversation": chat.id(), "branches": branches})))
 }
 
 fn line(branch: &Branch, said: &str) -> String {

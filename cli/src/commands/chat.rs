@@ -19,8 +19,9 @@ use crate::keyboard::Keyboard;
 use crate::media::{self, MediaArguments};
 use crate::notes::Notes;
 use crate::open;
+use crate::opener::ModelOpener;
 use crate::printer::{LineEnd, printer};
-use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
+use crate::repl::{AfterError, Answerer, ChatSettings, Lines, Piped, Repl, Typed};
 use crate::screen;
 use crate::settings::{HISTORY_FILE, data_folder};
 use crate::tools::{self, ROUNDS};
@@ -35,11 +36,12 @@ Examples:
   alloquy chat --image cat.jpg                shown with the first question; /image shows more
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
-While chatting, /help lists the commands. Ctrl-C interrupts an answer and keeps what was generated; on an empty line it \
-leaves, as Ctrl-D does. Ctrl-J starts a new line.
+While chatting, /help lists the commands and Tab completes them. Ctrl-C interrupts an answer and keeps what was generated; \
+on an empty line it leaves, as exit, quit and Ctrl-D do. \"\"\" begins and ends a message of several lines, and Ctrl-J is a \
+new line.
 
-Nothing is ever deleted: /undo, /retry and /edit go back to an earlier place and leave the messages after it as a \
-branch, which /tree shows and /switch goes to.";
+Going back deletes nothing: /undo, /retry and /edit go back to an earlier place and leave the messages after it as a \
+branch, which /tree shows and /goto goes to. /new begins another conversation. Only /delete deletes one.";
 
 /// Talk with a model; everything said is kept
 #[derive(Args, Debug)]
@@ -92,42 +94,63 @@ impl Chat {
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
-        let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
-        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
-        let model = open::opened(builder, *notes)?;
+        let opener = ModelOpener {
+            arguments: settings.settle(&self.model)?,
+            overflow: settings.settle(&self.overflow)?,
+            demand: self.demand.clone(),
+            store: kept.store,
+            place: store,
+            owner: kept.owner,
+            toolbox,
+            tool_rounds: arguments.tool_rounds.unwrap_or(ROUNDS),
+            notes: *notes,
+        };
+        let model = opener.open()?;
         media::check(&model, &attached)?;
         let constraints = self.demand.added_to(form);
-        let sampling = settings.settle(&self.sampling)?.options();
-        let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
-        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
+        let begun = ChatSettings {
+            sampling: settings.settle(&self.sampling)?,
+            prompt: settings.settle(&self.prompt)?,
+            thinking_budget: constraints.thinking_budget,
+        };
+        let manager = opener.manager(&model)?;
         let preface = settings.settle(&self.system)?.preface();
-        let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
+        let arguments = begun.prompt.for_model(model.info(), *notes);
         if let (Some(resume), Some(id)) = (&resume, &id) {
             resume.restore(model.language_model(), id).await;
         }
         let current = Current::open(&manager, id, preface, *notes).await?.with_arguments(arguments);
-        open::introduce(&model, *notes);
+        open::warn(&model, *notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, keyboard, *notes)?;
-        let printer = printer(output, LineEnd::Always);
-        let notes = *notes;
+        if after_error == AfterError::Continue {
+            welcome(&opener.name(), *notes);
+        }
         let mut repl = Repl {
             current,
             lines,
-            printer,
+            printer: printer(output, LineEnd::Always),
             interrupts,
-            notes,
+            notes: *notes,
             after_error,
-            sampling,
+            settings: begun.clone(),
+            begun,
+            is_changed: false,
             constraints,
             attached,
-            model: Some(model.clone()),
+            answerer: Some(Answerer { model, opener, resume }),
+            saved: Vec::new(),
         };
         let ended = repl.run().await;
-        if let (Some(resume), Ok(chat)) = (&resume, repl.current.chat()) {
-            resume.keep(&model, &chat).await;
-        }
+        repl.keep_computed().await;
         ended
     }
+}
+
+/// Tells a person at a terminal who answers and what to type.
+fn welcome(name: &str, notes: Notes) {
+    notes.say(format_args!(
+        "{name} is ready; /help lists the commands, /exit leaves, \"\"\" begins and ends a message of several lines"
+    ));
 }
 
 /// Terminals whose cursor cannot be moved: they are read line by line, without a line editor.

@@ -1,9 +1,9 @@
 //! `alloquy diff`: the messages that two branches do not share.
 
 use alloquy::core::conversation::BranchDiff;
-use alloquy::core::{Node, Result};
+use alloquy::core::{Conversation, Node, Result};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -35,16 +35,20 @@ impl Diff {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
-            let left = chat.resolve(&self.left).await?;
-            let right = chat.resolve(&self.right).await?;
-            let BranchDiff { common, left, right, .. } = chat.diff(left, right).await?;
-            let text =
-                format!("{} messages in common\n{}{}", common.len(), lines('-', &left), lines('+', &right));
-            let common: Vec<_> = common.iter().map(|node| node.id).collect();
-            let value = json!({"conversation": chat.id(), "common": common, "left": left, "right": right});
+            let (text, value) = compared(&chat, &self.left, &self.right).await?;
             context.print(&text, &value)
         })
     }
+}
+
+/// Returns what two branches do not share, for people and for programs.
+pub(crate) async fn compared(chat: &Conversation, left: &str, right: &str) -> Result<(String, Value)> {
+    let left = chat.resolve(left).await?;
+    let right = chat.resolve(right).await?;
+    let BranchDiff { common, left, right, .. } = chat.diff(left, right).await?;
+    let text = format!("{} messages in common\n{}{}", common.len(), lines('-', &left), lines('+', &right));
+    let common: Vec<_> = common.iter().map(|node| node.id).collect();
+    Ok((text, json!({"conversation": chat.id(), "common": common, "left": left, "right": right})))
 }
 
 /// Returns the whole text of each message, with a mark before each line.

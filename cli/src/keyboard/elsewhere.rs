@@ -29,6 +29,10 @@ impl Keyboard {
 
 pub(crate) fn restore(_: Unread) {}
 
+pub(crate) fn is_taken() -> bool {
+    false
+}
+
 pub(crate) fn answer(_: impl FnOnce()) -> Option<String> {
     None
 }

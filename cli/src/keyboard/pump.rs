@@ -216,7 +216,9 @@ impl Pump {
             }
             _ if is_interrupt => {
                 self.answer.clear();
-                self.answered();
+                // Without its sender the question has no answer, which is not an empty one.
+                *self.shared.taker() = Taker::None;
+                let _ = writeln!(screen::err());
                 self.interrupts.interrupt();
             }
             character if character.is_control() => {}
