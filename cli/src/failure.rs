@@ -56,7 +56,7 @@ pub(crate) fn print(error: &Error) {
 pub(crate) fn print_in_chat(error: &Error) {
     let advice = match error.kind() {
         ErrorKind::ContextOverflow => {
-            Some("shorten the message, go back with /undo, or leave and start another conversation")
+            Some("shorten the message, go back with /undo, or begin a new conversation with /new")
         }
         kind => advice(kind),
     };

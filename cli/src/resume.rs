@@ -62,7 +62,7 @@ impl Resume {
         };
         match restored {
             Ok(units) => self.notes.say(format_args!("restored {units} tokens that were computed before")),
-            Err(reason) => self.notes.say(format_args!("not restored, so it is computed again: {reason}")),
+            Err(reason) => self.notes.say(format_args!("computing the prompt again: {reason}")),
         }
     }
 

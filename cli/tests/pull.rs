@@ -3,6 +3,8 @@
 
 mod program;
 mod shared;
+#[cfg(unix)]
+mod terminal;
 
 use alloquy_testing::{HubFaults, HubServer};
 use program::Program;
@@ -123,4 +125,62 @@ fn short_names_are_those_below_the_folders_of_a_variable() {
     let listed = program.run(&["models"]).ok().out;
     assert!(listed.lines().any(|line| line.starts_with("stories260k ")), "{listed}");
     program.run(&["complete", "--model", "stories260k", "--max-tokens", "4", "Once"]).ok();
+}
+
+/// What a person at a terminal is asked before anything is fetched.
+#[cfg(unix)]
+const OFFER: &str = "karpathy/stories-ONNX is not on this machine. Fetch ";
+
+#[cfg(unix)]
+#[test]
+fn a_missing_model_is_offered_at_a_terminal() {
+    let Some(World { server, program }) = World::new() else { return };
+    let ask = ["ask", "--model", NAME, "--max-tokens", "4", "--temperature", "0", "Once"];
+    let mut refusing = terminal::Terminal::start(program.command(&ask));
+    refusing.wait_for(1, "now? [Y/n] ");
+    let shown = refusing.text();
+    let size = shown.split(OFFER).nth(1).unwrap();
+    assert!(size.starts_with(|digit: char| digit.is_ascii_digit()) && size.contains("B now?"), "{shown}");
+    refusing.type_in("n\r");
+    assert_eq!(refusing.end().code(), Some(1));
+    assert!(refusing.text().contains(&format!("`alloquy pull {NAME}` fetches it")), "{}", refusing.text());
+    assert!(server.requests().iter().all(|request| !request.path.contains("resolve")), "nothing is fetched");
+
+    let mut agreeing = terminal::Terminal::start(program.command(&ask));
+    agreeing.wait_for(1, "now? [Y/n] ");
+    agreeing.type_in("y\r");
+    assert_eq!(agreeing.end().code(), Some(0), "{}", agreeing.text());
+    let after = agreeing.text();
+    let again = program.run(&ask).ok().out;
+    assert!(after.contains(again.trim()), "{after:?} has no {again:?}");
+}
+
+/// A chat reads the keyboard itself, so it asks in another way.
+#[cfg(unix)]
+#[test]
+fn a_chat_offers_a_missing_model_too_and_what_is_typed_ahead_is_no_answer() {
+    let Some(World { server, program }) = World::new() else { return };
+    let chat = ["chat", "--model", NAME, "--max-tokens", "4", "--no-history"];
+    let mut terminal = terminal::Terminal::start(program.command(&chat));
+    terminal.wait_until_taken();
+    terminal.type_in("y\r");
+    terminal.wait_for(1, "now? [Y/n] ");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    if terminal.text().contains("variant") {
+        panic!("a line that was typed ahead has answered: {}", terminal.text());
+    }
+    terminal.type_in("y\r");
+    terminal.wait_for(1, "stories-ONNX is ready");
+    terminal.type_in("/exit\r");
+    assert_eq!(terminal.end().code(), Some(0), "{}", terminal.text());
+    assert!(server.requests().iter().any(|request| request.path.contains("resolve")));
+
+    // Nor is Ctrl-C a yes.
+    program.run(&["models", "rm", NAME]).ok();
+    server.clear_requests();
+    let mut terminal = terminal::Terminal::start(program.command(&chat));
+    terminal.wait_for(1, "now? [Y/n] ");
+    terminal.type_in("\u{3}");
+    assert_eq!(terminal.end().code(), Some(130), "{}", terminal.text());
+    assert!(server.requests().iter().all(|request| !request.path.contains("resolve")), "nothing is fetched");
 }

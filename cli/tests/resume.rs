@@ -57,7 +57,7 @@ fn what_cannot_be_restored_is_told_and_computed() {
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let ran = chat(&program, &["-c"], "And a verb?\n");
-    let reason = "not restored, so it is computed again: its bytes are not those that were written";
+    let reason = "computing the prompt again: its bytes are not those that were written";
     assert!(ran.err.contains(reason) && ran.err.contains(" 0 reused "), "{ran:?}");
     let other = shared::find(MODELS[1]).unwrap();
     let ran = chat(&program, &["-c", "--model", other.to_str().unwrap()], "Really?\n");

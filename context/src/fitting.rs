@@ -112,7 +112,7 @@ impl Room {
             return Ok(());
         }
         let message = format!(
-            "the last question with what always stays takes {units} units, and {} fit: no room for a reply, though {dropped} \
+            "the last question with what always stays takes {units} tokens, and {} fit: no room for a reply, though {dropped} \
              earlier messages were left out",
             self.window
         );

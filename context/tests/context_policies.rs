@@ -150,7 +150,7 @@ fn a_last_turn_that_leaves_no_room_is_refused_with_the_numbers() {
     let policy = drops(DropPolicy::new(WINDOW).reply(30));
     let error = policy.fit(request(WINDOW)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContextOverflow);
-    insta::assert_snapshot!(error.to_string(), @"the last question with what always stays takes 130 units, and 120 fit: no room for a reply, though 20 earlier messages were left out");
+    insta::assert_snapshot!(error.to_string(), @"the last question with what always stays takes 130 tokens, and 120 fit: no room for a reply, though 20 earlier messages were left out");
     // Less room than is kept free is room nevertheless: the reply says where it ends.
     assert_eq!(policy.fit(request(WINDOW - 12)).unwrap().dropped, 20);
     let writer = Writer::of(10);

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Printer;
 use crate::notes::{Loudness, Notes};
 use crate::preview::shortened;
-use crate::screen::Screen;
+use crate::screen::{Screen, Style};
 use crate::visible::{bounded, on_one_line};
 
 /// How many characters of a tool's answer are shown.
@@ -84,11 +84,16 @@ impl<O: Write, E: Write> Text<O, E> {
         channel.clone_into(&mut self.channel);
     }
 
+    /// Ends the text beside the answer. Without colors, its end is marked as its start is.
     fn end_aside(&mut self) {
-        if self.column == Column::Aside {
-            let _ = writeln!(self.err);
-            self.column = Column::Start;
+        if self.column != Column::Aside {
+            return;
         }
+        let _ = writeln!(self.err);
+        if self.notes.style() == Style::Plain {
+            let _ = writeln!(self.err, "(end of {})", on_one_line(&self.channel));
+        }
+        self.column = Column::Start;
     }
 
     fn note(&mut self, note: &str) {
@@ -386,7 +391,7 @@ mod tests {
     fn the_answer_alone_is_on_standard_output() {
         let reply = Reply::new(Message::assistant("Yes"));
         let (out, err) = printed(&Output::default(), LineEnd::Always, &deltas(), &reply);
-        assert_eq!((out.as_str(), err.as_str()), ("Yes\n", "(thinking) Hm.\n"));
+        assert_eq!((out.as_str(), err.as_str()), ("Yes\n", "(thinking) Hm.\n(end of thinking)\n"));
         let (out, _) = printed(&Output::default(), LineEnd::Never, &deltas(), &reply);
         assert_eq!(out, "Yes");
     }
@@ -418,7 +423,7 @@ mod tests {
         let reply = Reply::new(Message::assistant("Yes"));
         let (out, err) = printed(&Output::default(), LineEnd::Always, &deltas, &reply);
         assert_eq!(out, "Yes\n");
-        assert_eq!(err, "(thinking) Hm\n(joke) A crab walks.\n(plan) None.\n");
+        assert_eq!(err, "(thinking) Hm\n(end of thinking)\n(joke) A crab walks.\n(end of joke)\n(plan) None.\n(end of plan)\n");
     }
 
     #[test]
