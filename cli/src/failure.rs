@@ -90,7 +90,7 @@ pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::Backend => Some("`alloquy doctor` shows what is missing and what to do about it"),
         ErrorKind::ContextOverflow => Some(
-            "shorten the message, start a new conversation, or leave its oldest messages out with --context-policy drop",
+            "shorten the question; --context-policy drop leaves the oldest messages of a long conversation out",
         ),
         ErrorKind::Corrupt => {
             Some("nothing was changed; put back a copy, or name another store with --store URL")

@@ -17,29 +17,43 @@ pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> O
 /// Returns how many characters of a word may be wrong.
 fn allowed(word: &str) -> usize {
     match word.chars().count() {
-        0..=3 => 1,
-        4..=9 => 2,
+        0..=5 => 1,
+        6..=9 => 2,
         _ => 3,
     }
 }
 
-/// Returns how many characters must be added, removed or replaced to make one text of the other.
+/// Returns how many characters must be added, removed, replaced or swapped with the next to make one text of the other.
 fn distance(from: &str, to: &str) -> usize {
+    let from: Vec<char> = from.chars().collect();
     let to: Vec<char> = to.chars().collect();
-    // The distances of the part of `from` that was read to every prefix of `to`.
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (read, character) in from.chars().enumerate() {
-        let mut next = vec![read + 1];
-        let mut left = read + 1;
-        for (pair, other) in row.windows(2).zip(&to) {
-            let [diagonal, above] = pair else { continue };
-            let replaced = diagonal + usize::from(character != *other);
-            left = replaced.min(above + 1).min(left + 1);
-            next.push(left);
+    // The distance of every prefix of one text to every prefix of the other.
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for row in 1..=from.len() {
+        let mut distances = vec![row];
+        for column in 1..=to.len() {
+            let is_same = from.get(row - 1) == to.get(column - 1);
+            let replaced = at(&rows, row - 1, column - 1) + usize::from(!is_same);
+            let removed = at(&rows, row - 1, column) + 1;
+            let added = distances.last().copied().unwrap_or_default() + 1;
+            let mut least = replaced.min(removed).min(added);
+            let is_swapped = row > 1
+                && column > 1
+                && from.get(row - 1) == to.get(column - 2)
+                && from.get(row - 2) == to.get(column - 1);
+            if is_swapped {
+                least = least.min(at(&rows, row - 2, column - 2) + 1);
+            }
+            distances.push(least);
         }
-        row = next;
+        rows.push(distances);
     }
-    row.last().copied().unwrap_or_default()
+    at(&rows, from.len(), to.len())
+}
+
+/// Returns a known distance.
+fn at(rows: &[Vec<usize>], row: usize, column: usize) -> usize {
+    rows.get(row).and_then(|row| row.get(column)).copied().unwrap_or(usize::MAX / 2)
 }
 
 #[cfg(test)]
@@ -53,6 +67,7 @@ mod tests {
         assert_eq!(nearest("temp", names()), Some("temperature"));
         assert_eq!(nearest("Seeds", names()), Some("seed"));
         assert_eq!(nearest("colour", names()), None);
+        assert_eq!(nearest("sede", names()), Some("seed"));
         assert_eq!((distance("kitten", "sitting"), distance("", "abc")), (3, 3));
     }
 }

@@ -55,7 +55,7 @@ fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
     let gone = program.run(&["goto", "green"]).ok();
     assert_eq!((gone.out.as_str(), gone.err.as_str()), ("", "now at [0.0] assistant: Green, please\n"));
     let said = |arguments: &[&str]| program.redacted(&program.run(arguments).ok().err);
-    assert_eq!(said(&["goto", ""]), "now before the first message\n");
+    assert_eq!(said(&["goto", ""]), "back at the start\n");
     assert_eq!(said(&["label", "0.0", "the green one"]), "0.0 is called \"the green one\"\n");
     assert_eq!(said(&["bookmark", "top", "0"]), "bookmark \"top\" is at [id 1]\n");
     assert_eq!(said(&["bookmark", "top", "--remove"]), "bookmark \"top\" is removed\n");

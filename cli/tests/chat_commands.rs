@@ -81,8 +81,12 @@ fn a_new_conversation_leaves_the_former_one() {
 #[test]
 fn settings_are_those_of_the_flags() {
     let program = Program::new();
-    let events = events(&program, "/set max_tokens 2\nHello\n/set temperature 0.5\n/set seed 7\n/set seed default\n/set\n");
-    let set: Vec<_> = named(&events, "set").into_iter().map(|event| json!([event["name"], event["value"]])).collect();
+    let events = events(
+        &program,
+        "/set max_tokens 2\nHello\n/set temperature 0.5\n/set seed 7\n/set seed default\n/set\n",
+    );
+    let set: Vec<_> =
+        named(&events, "set").into_iter().map(|event| json!([event["name"], event["value"]])).collect();
     assert_eq!(
         set,
         [json!(["max-tokens", 2]), json!(["temperature", 0.5]), json!(["seed", 7]), json!(["seed", null])]
@@ -111,19 +115,26 @@ fn another_model_continues_the_conversation_or_the_former_one_stays() {
     assert_eq!(asked(&program), [["Hello", "Again", "And again"]]);
     let models: Vec<_> = named(&events, "model").into_iter().map(|event| event["name"].clone()).collect();
     assert_eq!(models, ["genai-qwen3-fp32", "pocket", "pocket"]);
-    let answers: Vec<_> = named(&events, "node").into_iter().filter_map(|event| event["node"]["reply"]["model"].as_str()).collect();
+    let answers: Vec<_> = named(&events, "node")
+        .into_iter()
+        .filter_map(|event| event["node"]["reply"]["model"].as_str())
+        .collect();
     assert_eq!(answers[1], "genai-qwen3-fp32");
     assert_eq!(answers[0], answers[2]);
     let missing = chat(&program, "Hello\n/model nowhere\n");
     assert_eq!(missing.code, Some(1));
-    assert!(missing.err.contains("the model stays as it is: model folder \"nowhere\" does not exist"), "{missing:?}");
+    assert!(missing.err.contains("the model stays as it is: model folder"), "{missing:?}");
+    assert!(missing.err.contains("nowhere\" does not exist"), "{missing:?}");
 }
 
 #[test]
 fn a_conversation_is_saved_by_extension_and_nothing_is_replaced() {
     let program = Program::new();
     program.write("mine.md", "mine");
-    let events = events(&program, "Hello\n/save tea.json\n/save tea.md\nAgain\n/save tea.md\n/save tea.txt chatml\n/export tea.jsonl\n");
+    let events = events(
+        &program,
+        "Hello\n/save tea.json\n/save tea.md\nAgain\n/save tea.md\n/save tea.txt chatml\n/export tea.jsonl\n",
+    );
     let formats: Vec<_> = named(&events, "saved").into_iter().map(|event| event["format"].clone()).collect();
     assert_eq!(formats, ["alloquy", "markdown", "markdown", "chatml", "openai"]);
     let read = |name: &str| std::fs::read_to_string(program.path(name)).unwrap();
@@ -171,5 +182,8 @@ fn the_words_of_the_shell_are_known() {
     assert_eq!(wrong.errors(), ["error: usage: /goto ADDRESS"]);
     let wrong = program.run_with(&[&SHORT[..], &["--json"]].concat(), "/hist\n");
     let error = wrong.events().pop().unwrap();
-    assert_eq!(error["message"], "unknown command \"/hist\", did you mean /history? /help lists all commands");
+    assert_eq!(
+        error["message"],
+        "unknown command \"/hist\", did you mean /history? /help lists all commands"
+    );
 }

@@ -43,7 +43,7 @@ const WIDTH: usize = 60;
 /// Describes the head of a conversation.
 pub(crate) async fn place(chat: &Conversation, node: Option<NodeId>) -> Result<String> {
     let Some(node) = node else {
-        return Ok("now before the first message".to_owned());
+        return Ok("back at the start".to_owned());
     };
     let tree = chat.tree().await?;
     let message = &tree.node(node)?.message;

@@ -423,7 +423,10 @@ mod tests {
         let reply = Reply::new(Message::assistant("Yes"));
         let (out, err) = printed(&Output::default(), LineEnd::Always, &deltas, &reply);
         assert_eq!(out, "Yes\n");
-        assert_eq!(err, "(thinking) Hm\n(end of thinking)\n(joke) A crab walks.\n(end of joke)\n(plan) None.\n(end of plan)\n");
+        assert_eq!(
+            err,
+            "(thinking) Hm\n(end of thinking)\n(joke) A crab walks.\n(end of joke)\n(plan) None.\n(end of plan)\n"
+        );
     }
 
     #[test]

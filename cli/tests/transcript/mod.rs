@@ -75,7 +75,7 @@ impl Home {
         let shown = String::from_utf8(stdout).unwrap();
         // At a terminal this line is gone when the model is loaded.
         let is_kept = |line: &&str| !line.starts_with("loading ");
-        shown.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
+        shown.lines().filter(is_kept).map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
     /// Types lines into a chat, each at the next prompt.
@@ -146,7 +146,8 @@ fn wait_for_prompt(terminal: &Terminal, count: usize) {
     loop {
         let lines = rendered(&terminal.bytes());
         let is_prompt = |line: &&String| PROMPTS.iter().any(|prompt| format!("{line} ").starts_with(prompt));
-        let is_ready = lines.last().is_some_and(|line| PROMPTS.iter().any(|prompt| prompt.trim() == line.trim()));
+        let is_ready =
+            lines.last().is_some_and(|line| PROMPTS.iter().any(|prompt| prompt.trim() == line.trim()));
         if is_ready && lines.iter().filter(is_prompt).count() == count {
             return;
         }

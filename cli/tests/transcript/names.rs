@@ -93,7 +93,9 @@ fn with_shape(text: &str, shape: &str, replacement: &str) -> String {
     let fits = |at: usize| {
         let found = text.get(at..at + shape.len())?;
         let mut pairs = found.bytes().zip(shape.bytes());
-        pairs.all(|(byte, wanted)| if wanted == b'0' { byte.is_ascii_digit() } else { byte == wanted }).then_some(())
+        pairs
+            .all(|(byte, wanted)| if wanted == b'0' { byte.is_ascii_digit() } else { byte == wanted })
+            .then_some(())
     };
     let mut made = String::new();
     let mut at = 0;
