@@ -61,8 +61,8 @@ fn tab_completes_commands_and_what_follows_them() {
     terminal.wait_for(1, "car.gif");
     terminal.wait_for(1, "cat.gif");
     terminal.type_in("\u{3}/goto 0\t");
-    terminal.wait_for(1, "0.0  assistant: ");
-    terminal.wait_for(1, "0  user: Hello");
+    terminal.wait_for(1, "0.0 assistant:");
+    terminal.wait_for(1, "0 user: Hello");
     terminal.type_in("\u{3}/set think\t");
     terminal.wait_for(1, "thinking-budget");
     terminal.type_in("\u{3}/set temperat\t0.5\r");
