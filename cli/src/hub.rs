@@ -7,9 +7,9 @@ use std::path::Path;
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::hub::{CachedModel, Choice, Hub, HubError, Listing, ModelName, PullEvent, choose, human};
 
+use crate::asking;
 use crate::notes::Notes;
 use crate::progress::{Counted, Progress};
-use crate::question;
 
 /// Converts an error, so that it is printed as all others are.
 #[allow(clippy::needless_pass_by_value)] // it is called by `map_err`
@@ -31,7 +31,7 @@ pub(crate) fn error(error: HubError) -> Error {
 
 /// Offers to fetch a model of the Hub that is not on this machine. After a refusal, opening the model fails.
 pub(crate) fn offer(path: &Path, notes: Notes) -> Result<()> {
-    if path.exists() || !question::can_ask() {
+    if path.exists() || !asking::can_ask() {
         return Ok(());
     }
     let Some(name) = path.to_str().and_then(|name| name.parse::<ModelName>().ok()) else { return Ok(()) };
@@ -50,7 +50,7 @@ pub(crate) fn offer(path: &Path, notes: Notes) -> Result<()> {
 
 /// Asks a person. An empty line is a yes, no line is a no.
 fn is_wanted(question: &str) -> bool {
-    let answer = question::ask(question).map(|line| line.trim().to_lowercase());
+    let answer = asking::ask(question).map(|line| line.trim().to_lowercase());
     answer.is_some_and(|answer| ["", "y", "yes"].contains(&answer.as_str()))
 }
 

@@ -1,6 +1,7 @@
 //! The command line of Alloquy: reads arguments, opens a model and a store, and prints.
 
 mod arguments;
+mod asking;
 mod commands;
 mod condition;
 mod context;
@@ -29,7 +30,7 @@ mod pocket;
 mod preview;
 mod printer;
 mod progress;
-mod question;
+
 mod repl;
 mod resume;
 mod runtime;

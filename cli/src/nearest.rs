@@ -1,7 +1,7 @@
 //! Finds the name that a person meant who typed another one.
 
 /// Returns the name that is nearest to a word: one that begins with it, or that differs by few characters.
-pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let mut best: Option<(usize, &str)> = None;
     for name in names {

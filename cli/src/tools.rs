@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::arguments::{Approve, ToolArguments};
+use crate::asking;
 use crate::notes::Notes;
-use crate::question;
 use crate::visible::on_one_line;
 
 /// How many seconds a call may take by default.
@@ -87,7 +87,7 @@ impl Rule {
     }
 
     fn ask(&self, call: &ToolCall) -> ApprovalDecision {
-        if !question::can_ask() {
+        if !asking::can_ask() {
             self.notes.say(format_args!(
                 "{} did not run: there is no terminal to ask for approval; --approve always lets every tool run",
                 on_one_line(&call.name)
@@ -126,7 +126,7 @@ fn decided(call: &ToolCall) -> Answer {
     let name = on_one_line(&call.name);
     let arguments = &call.arguments;
     let question = format!("run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
-    question::ask(&question).map_or(Answer::No, |line| Answer::read(&line))
+    asking::ask(&question).map_or(Answer::No, |line| Answer::read(&line))
 }
 
 #[cfg(feature = "mcp")]
@@ -244,7 +244,7 @@ mod tests {
         };
         assert_eq!(verdict(Approve::Always), ApprovalDecision::Allow);
         assert_eq!(verdict(Approve::Never), ApprovalDecision::Refuse("tools do not run here".to_owned()));
-        if !question::can_ask() {
+        if !asking::can_ask() {
             assert_eq!(
                 verdict(Approve::Ask),
                 ApprovalDecision::Refuse("there was no person to approve it".to_owned())

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::command::Consent;
 use super::session::{AfterError, Repl};
 use crate::failure::Failure;
-use crate::{question, screen};
+use crate::{asking, screen};
 
 impl Repl {
     /// Begins a new conversation with the same system prompt. The former one stays.
@@ -79,7 +79,7 @@ impl Repl {
                 return Err(Error::new(ErrorKind::Invalid, message).into());
             }
             let asked = format!("delete this conversation, {id}, with its {count} messages? [y/N] ");
-            if !is_yes(question::ask(&asked)) {
+            if !is_yes(asking::ask(&asked)) {
                 self.notes.say("it is not deleted");
                 return Ok(());
             }
