@@ -30,7 +30,6 @@ mod pocket;
 mod preview;
 mod printer;
 mod progress;
-
 mod repl;
 mod resume;
 mod runtime;

@@ -94,10 +94,11 @@ impl Repl {
 
     /// Generates the last answer again, and says so beforehand where it will be the same.
     pub(super) async fn retry(&mut self, chat: &Conversation) -> Result<(), Failure> {
-        if self.after_error == AfterError::Continue && !self.is_changed {
-            if let Some(reason) = same_answer(&self.whole_sampling().await?) {
-                self.notes.say(format_args!("the same answer will come, because {reason}"));
-            }
+        if self.after_error == AfterError::Continue
+            && !self.is_changed
+            && let Some(reason) = same_answer(&self.whole_sampling().await?)
+        {
+            self.notes.say(format_args!("the same answer will come, because {reason}"));
         }
         let request = self.with_settings(Vec::new());
         self.answer(chat.regenerate(request)).await
