@@ -23,7 +23,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
 
 fn put(question: &str) {
     let mut err = screen::err();
-    // Where standard error is closed, there is nobody to answer.
+    // Where standard error is closed, no person can answer.
     let _ = err.write_all(question.as_bytes());
     let _ = err.flush();
 }

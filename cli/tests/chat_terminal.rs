@@ -1,4 +1,4 @@
-//! A chat at a terminal: Tab, messages of several lines, and what a newcomer is told.
+//! A chat at a terminal: Tab, messages of several lines, and what a newcomer reads.
 #![cfg(all(unix, feature = "pocket"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 

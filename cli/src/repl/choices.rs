@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_drawn_anew_differs() {
+    fn only_what_is_drawn_differs() {
         let reason = |options: SamplingOptions| same_answer(&options).unwrap_or_default();
         assert!(reason(SamplingOptions::default()).starts_with("the temperature is 0"));
         let warm = SamplingOptions { temperature: Some(0.7), ..SamplingOptions::default() };
