@@ -44,7 +44,7 @@ const fn limit(key: &'static str, range: Range) -> Limit {
 }
 
 /// Every numeric flag, in the order in which help lists them.
-pub(crate) const LIMITS: [Limit; 33] = [
+pub(crate) const LIMITS: [Limit; 34] = [
     limit("threads", Range::Threads),
     whole("pixel-cap", 0, 1_000_000_000),
     limit("visual-tokens", Range::OneOf(&[70, 140, 280, 560, 1120])),
@@ -63,6 +63,7 @@ pub(crate) const LIMITS: [Limit; 33] = [
     limit("frequency-penalty", Range::Number(-1000.0, 1000.0)),
     whole("penalty-window", 0, MANY),
     whole("no-repeat-ngram", 0, MANY),
+    whole("repetition-detection", 0, MANY),
     limit("logit-bias", Range::Number(-1_000_000.0, 1_000_000.0)),
     whole("seed", 0, u64::MAX),
     whole("max-tokens", 0, MANY),

@@ -55,9 +55,29 @@ fn it_calls_no_tool_where_there_is_none() {
         answers.push(program.run(&["ask", "-q", "--max-tokens", "60", sentence]).ok());
     }
     for answer in answers {
-        assert!(!answer.out.contains("tool_call"), "{answer:?}");
+        assert!(!answer.out.contains("<tool_call>"), "{answer:?}");
         assert!(!answer.out.trim().is_empty(), "{answer:?}");
     }
+}
+
+/// A bias makes it generate one token for ever.
+#[test]
+fn an_answer_that_loops_is_ended_and_reported() {
+    let program = Program::new();
+    let loops = ["--model", "pocket", "--logit-bias", "300=1000", "--max-tokens", "700", "Go on!"];
+    let asked = program.run(&[&["ask"], &loops[..]].concat()).ok();
+    assert!(asked.err.contains("repeated the same 1 token "), "{}", asked.err);
+    assert!(asked.err.contains("--repetition-detection 0"), "{}", asked.err);
+
+    let json = program.run(&[&["ask", "--json"], &loops[..]].concat()).ok().events();
+    let reply = json.iter().find(|event| event["finish"] == "repetition").expect("a reply that was ended");
+    assert_eq!(reply["warnings"][0]["repetition_stopped"]["period"], 1, "{reply}");
+
+    let free = program.run(&[&["ask", "--json", "--repetition-detection", "0"], &loops[..]].concat()).ok();
+    assert!(free.events().iter().any(|event| event["finish"] == "length"), "{free:?}");
+    let wrong = program.run(&[&["ask", "--repetition-detection", "1"], &loops[..]].concat());
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert!(wrong.err.contains("at least 2, or 0"), "{}", wrong.err);
 }
 
 #[test]

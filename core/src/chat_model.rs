@@ -244,6 +244,7 @@ impl Reply {
                 FinishReason::Length => ", and it ended at its limit of tokens",
                 FinishReason::ContextFull => ", and it ended where the context was full",
                 FinishReason::StopString => ", and a stop text ended it",
+                FinishReason::Repetition => ", and it repeated itself until it was ended",
                 FinishReason::ToolCalls => ", and it asks for tools",
                 FinishReason::Cancelled => ", and it was cancelled",
                 FinishReason::Error => ", and the model failed midway",

@@ -21,6 +21,7 @@ use alloquy_engine::decoder::{
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use crate::repetition::RepetitionDetector;
 use crate::role_markers::RoleMarkers;
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
@@ -31,13 +32,14 @@ mod guiding;
 mod marks;
 mod media;
 mod reading;
+mod unwanted_calls;
 mod verifying;
 
-use calls::UnwantedCalls;
 use constraining::{Form, Prepared};
 use marks::Marks;
 use media::Outlines;
 use reading::{Reading, ThinkingTokens, ended, read};
+use unwanted_calls::UnwantedCalls;
 use verifying::Verifier;
 
 /// The [`ChatModel`] of a [`Decoder`], with the template and the processor of its model. Clones share the decoder.
@@ -337,10 +339,12 @@ impl ChatModel for LanguageModel {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let asked = Instant::now();
-        let options = self.options(&request);
+        let mut options = self.options(&request);
         let (mut prepared, known) = self.prepared(&request)?;
         let limit = self.limit(&prepared, options.max_tokens)?;
         options.validate()?;
+        // The decoder does not see it: loops are found here, for every decoder.
+        let repetition = options.repetition_detection.take().unwrap_or(RepetitionDetector::DEFAULT_TIMES);
         let guided = self.guided(&request, &mut prepared)?;
         let excluded = self.excluded(&request);
         for name in self.decoder.ignored(&options) {
@@ -352,6 +356,7 @@ impl ChatModel for LanguageModel {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guided)?,
             form: if guided.grammar.is_some() { Form::Open } else { Form::Free },
             verifier: Verifier::of(&guided, &self.decoder),
+            repetition: RepetitionDetector::new(repetition),
             unwanted: UnwantedCalls::of(&excluded, &guided, &*self.decoder),
             stop_tokens: StopTokens::new(options.stop_tokens.clone()),
             stops: StopStrings::new(options.stop.clone()),

@@ -81,6 +81,7 @@
 mod benchmark;
 mod generator;
 mod language_model;
+mod repetition;
 mod role_markers;
 mod sampler;
 mod splice;

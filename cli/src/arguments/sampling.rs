@@ -65,6 +65,10 @@ pub(crate) struct SamplingArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_NO_REPEAT_NGRAM", value_parser = count::<usize>("no-repeat-ngram"))]
     pub(crate) no_repeat_ngram: Option<usize>,
 
+    /// End an answer that repeats the same tokens N times in a row; 0 lets it repeat them, 16 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_REPETITION_DETECTION", value_parser = count::<usize>("repetition-detection"))]
+    pub(crate) repetition_detection: Option<usize>,
+
     /// Add X to the logit of the token with this id; may be repeated
     #[arg(long, value_name = "ID=X", env = "ALLOQUY_LOGIT_BIAS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -170,6 +174,7 @@ impl SamplingArguments {
             penalty_window: self.penalty_window,
             penalty_scope: self.penalty_scope.map(Scope::option),
             no_repeat_ngram: self.no_repeat_ngram,
+            repetition_detection: self.repetition_detection,
             logit_bias: self.logit_bias.iter().map(|&TokenBias(id, bias)| (id, bias)).collect(),
             logprobs: self.logprobs,
             seed: self.seed,
@@ -194,6 +199,7 @@ impl From<SamplingOptions> for SamplingArguments {
             penalty_window: options.penalty_window,
             penalty_scope: options.penalty_scope.and_then(Scope::of),
             no_repeat_ngram: options.no_repeat_ngram,
+            repetition_detection: options.repetition_detection,
             logit_bias: options.logit_bias.into_iter().map(|(id, bias)| TokenBias(id, bias)).collect(),
             logprobs: options.logprobs,
             seed: options.seed,

@@ -263,8 +263,16 @@ pub(crate) fn warning(warning: &Warning) -> String {
             "(the answer does not match its grammar from its token {} on: the server did not enforce it)",
             tokens + 1
         ),
+        Warning::RepetitionStopped { period, times } => {
+            let tokens = if *period == 1 { "token" } else { "tokens" };
+            format!(
+                "(the answer was ended because it repeated the same {period} {tokens} {times} times; --repetition-detection 0 lets it continue)"
+            )
+        }
         Warning::UnwantedCall { start } => {
-            format!("(the answer contains {start:?}, which begins a tool call, although no tool can be called)")
+            format!(
+                "(the answer contains {start:?}, which begins a tool call, although no tool can be called)"
+            )
         }
         Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
         Warning::GrammarCut => "(the answer ends before its grammar is complete)".to_owned(),

@@ -134,7 +134,10 @@ impl Summary {
             "" => self.left_out += messages,
             text => {
                 text.clone_into(&mut self.text);
-                self.cut = matches!(reply.finish, FinishReason::Length | FinishReason::ContextFull);
+                self.cut = matches!(
+                    reply.finish,
+                    FinishReason::Length | FinishReason::ContextFull | FinishReason::Repetition
+                );
             }
         }
     }

@@ -16,6 +16,8 @@ pub enum FinishReason {
     /// `max_tokens` were sampled.
     #[serde(alias = "max_tokens")]
     Length,
+    /// The reply looped. Its [`Warning::RepetitionStopped`](crate::report::Warning::RepetitionStopped) says what it repeated.
+    Repetition,
     /// The model calls tools.
     ToolCalls,
     /// The context is full.

@@ -41,6 +41,14 @@ pub enum Warning {
         /// How many of its tokens match.
         tokens: usize,
     },
+    /// The reply ended with the same tokens again and again, and was ended there.
+    /// [`SamplingOptions::repetition_detection`](crate::SamplingOptions::repetition_detection) decides how often they may occur.
+    RepetitionStopped {
+        /// How many tokens were repeated.
+        period: usize,
+        /// How often they occurred in a row.
+        times: usize,
+    },
     /// The reply contains a text that begins a tool call, although no tool was offered or calls were forbidden, because the
     /// server that generated it did not exclude it. It is text of the reply.
     UnwantedCall {

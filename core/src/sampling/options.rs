@@ -57,6 +57,11 @@ pub struct SamplingOptions {
     /// Forbids repeated sequences of this many tokens; 0 forbids none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_repeat_ngram: Option<usize>,
+    /// Ends a reply that loops: one that ends with the same 1 to 128 tokens this many times in a row, where fewer than 8
+    /// count as 8, more than 32 need fewer times, and numbers four times as many. 0 lets it loop. Local models end a reply after
+    /// 16 times unless this is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repetition_detection: Option<usize>,
     /// Tokens that are never sampled. Ids outside the vocabulary have no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suppress: Vec<TokenId>,
@@ -123,6 +128,7 @@ impl SamplingOptions {
             penalty_window: self.penalty_window.or(defaults.penalty_window),
             penalty_scope: self.penalty_scope.or(defaults.penalty_scope),
             no_repeat_ngram: self.no_repeat_ngram.or(defaults.no_repeat_ngram),
+            repetition_detection: self.repetition_detection.or(defaults.repetition_detection),
             suppress: both(self.suppress, &defaults.suppress),
             logit_bias,
             seed: self.seed.or(defaults.seed),
@@ -155,6 +161,7 @@ impl SamplingOptions {
             ("penalty_window", self.penalty_window.is_some()),
             ("penalty_scope", self.penalty_scope.is_some()),
             ("no_repeat_ngram", self.no_repeat_ngram.is_some()),
+            ("repetition_detection", self.repetition_detection.is_some()),
             ("suppress", !self.suppress.is_empty()),
             ("logit_bias", !self.logit_bias.is_empty()),
             ("seed", self.seed.is_some()),
@@ -205,6 +212,9 @@ impl SamplingOptions {
         check("frequency penalty", self.frequency_penalty, f32::is_finite, "a finite number")?;
         if let Some((token, bias)) = self.logit_bias.iter().find(|(_, bias)| !bias.is_finite()) {
             return Err(invalid(format!("logit bias {bias} of token {token} is not a finite number")));
+        }
+        if self.repetition_detection == Some(1) {
+            return Err(invalid("repetition detection 1 would end every reply: at least 2, or 0 for none"));
         }
         match (self.no_repeat_ngram, self.penalty_window) {
             (Some(size), Some(window)) if window > 0 && window < size => {

@@ -14,10 +14,11 @@ use alloquy_core::{Delta, Error, ErrorKind, Message, Reply, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
 use futures::StreamExt;
 
-use super::calls::UnwantedCalls;
 use super::constraining::Form;
 use super::marks::Marks;
+use super::unwanted_calls::UnwantedCalls;
 use super::verifying::Verifier;
+use crate::repetition::{Repetition, RepetitionDetector};
 use crate::splice::KnownReplies;
 use crate::stop::{StopStrings, StopTokens};
 
@@ -68,6 +69,8 @@ pub(super) struct Reading {
     pub(super) form: Form,
     /// Checks the reply where the decoder does not enforce its grammar.
     pub(super) verifier: Option<Verifier>,
+    /// Looks for a loop at the end of the reply.
+    pub(super) repetition: Option<RepetitionDetector>,
     /// Looks for calls where the decoder does not exclude them.
     pub(super) unwanted: Option<UnwantedCalls>,
 }
@@ -178,7 +181,21 @@ impl Reading {
         }
         let deltas = self.text(&text);
         self.thinking.token(&deltas);
+        self.end_loop(token, &text);
         Ok(deltas)
+    }
+
+    /// Ends a reply that loops, unless it has ended already.
+    fn end_loop(&mut self, token: TokenId, text: &str) {
+        let Some(repetition) = self.repetition.as_mut().and_then(|detector| detector.push(token, text))
+        else {
+            return;
+        };
+        if self.finish.is_none() {
+            let Repetition { period, times } = repetition;
+            self.finish = Some(FinishReason::Repetition);
+            self.warnings.push(Warning::RepetitionStopped { period, times });
+        }
     }
 
     /// Keeps what a reply has that failed midway.

@@ -275,7 +275,7 @@ fn count(stated: &Value, name: &str) -> Option<Option<usize>> {
 fn reason(finish: FinishReason) -> Value {
     match finish {
         FinishReason::StopString => json!(FinishReason::Stop),
-        FinishReason::ContextFull => json!(FinishReason::Length),
+        FinishReason::ContextFull | FinishReason::Repetition => json!(FinishReason::Length),
         finish => json!(finish),
     }
 }

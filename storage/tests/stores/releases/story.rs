@@ -104,6 +104,8 @@ fn sampling() -> SamplingOptions {
         penalty_window: Some(64),
         penalty_scope: Some(PenaltyScope::PromptAndReply),
         no_repeat_ngram: Some(4),
+        // Since then.
+        repetition_detection: None,
         suppress: vec![3, u32::MAX],
         logit_bias: [(7, -0.1), (40_000, 2.5)].into(),
         seed: Some(u64::MAX),
