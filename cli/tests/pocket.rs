@@ -55,7 +55,7 @@ fn it_calls_no_tool_where_there_is_none() {
         answers.push(program.run(&["ask", "-q", "--max-tokens", "60", sentence]).ok());
     }
     for answer in answers {
-        assert!(!answer.out.contains("<tool_call>"), "{answer:?}");
+        assert!(!answer.out.contains("tool_call>"), "{answer:?}");
         assert!(!answer.out.trim().is_empty(), "{answer:?}");
     }
 }

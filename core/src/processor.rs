@@ -116,10 +116,10 @@ pub trait DataProcessor: Send + Sync + Debug {
         grammar
     }
 
-    /// Returns the texts with which only tool calls begin in a reply, such as `<tool_call>`; by default there are none.
+    /// Returns the texts that only tool calls have in a reply, such as `<tool_call>` and `</tool_call>`; by default there are none.
     ///
-    /// Where no call is wanted, none of them is generated. A call that begins without a marker is not among them.
-    fn call_starts(&self) -> Vec<String> {
+    /// Where no call is wanted, none of them is generated. A call that begins without a marker has none.
+    fn call_texts(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -172,8 +172,8 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
         (**self).answer_grammar(grammar)
     }
 
-    fn call_starts(&self) -> Vec<String> {
-        (**self).call_starts()
+    fn call_texts(&self) -> Vec<String> {
+        (**self).call_texts()
     }
 
     fn channels(&self) -> &[Channel] {

@@ -71,8 +71,8 @@ pub struct LanguageModel {
     grammars: Option<Arc<Prepared>>,
     outlines: Arc<Outlines>,
     markers: Arc<OnceLock<RoleMarkers>>,
-    /// What begins calls, found when the first reply must not call.
-    call_starts: Arc<OnceLock<ExcludedTexts>>,
+    /// What only calls have, found when the first reply must not call.
+    call_texts: Arc<OnceLock<ExcludedTexts>>,
 }
 
 /// What a [`LanguageModel`] is made of; template and processor are required.
@@ -116,7 +116,7 @@ impl LanguageModelBuilder {
             grammars: self.grammars.map(|grammars| Arc::new(Prepared::new(grammars))),
             outlines: Arc::default(),
             markers: Arc::default(),
-            call_starts: Arc::default(),
+            call_texts: Arc::default(),
         })
     }
 }
@@ -347,6 +347,9 @@ impl ChatModel for LanguageModel {
         let repetition = options.repetition_detection.take().unwrap_or(RepetitionDetector::DEFAULT_TIMES);
         let guided = self.guided(&request, &mut prepared)?;
         let excluded = self.excluded(&request);
+        let arguments = request.joined_arguments();
+        let preface = Self::callable(&request);
+        let readable = ProcessorInput { preface: &preface, ..source(&request, &arguments) };
         for name in self.decoder.ignored(&options) {
             prepared.warnings.push(Warning::OptionIgnored { name: name.to_owned() });
         }
@@ -360,7 +363,7 @@ impl ChatModel for LanguageModel {
             unwanted: UnwantedCalls::of(&excluded, &guided, &*self.decoder),
             stop_tokens: StopTokens::new(options.stop_tokens.clone()),
             stops: StopStrings::new(options.stop.clone()),
-            parser: self.parser(&request, &prepared.rendered),
+            parser: self.processor.reply_parser(&prepared.rendered, readable),
             context: prepared.context,
             media: prepared.media,
             known,

@@ -95,7 +95,7 @@
 
 mod built_in;
 mod call_markers;
-mod call_starts;
+mod call_texts;
 mod config;
 mod configured;
 mod detect;

@@ -22,7 +22,7 @@ use crate::injection::quotes::Quotes;
 use crate::injection::{Literals, loosened};
 use crate::parser::FamilyParser;
 use crate::placeholders::{self, has_media};
-use crate::{call_starts, history, input, tool_grammar};
+use crate::{call_texts, history, input, tool_grammar};
 
 /// Returns the processor of a checked family with a host's configuration.
 pub(crate) fn of(
@@ -212,8 +212,8 @@ impl DataProcessor for FamilyProcessor {
         tool_grammar::answer(self.writer(), grammar)
     }
 
-    fn call_starts(&self) -> Vec<String> {
-        call_starts::of(&self.family, &self.specials)
+    fn call_texts(&self) -> Vec<String> {
+        call_texts::of(&self.family, &self.specials, &self.stop_tokens)
     }
 
     fn channels(&self) -> &[Channel] {

@@ -185,6 +185,16 @@ fn the_text_before_an_unwanted_call_is_the_reply() {
 }
 
 #[test]
+fn nothing_ends_a_call_that_was_not_begun() {
+    let mut without = request();
+    without.preface.tools.clear();
+    for (specials, text) in [(&["</tool_call>"][..], "Sure."), (&[], "Sure.</tool_call> Done.")] {
+        let reply = ask(&model("qwen3", "Sure.</tool_call> Done.", specials), without.clone());
+        assert_eq!(reply.message.text(), text, "with {specials:?}");
+    }
+}
+
+#[test]
 fn thinking_has_no_call_either() {
     let thinking = format!("<think>\nHm.{JSON}\n</think>\n\n{JSON}");
     for (specials, shown) in [(&["<tool_call>", "</tool_call>"][..], "Hm."), (&[], "Hm.<tool_call")] {
@@ -300,7 +310,7 @@ fn a_decoder_that_excludes_nothing_has_its_calls_reported() {
         let reply = ask(&model, without);
         assert_eq!(reply.message.text(), call, "what was generated is kept");
         let start = starts.iter().find(|start| call.starts_with(**start)).unwrap();
-        assert_eq!(reply.warnings, [Warning::UnwantedCall { start: (*start).to_owned() }]);
+        assert_eq!(reply.warnings, [Warning::UnwantedCall { marker: (*start).to_owned() }]);
         // An offered tool is called without a warning.
         assert_eq!(ask(&model, request()).warnings, []);
     }

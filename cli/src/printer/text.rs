@@ -269,9 +269,9 @@ pub(crate) fn warning(warning: &Warning) -> String {
                 "(the answer was ended because it repeated the same {period} {tokens} {times} times; --repetition-detection 0 lets it continue)"
             )
         }
-        Warning::UnwantedCall { start } => {
+        Warning::UnwantedCall { marker } => {
             format!(
-                "(the answer contains {start:?}, which begins a tool call, although no tool can be called)"
+                "(the answer contains {marker:?}, which marks a tool call, although no tool can be called)"
             )
         }
         Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),

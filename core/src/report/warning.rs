@@ -49,11 +49,11 @@ pub enum Warning {
         /// How often they occurred in a row.
         times: usize,
     },
-    /// The reply contains a text that begins a tool call, although no tool was offered or calls were forbidden, because the
+    /// The reply contains a text that only tool calls have, although no tool was offered or calls were forbidden, because the
     /// server that generated it did not exclude it. It is text of the reply.
     UnwantedCall {
-        /// The text that begins the call, such as `<tool_call>`.
-        start: String,
+        /// The first such text, such as `<tool_call>`.
+        marker: String,
     },
     /// A sampling option has no effect on this model.
     OptionIgnored {

@@ -1,12 +1,13 @@
 //! Replies that may not call tools: what is excluded from them, and how they are read.
 
-use alloquy_core::Request;
+use std::borrow::Cow;
+
 use alloquy_core::output::ToolChoice;
-use alloquy_core::processor::ReplyParser;
 use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Preface, Request};
 use alloquy_engine::decoder::ExcludedTexts;
 
-use super::{LanguageModel, source};
+use super::LanguageModel;
 
 impl LanguageModel {
     /// Returns what the reply must not contain: the texts that begin calls, unless a tool is offered and may be called.
@@ -14,22 +15,19 @@ impl LanguageModel {
         if may_call(request) {
             return ExcludedTexts::default();
         }
-        self.call_starts
-            .get_or_init(|| excluded(self.processor.call_starts(), self.decoder.tokenizer().specials()))
+        self.call_texts
+            .get_or_init(|| excluded(self.processor.call_texts(), self.decoder.tokenizer().specials()))
             .clone()
     }
 
-    /// Starts reading the reply to a prompt. Where calls are forbidden, what looks like a call is text.
-    pub(super) fn parser(&self, request: &Request, rendered: &str) -> Box<dyn ReplyParser> {
-        let arguments = request.joined_arguments();
-        let mut source = source(request, &arguments);
+    /// Returns the preface with the tools that the reply may call. Without tools, what looks like a call is read as text.
+    pub(super) fn callable(request: &Request) -> Cow<'_, Preface> {
         if may_call(request) || request.preface.tools.is_empty() {
-            return self.processor.reply_parser(rendered, source);
+            return Cow::Borrowed(&request.preface);
         }
         let mut preface = request.preface.clone();
         preface.tools.clear();
-        source.preface = &preface;
-        self.processor.reply_parser(rendered, source)
+        Cow::Owned(preface)
     }
 }
 

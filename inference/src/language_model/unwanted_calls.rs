@@ -44,6 +44,6 @@ impl UnwantedCalls {
 
     /// Returns the warning for the first excluded text, if there was one.
     pub(super) fn warning(self) -> Option<Warning> {
-        self.found.map(|start| Warning::UnwantedCall { start })
+        self.found.map(|marker| Warning::UnwantedCall { marker })
     }
 }

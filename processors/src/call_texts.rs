@@ -1,10 +1,11 @@
-//! Finds the texts with which only tool calls begin, so that no call begins where none is wanted.
+//! Finds the texts that only tool calls have, so that no call begins where none is wanted.
 
-use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::tokenizer::{SpecialToken, TokenId};
 
 use crate::configured::{Configured, SectionContent};
 
-/// Returns the text that begins calls for each way in which the family's models mark them.
+/// Returns the text that begins calls for each way in which the family's models mark them, and the control token that ends them
+/// unless it ends other things too.
 ///
 /// A marker of ordinary text is returned whole, because its beginning may be part of any text. Of a marker with a control token,
 /// the shortest beginning is returned that nothing else of the family begins with. So a model that may not call does not begin a
@@ -15,17 +16,29 @@ use crate::configured::{Configured, SectionContent};
 /// functools[                    functools[                     ordinary text
 /// <|channel|>commentary to=     <|channel|>commentary to       `<|channel|>commentary<|message|>` begins a comment
 /// ```
-pub(crate) fn of(family: &Configured, specials: &[SpecialToken]) -> Vec<String> {
-    let mut starts = Vec::new();
+pub(crate) fn of(family: &Configured, specials: &[SpecialToken], stop_tokens: &[TokenId]) -> Vec<String> {
+    let mut texts = Vec::new();
     for section in &family.sections {
-        if matches!(section.holds, SectionContent::Calls(_)) && !section.open.is_empty() {
-            let start = start(&section.open, family, specials).to_owned();
-            if !starts.contains(&start) {
-                starts.push(start);
-            }
+        if !matches!(section.holds, SectionContent::Calls(_)) || section.open.is_empty() {
+            continue;
+        }
+        texts.push(start(&section.open, family, specials).to_owned());
+        let end = specials.iter().find(|special| special.text == section.close);
+        if end.is_some_and(|end| !stop_tokens.contains(&end.id)) && !is_shared_end(&section.close, family) {
+            texts.push(section.close.clone());
         }
     }
-    starts
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// Returns whether something else than calls ends with `close`.
+fn is_shared_end(close: &str, family: &Configured) -> bool {
+    let is_end = family.data.answer.as_ref().is_some_and(|heads| heads.end == close);
+    let is_silent = family.data.silent.iter().any(|silent| silent == close);
+    let mut channels = family.sections.iter().filter(|section| section.channel().is_some());
+    is_end || is_silent || channels.any(|section| section.close == close)
 }
 
 /// Returns the beginning of `marker` that only calls begin with.
