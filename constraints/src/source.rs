@@ -33,7 +33,7 @@ impl Parts {
         self.grammars.push(GrammarWithLexer::default());
         let mut translated = match grammar {
             Grammar::JsonSchema(schema) => json_schema(schema, self.json)?,
-            Grammar::Regex(pattern) => GrammarWithLexer::from_regex(pattern),
+            Grammar::Regex(pattern) => regex(pattern)?,
             Grammar::Lark(text) => GrammarWithLexer::from_lark(text.clone()),
             Grammar::Choice(texts) => choice(texts)?,
             Grammar::AnyOf(several) => self.any_of(name, several)?,
@@ -70,6 +70,30 @@ impl Parts {
         }
         Ok(GrammarWithLexer::from_lark(format!("start: {}", names.join(" | "))))
     }
+}
+
+/// Checks a regular expression before it is part of a grammar, whose errors would name places in that grammar.
+fn regex(pattern: &str) -> Result<GrammarWithLexer> {
+    let Err(error) = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern) else {
+        return Ok(GrammarWithLexer::from_regex(pattern));
+    };
+    let (kind, what, place) = match &error {
+        regex_syntax::Error::Parse(error) => {
+            let is_look_around = matches!(error.kind(), regex_syntax::ast::ErrorKind::UnsupportedLookAround);
+            let kind = if is_look_around { ErrorKind::Unsupported } else { ErrorKind::Invalid };
+            (kind, error.kind().to_string(), error.span().start.offset)
+        }
+        regex_syntax::Error::Translate(error) => {
+            (ErrorKind::Invalid, error.kind().to_string(), error.span().start.offset)
+        }
+        other => return Err(invalid(&format!("the regular expression {pattern:?} is not valid: {other}"))),
+    };
+    let before = pattern.get(..place).unwrap_or(pattern);
+    let place = before.chars().count() + 1;
+    Err(Error::new(
+        kind,
+        format!("the regular expression {pattern:?} is not valid at character {place}: {what}"),
+    ))
 }
 
 fn json_schema(schema: &Value, form: JsonForm) -> Result<GrammarWithLexer> {
