@@ -6,6 +6,7 @@ pub(crate) mod bookmark;
 pub(crate) mod branches;
 pub(crate) mod chat;
 pub(crate) mod complete;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod conversations;
 pub(crate) mod convert;
@@ -17,6 +18,7 @@ pub(crate) mod fork;
 pub(crate) mod goto;
 pub(crate) mod import;
 pub(crate) mod label;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod models;
 pub(crate) mod prune;
@@ -40,14 +42,15 @@ use crate::settings::{Origin, Settings, Sources};
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy doctor                                   see whether everything is in place
-  alloquy pull onnx-community/Qwen3-0.6B-ONNX       fetch a model
-  alloquy models                                   see which models there are
+  alloquy ask \"What is the capital of Norway?\"      one answer, and nothing else, on standard output
+  alloquy chat                                      talk; everything is kept
+  alloquy chat -c                                   continue the last conversation
+  alloquy tree                                      see its branches
+  alloquy doctor                                    see whether everything is in place
+  alloquy models --help                             see which real models there are
+  alloquy pull onnx-community/Qwen3-0.6B-ONNX       fetch one
   alloquy chat --model onnx-community/Qwen3-0.6B-ONNX
-  alloquy chat -c                                  continue the last conversation
-  alloquy ask \"What is a monad?\"                   one answer, and nothing else, on standard output
-  git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
-  alloquy tree                                     see the branches of the last conversation
+  git diff | alloquy ask --model onnx-community/Qwen3-0.6B-ONNX \"Write a commit message\"
 
 Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
 (top-k = 20). Flags win over variables, variables over the file, and the file over what the model's authors \
@@ -58,7 +61,7 @@ Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.";
 
 /// Hold, branch and keep conversations with language models that run on this machine
 #[derive(Debug, Parser)]
-#[command(name = "alloquy", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = NAME, version, after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) output: Output,
@@ -99,6 +102,8 @@ pub(crate) enum Command {
     Tools(tools::Tools),
     Doctor(doctor::Doctor),
     Config(config::Config),
+    Completions(completions::Completions),
+    Man(man::Manual),
 }
 
 impl Arguments {
@@ -112,8 +117,17 @@ impl Arguments {
     }
 }
 
+/// The name of the program.
+const NAME: &str = "alloquy";
+
 /// Returns the whole command line.
 fn command() -> clap::Command {
+    let is_short = std::env::args_os().any(|argument| argument == "-h");
+    short(full_command(), is_short)
+}
+
+/// Returns the whole command line, with every flag in every help.
+fn full_command() -> clap::Command {
     adjusted(Arguments::command())
 }
 
@@ -121,7 +135,7 @@ fn command() -> clap::Command {
 const FEW: usize = 30;
 
 /// The flags of such commands that `-h` shows beside those without a heading.
-const COMMON: [&str; 16] = [
+const COMMON: [&str; 15] = [
     "image",
     "audio",
     "model",
@@ -130,7 +144,6 @@ const COMMON: [&str; 16] = [
     "conversation",
     "store",
     "system",
-    "context_policy",
     "thinking",
     "temperature",
     "seed",
@@ -140,17 +153,23 @@ const COMMON: [&str; 16] = [
     "mcp",
 ];
 
+/// Hides from `-h` the rare flags of commands that have many, and the names of variables.
+fn short(command: clap::Command, is_short: bool) -> clap::Command {
+    let has_many = command.get_arguments().count() > FEW;
+    let command = command.mut_args(|argument| {
+        let is_common = argument.get_help_heading().is_none() || COMMON.contains(&argument.get_id().as_str());
+        argument.hide_short_help(has_many && !is_common).hide_env(is_short)
+    });
+    command.mut_subcommands(|below| short(below, is_short))
+}
+
 /// Adjusts the arguments of a command and of its subcommands:
 ///
 /// * Help shows the names of environment variables without their values.
-/// * `-h` hides rare flags of a command that has many.
 /// * A negative number is a value, not an unknown flag, so that its error names the valid range.
 fn adjusted(command: clap::Command) -> clap::Command {
-    let has_many = command.get_arguments().count() > FEW;
     let command = command.mut_args(|argument| {
         let takes_value = argument.get_action().takes_values();
-        let is_common = argument.get_help_heading().is_none() || COMMON.contains(&argument.get_id().as_str());
-        let argument = argument.hide_short_help(has_many && !is_common);
         argument.hide_env_values(true).allow_negative_numbers(takes_value)
     });
     command.mut_subcommands(adjusted)
@@ -206,6 +225,8 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Tools(tools) => tools.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),
+        Command::Completions(completions) => completions.run(&context),
+        Command::Man(manual) => manual.run(&context),
     }
 }
 

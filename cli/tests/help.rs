@@ -33,7 +33,7 @@ fn examples(help: &str) -> Vec<Vec<String>> {
             // What an example does follows it after two spaces or more.
             let Some((_, arguments)) = command.split_once("alloquy ") else { continue };
             let arguments = arguments.split("  ").next().unwrap();
-            let arguments = arguments.split(" < ").next().unwrap().split(" > ").next().unwrap();
+            let arguments = arguments.split(['<', '>']).next().unwrap().trim_end();
             examples.push(shlex::split(arguments).unwrap_or_else(|| panic!("{arguments:?} is not closed")));
         }
     }
@@ -99,6 +99,8 @@ fn short_help_shows_the_common_flags() {
         assert!(flags(&short) <= 25 && flags(&long) > 40, "{command}: {} of {}", flags(&short), flags(&long));
         assert!(short.contains("--model") && !short.contains("--penalty-window"), "{short}");
         assert!(short.contains("(see more with '--help')"), "{short}");
+        assert!(!short.contains("[env: ") && long.contains("[env: ALLOQUY_MODEL]"), "{short}");
+        assert!(short.lines().count() <= 80, "{short}");
     }
     let few = [["tree", "-h"], ["tree", "--help"]].map(|arguments| flags(&program.run(&arguments).ok().out));
     assert_eq!(few[0], few[1]);

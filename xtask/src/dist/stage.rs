@@ -11,6 +11,15 @@ use super::digest::sha256;
 use super::licences;
 use crate::{Error, Result, root};
 
+/// The shells with completions, and the names that their files must have.
+const COMPLETIONS: [(&str, &str); 5] = [
+    ("bash", "alloquy"),
+    ("elvish", "alloquy.elv"),
+    ("fish", "alloquy.fish"),
+    ("powershell", "_alloquy.ps1"),
+    ("zsh", "_alloquy"),
+];
+
 /// The files of a release.
 #[derive(Debug)]
 pub(super) struct Stage {
@@ -37,12 +46,37 @@ impl Stage {
             Self { folder, target: target.to_owned(), version: env!("CARGO_PKG_VERSION"), epoch: epoch()? };
         copy(&release.join(program()), &stage.folder.join(program()))?;
         stage.add_runtime()?;
+        stage.add_manual()?;
         for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
             copy(&root().join(name), &stage.folder.join(name))?;
         }
         copy(&root().join("cli/dist/README.txt"), &stage.folder.join("README.txt"))?;
         fs::write(stage.folder.join("licenses/crates.txt"), licences::of_crates(target)?)?;
         Ok(stage)
+    }
+
+    /// Adds man pages and completions, which the program itself prints.
+    fn add_manual(&self) -> Result {
+        let folder = self.folder.join("completions");
+        fs::create_dir_all(&folder)?;
+        for (shell, file) in COMPLETIONS {
+            fs::write(folder.join(file), self.printed(&["completions", shell])?)?;
+        }
+        let pages = self.folder.join("man");
+        self.printed(&["man", "--dir", &pages.to_string_lossy()])?;
+        Ok(())
+    }
+
+    /// Runs the program, and returns what it prints.
+    fn printed(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+        let mut command = Command::new(self.folder.join(program()));
+        command.args(arguments).env("SOURCE_DATE_EPOCH", self.epoch.to_string());
+        let output = command.output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Error::new(format!("`alloquy {}` failed: {said}", arguments.join(" "))));
+        }
+        Ok(output.stdout)
     }
 
     /// Returns the name of the archive's only folder.
