@@ -7,9 +7,9 @@ mod prompt;
 mod resume;
 mod sampling;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use alloquy::core::{ConversationId, Owner, Preface};
+use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Preface, Result};
 use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,7 @@ pub(crate) struct HistoryArguments {
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Conversation")]
 pub(crate) struct SystemArguments {
-    /// Instructions (system prompt) of a new conversation
+    /// Instructions (system prompt) of a new conversation; @FILE reads them from a file
     #[arg(short, long, value_name = "TEXT", env = "ALLOQUY_SYSTEM")]
     pub(crate) system: Option<String>,
 }
@@ -166,9 +166,22 @@ impl From<alloquy::ContextPolicy> for ContextPolicy {
 }
 
 impl SystemArguments {
-    /// Returns the preface of a new conversation.
-    pub(crate) fn preface(&self) -> Preface {
-        self.system.as_deref().map_or_else(Preface::default, Preface::system)
+    /// Returns the preface of a new conversation. `@FILE` is the text of a file, and `@@` begins a text that begins with `@`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the file cannot be read.
+    pub(crate) fn preface(&self) -> Result<Preface> {
+        let Some(text) = &self.system else { return Ok(Preface::default()) };
+        let Some(rest) = text.strip_prefix('@') else { return Ok(Preface::system(text.as_str())) };
+        if rest.starts_with('@') {
+            return Ok(Preface::system(rest));
+        }
+        let read = crate::file::any_text(Path::new(rest)).map_err(|source| {
+            let message =
+                format!("the instructions {rest:?} cannot be read; write @@ for a text that begins with @");
+            Error::new(ErrorKind::Invalid, message).with_source(source)
+        })?;
+        Ok(Preface::system(read.trim_end()))
     }
 }
 

@@ -12,8 +12,21 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
     check(&fs::metadata(path)?)?;
     let file = File::open(path)?;
     check(&file.metadata()?)?;
-    let mut text = String::new();
     // It may have grown since.
+    limited(file)
+}
+
+/// Reads a text that may come from a pipe too, such as one that a shell opens for `<(git diff)`.
+pub(crate) fn any_text(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(is_a_folder());
+    }
+    limited(file)
+}
+
+fn limited(file: File) -> io::Result<String> {
+    let mut text = String::new();
     file.take(LONGEST + 1).read_to_string(&mut text)?;
     if text.len() as u64 > LONGEST {
         return Err(too_long(text.len() as u64));
@@ -21,9 +34,13 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+fn is_a_folder() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")
+}
+
 fn check(metadata: &fs::Metadata) -> io::Result<()> {
     if metadata.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+        return Err(is_a_folder());
     }
     if !metadata.is_file() {
         let message = "it is a pipe, a socket or a device, not a file";

@@ -9,14 +9,16 @@ use alloquy::core::{Error, ErrorKind, Result};
 use clap::{Args, ValueEnum};
 
 use crate::limits::count;
+use crate::schema;
 
 /// The response format of an answer.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
 pub(crate) struct FormArguments {
-    /// The answer is JSON that the JSON Schema in FILE accepts
-    #[arg(long, value_name = "FILE", env = "ALLOQUY_JSON_SCHEMA")]
-    json_schema: Option<PathBuf>,
+    /// The answer is JSON of this schema: a file with a JSON Schema, the schema itself in braces, or a list of fields such as
+    /// "name, age int, tags list"
+    #[arg(long, value_name = "SCHEMA", env = "ALLOQUY_JSON_SCHEMA")]
+    json_schema: Option<String>,
 
     /// The answer is a text that this regular expression matches from end to end
     #[arg(long, value_name = "PATTERN", env = "ALLOQUY_REGEX", conflicts_with = "json_schema")]
@@ -82,10 +84,10 @@ fn demanded(text: &str) -> Result<Demanded, std::convert::Infallible> {
 }
 
 impl FormArguments {
-    /// Reads the files that are named.
+    /// Reads the schema, the pattern, the grammar or the choice.
     pub(crate) fn output(&self) -> Result<OutputConstraints> {
         let grammar = match self {
-            Self { json_schema: Some(file), .. } => Some(Grammar::JsonSchema(json(file)?)),
+            Self { json_schema: Some(text), .. } => Some(Grammar::JsonSchema(schema::read(text)?)),
             Self { regex: Some(pattern), .. } => Some(Grammar::Regex(pattern.clone())),
             Self { lark: Some(file), .. } => Some(Grammar::Lark(read(file)?)),
             Self { choice, .. } if !choice.is_empty() => Some(Grammar::Choice(choice.clone())),
@@ -118,12 +120,6 @@ impl DemandArguments {
             Parallel::Forbidden => ParallelCalls::Forbidden,
         })
     }
-}
-
-fn json(file: &Path) -> Result<serde_json::Value> {
-    serde_json::from_str(&read(file)?).map_err(|source| {
-        Error::new(ErrorKind::Invalid, format!("JSON Schema {file:?} is not valid JSON")).with_source(source)
-    })
 }
 
 fn read(file: &Path) -> Result<String> {

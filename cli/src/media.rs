@@ -9,6 +9,11 @@ use alloquy::formats::messages::{MediaReference, MediaRules, MediaSource};
 use alloquy::storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
+use crate::piped::Input;
+
+/// The name of standard input among files.
+const STDIN: &str = "-";
+
 /// Images and audio clips before a text, in the order in which they are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaArguments(Vec<(MediaKind, PathBuf)>);
@@ -24,12 +29,12 @@ const FLAGS: [Flag; 2] = [
     Flag {
         kind: MediaKind::Image,
         variable: "ALLOQUY_IMAGE",
-        help: "Send this image before the text; may be repeated",
+        help: "Send this image before the text; - is standard input; may be repeated",
     },
     Flag {
         kind: MediaKind::Audio,
         variable: "ALLOQUY_AUDIO",
-        help: "Send this audio clip before the text; may be repeated. Images and audio clips keep their order",
+        help: "Send this audio clip before the text; - is standard input; may be repeated. Images and audio clips keep their order",
     },
 ];
 
@@ -77,9 +82,32 @@ impl MediaArguments {
         self.0.is_empty()
     }
 
-    /// Reads the files.
+    /// Reads the files, where standard input is for something else.
     pub(crate) fn read(&self) -> Result<Vec<Part>> {
-        self.0.iter().map(|(kind, file)| Ok(attached(*kind, file)?.into())).collect()
+        let mut parts = Vec::new();
+        for (kind, file) in &self.0 {
+            if file == Path::new(STDIN) {
+                let message =
+                    format!("--{kind} - reads standard input, which the questions come from: name a file");
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+            parts.push(attached(*kind, file)?.into());
+        }
+        Ok(parts)
+    }
+
+    /// Reads the files; `-` is standard input.
+    pub(crate) fn read_with(&self, input: &mut Input) -> Result<Vec<Part>> {
+        let mut parts = Vec::new();
+        for (kind, file) in &self.0 {
+            if file == Path::new(STDIN) {
+                let media = kind.media(input.bytes()?);
+                parts.push(kind.part(media.map_err(|error| error.context("standard input"))?).into());
+            } else {
+                parts.push(attached(*kind, file)?.into());
+            }
+        }
+        Ok(parts)
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod choice;
 mod events;
+mod extracted;
 mod text;
+mod tokens;
 mod turns;
 
 use std::io;
@@ -12,6 +14,7 @@ use serde_json::Value;
 
 pub(crate) use choice::printer;
 pub(crate) use events::Events;
+pub(crate) use extracted::Extracted;
 #[cfg(test)]
 pub(crate) use text::Text;
 pub(crate) use text::{LineEnd, warning};

@@ -12,7 +12,7 @@ use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptCounter};
 use alloquy_core::report::{CacheReport, FinishReason, TextScore, Warning};
 use alloquy_core::stream::EventStream;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
-use alloquy_core::tokenizer::TokenId;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, SamplingOptions};
 use alloquy_engine::decoder::{
     CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, ExcludedTexts, Snapshot, SnapshotError,
@@ -159,6 +159,22 @@ impl LanguageModel {
     /// Returns the processor.
     pub fn processor(&self) -> &dyn DataProcessor {
         &*self.processor
+    }
+
+    /// Returns the tokenizer, which has the texts of tokens, such as those of [`Reply::logprobs`](alloquy_core::Reply::logprobs).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_inference::{Generator, LanguageModel};
+    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    ///
+    /// let generator = Generator::new(Arc::new(ScriptedEngine::new([])), 1)?;
+    /// let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    /// assert_eq!(model.tokenizer().bytes(72), Some(b"H".to_vec()));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn tokenizer(&self) -> &dyn Tokenizer {
+        self.decoder.tokenizer()
     }
 
     /// Identifies the counts of positions: models with the same identity count a prompt alike.

@@ -87,7 +87,7 @@ pub(crate) struct SamplingArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) stop: Vec<String>,
 
-    /// Print how likely each token was, and the N likeliest in its place; with --json
+    /// Print how likely each token of the answer was, and the N likeliest in its place
     #[arg(long, value_name = "N", env = "ALLOQUY_LOGPROBS", value_parser = count::<usize>("logprobs"))]
     pub(crate) logprobs: Option<usize>,
 }

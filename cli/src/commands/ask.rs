@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use alloquy::core::report::FinishReason;
 use alloquy::core::store::MemoryStore;
-use alloquy::core::{Error, ErrorKind, Message, Owner, Part, Preface, TurnRequest};
+use alloquy::core::{Error, ErrorKind, Message, Owner, Preface, TurnRequest};
 use alloquy::formats::messages::Dialect;
 use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
 
 use crate::arguments::{
     ContextArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
@@ -21,22 +22,27 @@ use crate::kept::{self, Kept};
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::messages;
 use crate::open;
-use crate::piped::piped;
-use crate::printer::{LineEnd, printer, take};
+use crate::piped::{Input, piped};
+use crate::printer::{Extracted, LineEnd, printer, take};
+use crate::question::FileArguments;
 use crate::settings::{Origin, Settings};
 use crate::tools::{self, ROUNDS};
 
 const EXAMPLES: &str = "\
 Examples:
   alloquy ask \"What is the capital of Norway?\"
-  git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
-  alloquy ask < question.txt
-  alloquy ask --image cat.jpg \"What is this?\"          of a model that sees
-  alloquy ask --from openai < messages.json            a whole conversation in another dialect
+  echo \"My name is Ada, I am 36.\" | alloquy ask --json-schema \"name, age int\"
+  alloquy ask --choice yes --choice no \"Is Paris in France?\"
   alloquy ask -c \"And of Sweden?\"                      continues the last conversation
-  alloquy ask --choice yes --choice no \"Is 7 prime?\"   the answer is one of the two
-  alloquy ask --json-schema person.json < letter.txt   the answer is JSON of that schema
-  alloquy ask --json \"Hello\" | jq -r 'select(.event == \"done\").finish'
+  alloquy ask --json \"Hello!\" | jq -r 'select(.event == \"done\").finish'
+
+With a real model, such as those of `alloquy help models`:
+  git diff | alloquy ask -m NAME \"Write a commit message\"   what is piped in follows the question
+  alloquy ask -m NAME -f main.rs -f lib.rs \"Where is the bug?\"
+  alloquy ask -m NAME -x \"A shell script that renames *.jpeg to *.jpg\" > rename.sh
+  alloquy ask -m NAME -s @reviewer.txt -f main.rs       instructions from a file
+  alloquy ask -m NAME --image cat.jpg \"What is this?\"  of a model that accepts images
+  alloquy ask -m NAME --from openai < messages.json     a whole conversation in another dialect
 
 Without -c or --conversation nothing is kept.";
 
@@ -50,6 +56,11 @@ pub(crate) struct Ask {
     /// chatml
     #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = messages::dialect)]
     from: Option<Dialect>,
+    #[command(flatten)]
+    files: FileArguments,
+    /// Print the first block of code in the answer alone, or all of it where it has none
+    #[arg(short = 'x', long, env = "ALLOQUY_EXTRACT", value_parser = Switch::new())]
+    extract: bool,
     #[command(flatten)]
     media: MediaArguments,
     #[command(flatten)]
@@ -83,6 +94,10 @@ impl Ask {
 
     async fn ask(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
+        if self.extract && output.json {
+            let message = "-x prints a text, and --json prints events: leave one of them out";
+            return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
+        }
         let interrupts = Interrupts::install()?;
         let form = self.form.output()?;
         let (preface, messages) = self.asked(settings)?;
@@ -90,7 +105,8 @@ impl Ask {
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
-        let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
+        let named = settings.settle(&self.model)?;
+        let builder = open::builder(&named, *notes)?;
         let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
         let model = open::opened(builder, *notes)?;
         let constraints = self.demand.added_to(form);
@@ -102,7 +118,11 @@ impl Ask {
         let chat = current.begin(&messages.last().map(Message::text).unwrap_or_default()).await?;
         let turn = chat.send(TurnRequest::from(messages).sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
-        let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
+        let mut printer = printer(output, LineEnd::Always, model.language_model());
+        if self.extract {
+            printer = Box::new(Extracted::new(printer, *notes));
+        }
+        let reply = take(turn, &mut *printer).await?;
         match finished(&reply.reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),
@@ -111,14 +131,18 @@ impl Ask {
 
     /// Returns the preface and the messages of the turn: those of a document, or the question.
     fn asked(&self, settings: &Settings) -> Result<(Preface, Vec<Message>), Failure> {
-        let preface = settings.settle(&self.system)?.preface();
-        let attached = self.media.read()?;
+        let preface = settings.settle(&self.system)?.preface()?;
+        let mut input = Input::default();
+        let attached = self.media.read_with(&mut input)?;
         if let Some(dialect) = self.document(settings)? {
             let text = piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?;
             let request = messages::question(dialect, &text, preface, &self.media_root.open()?.rules())?;
             return Ok((request.preface, request.path.to_vec()));
         }
-        let question = question(&self.question.join(" "), piped()?, &attached).map_err(Failure::Arguments)?;
+        let question = self.files.joined(&self.question, &mut input)?;
+        if question.is_empty() && attached.is_empty() {
+            return Err(Failure::Arguments(nothing()));
+        }
         Ok((preface, vec![media::said(attached, question)]))
     }
 
@@ -127,7 +151,7 @@ impl Ask {
     /// The variable of `--from` has no effect where a question or a conversation is named; the flag is an error there.
     fn document(&self, settings: &Settings) -> Result<Option<Dialect>, Failure> {
         let has_conversation = self.which.last || self.which.conversation.is_some();
-        if self.question.is_empty() && self.media.is_empty() && !has_conversation {
+        if self.question.is_empty() && self.files.is_empty() && self.media.is_empty() && !has_conversation {
             return Ok(self.from);
         }
         if settings.origin("from") == Origin::Flag {
@@ -147,36 +171,6 @@ impl Ask {
 }
 
 fn nothing() -> Error {
-    let message = "no question was given: write one after `alloquy ask`, or pipe one in";
+    let message = "no question was given: write one after `alloquy ask`, name a file with -f, or pipe one in";
     Error::new(ErrorKind::Invalid, message)
-}
-
-/// Joins the question and what is piped in. Media need no question.
-fn question(asked: &str, piped: Option<String>, attached: &[Part]) -> Result<String, Error> {
-    let piped = piped.unwrap_or_default();
-    match (asked.trim(), piped.trim()) {
-        ("", "") if !attached.is_empty() => Ok(String::new()),
-        ("", "") => Err(nothing()),
-        ("", piped) => Ok(piped.to_owned()),
-        (asked, "") => Ok(asked.to_owned()),
-        (asked, piped) => Ok(format!("{asked}\n\n{piped}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use alloquy::core::{Content, Media};
-
-    use super::*;
-
-    #[test]
-    fn what_is_piped_in_follows_the_question() {
-        let joined = |asked, piped: &str| question(asked, Some(piped.to_owned()), &[]);
-        assert_eq!(joined("Why?", "a\nb\n").unwrap(), "Why?\n\na\nb");
-        assert_eq!(joined("", "Why?\n").unwrap(), "Why?");
-        assert_eq!(joined("Why?", "").unwrap(), "Why?");
-        assert!(joined(" ", "\n").is_err());
-        let audio = Part::from(Content::Audio(Media::new("audio/wav", vec![1])));
-        assert_eq!(question("", None, &[audio]).unwrap(), "");
-    }
 }

@@ -32,8 +32,8 @@ Examples:
   alloquy chat -c                             continue the last conversation
   alloquy chat --conversation work/plan       continue this one, or start it
   alloquy chat -c --resume                    and compute nothing of it again
-  alloquy chat --system \"Answer in French.\" --temperature 0.7
-  alloquy chat --image cat.jpg                shown with the first question; /image shows more
+  alloquy chat -m NAME --system \"Answer in French.\" --temperature 0.7
+  alloquy chat -m NAME --image cat.jpg        shown with the first question; /image shows more
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
 While chatting, /help lists the commands and Tab completes them. Ctrl-C interrupts an answer and keeps what was generated; \
@@ -114,7 +114,7 @@ impl Chat {
             thinking_budget: constraints.thinking_budget,
         };
         let manager = opener.manager(&model)?;
-        let preface = settings.settle(&self.system)?.preface();
+        let preface = settings.settle(&self.system)?.preface()?;
         let arguments = begun.prompt.for_model(model.info(), *notes);
         if let (Some(resume), Some(id)) = (&resume, &id) {
             resume.restore(model.language_model(), id).await;
@@ -125,10 +125,11 @@ impl Chat {
         if after_error == AfterError::Continue {
             welcome(&opener.name(), *notes);
         }
+        let printer = printer(output, LineEnd::Always, model.language_model());
         let mut repl = Repl {
             current,
             lines,
-            printer: printer(output, LineEnd::Always),
+            printer,
             interrupts,
             notes: *notes,
             after_error,

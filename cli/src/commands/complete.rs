@@ -13,7 +13,7 @@ use crate::failure::{Failure, finished};
 use crate::form::FormArguments;
 use crate::interrupts::Interrupts;
 use crate::media::{self, MediaArguments};
-use crate::piped::piped;
+use crate::piped::Input;
 use crate::printer::{LineEnd, Printer, printer};
 use crate::settings::Origin;
 use crate::{open, screen};
@@ -55,17 +55,19 @@ impl Complete {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let constraints = self.form.output()?;
-        let attached = self.media.read()?;
+        let mut input = Input::default();
+        let attached = self.media.read_with(&mut input)?;
         let text = match self.text {
             Some(text) => text,
-            None => piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?,
+            None => input.piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?,
         };
         for flag in ["template", "template-dialect", "family"] {
             if settings.origin(flag) == Origin::Flag {
                 notes.say(format_args!("--{flag} has no effect: the prompt is the text alone"));
             }
         }
-        let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
+        let named = settings.settle(&self.model)?;
+        let builder = open::builder(&named, *notes)?;
         let model = open::opened(builder.completion(), *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
         let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
@@ -78,7 +80,7 @@ impl Complete {
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if screen::is_out_a_terminal() { LineEnd::Always } else { LineEnd::Never };
-        let reply = continued(&model, request, &mut *printer(output, end)).await?;
+        let reply = continued(&model, request, &mut *printer(output, end, model.language_model())).await?;
         match finished(&reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),

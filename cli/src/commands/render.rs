@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::notes::Notes;
-use crate::piped::piped;
+use crate::piped::{Input, piped};
 use crate::printer;
 use crate::settings::{Origin, Settings};
 use crate::{kept, messages, open, screen, tools};
@@ -28,7 +28,7 @@ Examples:
   alloquy render \"Hello\"                    the text of the prompt, byte for byte
   alloquy render --show ids \"Hello\"         the tokens
   alloquy render --show parts \"Hello\"       what is control and what is text
-  alloquy render --image cat.jpg \"What?\"    where an image goes, and how many positions it takes
+  alloquy render -m NAME --image cat.jpg \"What?\"  where an image goes, and how many positions it takes
   alloquy render -c                         the messages of the last conversation
   echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | alloquy render --json
   alloquy render --from gemini < request.json  messages, instructions and tools of another dialect
@@ -122,7 +122,7 @@ impl Render {
         let mut request = self.before(context, model).await?;
         let tools = tools::toolbox(&context.settings.settle(&self.tools)?, context.notes).await?.now()?;
         request.preface.tools.extend(tools.specs().cloned());
-        let attached = self.media.read()?;
+        let attached = self.media.read_with(&mut Input::default())?;
         if !(self.message.is_empty() && attached.is_empty()) {
             request.path.push(media::said(attached, self.message.join(" ")));
         }
@@ -134,7 +134,7 @@ impl Render {
 
     /// Returns the request without the message of the command line.
     async fn before(&self, context: &Context, model: &Model) -> Result<Request, Failure> {
-        let preface = context.settings.settle(&self.system)?.preface();
+        let preface = context.settings.settle(&self.system)?.preface()?;
         if self.which.last || self.which.conversation.is_some() {
             let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
             let id = self.which.find_or_last(&kept).await?;

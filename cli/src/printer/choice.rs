@@ -1,21 +1,25 @@
 //! Chooses a printer by the arguments.
 
+use alloquy::inference::LanguageModel;
+
 use super::Printer;
 use super::events::Events;
 use super::text::{LineEnd, Text};
+use super::tokens::TokenTexts;
 use crate::notes::{Notes, Output};
 use crate::screen;
 use crate::visible::Rule;
 
-/// Returns the printer that the arguments choose.
-pub(crate) fn printer(output: &Output, end: LineEnd) -> Box<dyn Printer> {
+/// Returns the printer that the arguments choose, for answers of a model.
+pub(crate) fn printer(output: &Output, end: LineEnd, model: &LanguageModel) -> Box<dyn Printer> {
+    let tokens = TokenTexts::from(model);
     let notes = Notes::new(output);
     if output.json {
-        return Box::new(Events::new(screen::out(Rule::Json), notes.loudness()));
+        return Box::new(Events::new(screen::out(Rule::Json), notes.loudness()).tokens(tokens));
     }
     let rule = match end {
         LineEnd::Always => Rule::Prose,
         LineEnd::Never => Rule::Exact,
     };
-    Box::new(Text::new(screen::out(rule), screen::err(), notes, end))
+    Box::new(Text::new(screen::out(rule), screen::err(), notes, end).tokens(tokens))
 }

@@ -7,6 +7,7 @@ use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
 use serde_json::{Map, Value, json};
 
 use super::Printer;
+use super::tokens::TokenTexts;
 use crate::failure::{advice, one_line};
 use crate::notes::Loudness;
 
@@ -15,12 +16,18 @@ use crate::notes::Loudness;
 pub(crate) struct Events<O> {
     out: O,
     loudness: Loudness,
+    tokens: TokenTexts,
 }
 
 impl<O: Write> Events<O> {
     /// Creates a printer of events. Only verbose events have the time that an answer took: everything else is reproducible.
     pub(crate) fn new(out: O, loudness: Loudness) -> Self {
-        Self { out, loudness }
+        Self { out, loudness, tokens: TokenTexts::default() }
+    }
+
+    /// Sets the model whose tokens are shown as texts.
+    pub(crate) fn tokens(self, tokens: TokenTexts) -> Self {
+        Self { tokens, ..self }
     }
 
     fn write(&mut self, event: &Value) -> io::Result<()> {
@@ -50,12 +57,12 @@ impl<O: Write> Printer for Events<O> {
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
         let timings = self.timings(reply.timing.as_slice());
-        self.write(&named("done", joined(json!(reply), timings)))
+        self.write(&named("done", joined(self.tokens.added_to(json!(reply)), timings)))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
         let timings = self.timings(&turn.timings);
-        self.write(&named("done", joined(json!(turn), timings)))
+        self.write(&named("done", joined(self.tokens.added_to(json!(turn)), timings)))
     }
 
     fn broken(&mut self) -> io::Result<()> {

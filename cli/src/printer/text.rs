@@ -11,6 +11,7 @@ use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
 use serde_json::Value;
 
 use super::Printer;
+use super::tokens::TokenTexts;
 use crate::notes::{Loudness, Notes};
 use crate::preview::shortened;
 use crate::screen::{Screen, Style};
@@ -41,6 +42,7 @@ pub(crate) struct Text<O, E> {
     column: Column,
     /// The channel of the last line beside the answer.
     channel: String,
+    tokens: TokenTexts,
 }
 
 /// Where the cursor is, as far as this printer moved it.
@@ -56,7 +58,13 @@ enum Column {
 
 impl<O: Write, E: Write> Text<O, E> {
     pub(crate) fn new(out: Screen<O>, err: Screen<E>, notes: Notes, end: LineEnd) -> Self {
-        Self { out, err, notes, end, column: Column::Start, channel: String::new() }
+        let tokens = TokenTexts::default();
+        Self { out, err, notes, end, column: Column::Start, channel: String::new(), tokens }
+    }
+
+    /// Sets the model whose tokens are shown as texts.
+    pub(crate) fn tokens(self, tokens: TokenTexts) -> Self {
+        Self { tokens, ..self }
     }
 
     fn answer(&mut self, text: &str) -> io::Result<()> {
@@ -164,6 +172,10 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
         self.end_line()?;
+        for token in &reply.logprobs {
+            let line = self.tokens.line(token);
+            self.note(&line);
+        }
         for note in remarks(reply) {
             self.note(&note);
         }

@@ -105,7 +105,8 @@ impl MediaKind {
     pub fn media(self, bytes: Vec<u8>) -> Result<Media> {
         let Some(media_type) = self.type_of(&bytes) else {
             let known = self.known_types().join(", ");
-            let sentence = format!("the {self} does not begin as one of: {known}");
+            let article = if self == Self::Video { "a" } else { "an" };
+            let sentence = format!("not {article} {self} file of a known format ({known})");
             return Err(Error::new(ErrorKind::Invalid, sentence));
         };
         Ok(Media::new(media_type, bytes))
