@@ -106,6 +106,13 @@ pub(crate) enum Command {
     Man(man::Manual),
 }
 
+impl Command {
+    /// Returns whether a command reports what is wrong in the configuration file itself, or does not use it.
+    fn reports_settings(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_))
+    }
+}
+
 impl Arguments {
     /// Reads the arguments of this process and where each came from.
     ///
@@ -198,6 +205,9 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
     trace(arguments.output.verbose);
     let notes = Notes::new(&arguments.output);
     let settings = Settings::read(arguments.config.as_deref(), sources)?;
+    if !arguments.command.reports_settings() {
+        settings.check()?;
+    }
     let context = Context { settings, output: arguments.output, notes };
     match arguments.command {
         Command::Chat(chat) => chat.run(&context),

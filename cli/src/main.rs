@@ -21,10 +21,12 @@ mod media;
 mod messages;
 mod nearest;
 mod notes;
+mod notice;
 mod open;
 mod opener;
 mod overflow;
 mod panics;
+mod peers;
 mod piped;
 mod pocket;
 mod preview;
@@ -50,7 +52,10 @@ fn main() -> ExitCode {
     panics::filter();
     let (arguments, sources) = match Arguments::read() {
         Ok(read) => read,
-        Err(error) => return usage::report(&error),
+        Err(mut error) => {
+            peers::advise(&mut error);
+            return usage::report(&error);
+        }
     };
     let output = arguments.output.clone();
     match commands::run(arguments, sources) {

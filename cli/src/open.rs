@@ -24,12 +24,20 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     opened(builder(arguments, notes)?, notes)
 }
 
-/// Loads a model, and notes how the graph cache was used.
+/// Loads a model, and notes how the graph cache was used. A template that reads no messages is an error: no question would reach the
+/// model.
 pub(crate) fn opened(builder: ModelBuilder, notes: Notes) -> Result<Model> {
     let model = builder.build()?;
     for warning in model.warnings() {
-        if let ModelWarning::GraphCache(outcome) = warning {
-            notes.say(outcome);
+        match warning {
+            ModelWarning::GraphCache(outcome) => notes.say(outcome),
+            ModelWarning::NoMessages { origin } => {
+                let message = format!(
+                    "template {origin:?} reads no messages, so that every prompt would be the same text"
+                );
+                return Err(Error::new(ErrorKind::Template, message));
+            }
+            _ => {}
         }
     }
     Ok(model)
@@ -78,15 +86,7 @@ fn named(path: Option<&Path>, notes: Notes) -> Result<ModelBuilder> {
         hub::offer(&path, notes)?;
         return Ok(Model::builder(path));
     }
-    let builder = pocket()?;
-    if path.is_none() {
-        notes.say(
-            "no model is named, so the built-in one answers: it knows a closed world and is often wrong outside of it. \
-             --model NAME, ALLOQUY_MODEL or `model` in the configuration file name a real one; `alloquy models` lists those \
-             that are here, and `alloquy pull` fetches one",
-        );
-    }
-    Ok(builder)
+    pocket()
 }
 
 fn is_pocket(path: &Path) -> bool {

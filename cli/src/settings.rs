@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments::Settable;
 use crate::limits;
+use crate::nearest::nearest;
 
 /// The name of the file of lines that were typed, in the data folder.
 pub(crate) const HISTORY_FILE: &str = "history.txt";
@@ -66,8 +67,21 @@ impl Sources {
 pub(crate) struct Settings {
     /// The file that was read, or would be.
     pub(crate) path: Option<PathBuf>,
+    /// Short names of models.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// What is wrong in the file; the settings in force lack it.
+    pub(crate) problems: Vec<Problem>,
     values: Map<String, Value>,
     sources: Sources,
+}
+
+/// Something wrong in the configuration file.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    /// The key, unless the file cannot be read as TOML.
+    pub(crate) key: Option<String>,
+    pub(crate) value: Value,
+    pub(crate) message: String,
 }
 
 /// Whether a file must exist.
@@ -83,22 +97,50 @@ pub(crate) trait Group: Args + Serialize + DeserializeOwned {}
 impl<G: Args + Serialize + DeserializeOwned> Group for G {}
 
 impl Settings {
-    /// Reads the file that was named, or the one at its usual place if there is one.
+    /// Reads the file that was named, or the one at its usual place if there is one. [`Settings::check`] reports what is wrong in it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
     pub(crate) fn read(named: Option<&Path>, sources: Sources) -> Result<Self> {
         let path = named.map(Path::to_owned).or_else(usual_place);
         let presence = if named.is_some() { Presence::Required } else { Presence::Optional };
         let text = path.as_deref().map_or(Ok(String::new()), |path| read(path, presence))?;
-        let values = parse(&text).map_err(|error| {
-            let path = path.as_deref().unwrap_or(Path::new(""));
-            error.context(format!("configuration file {path:?} is not valid"))
-        })?;
-        Ok(Self { path, values, sources })
+        Ok(Self { path, sources, ..parse(&text) })
+    }
+
+    /// Checks that nothing is wrong in the file.
+    ///
+    /// # Errors
+    /// The first problem.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(problem) = self.problems.first() else { return Ok(()) };
+        let path = self.path.as_deref().unwrap_or(Path::new(""));
+        let others = match self.problems.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more: `alloquy config show` lists them)"),
+        };
+        let message = format!("configuration file {path:?} is not valid: {}{others}", problem.message);
+        Err(Error::new(ErrorKind::Invalid, message))
+    }
+
+    /// Returns the model that a name means: that of an alias, or the name itself.
+    pub(crate) fn model_named(&self, name: &str) -> String {
+        self.aliases.get(name).map_or_else(|| name.to_owned(), Clone::clone)
+    }
+
+    /// Returns the model that the variable or the file names.
+    pub(crate) fn default_model(&self) -> Option<String> {
+        let variable = std::env::var("ALLOQUY_MODEL").ok().filter(|name| !name.is_empty());
+        variable.or_else(|| self.values.get("model")?.as_str().map(str::to_owned))
     }
 
     /// Returns a group as it is in force: what was given, and the file's values for what was not.
     pub(crate) fn settle<G: Group>(&self, given: &G) -> Result<G> {
         let mut settled = self.values.clone();
         settled.extend(entries(given)?.into_iter().filter(|(_, value)| !value.is_null()));
+        if let Some(Value::String(model)) = settled.get_mut("model") {
+            *model = self.model_named(model);
+        }
         serde_json::from_value(Value::Object(settled)).map_err(invalid)
     }
 
@@ -120,6 +162,13 @@ pub(crate) fn entries<G: Group>(group: &G) -> Result<Map<String, Value>> {
 /// Returns the folder where this program keeps its data.
 pub(crate) fn data_folder() -> Result<PathBuf> {
     Ok(folders()?.data_dir().join("alloquy"))
+}
+
+/// Returns the folder for what this program remembers between runs and that can be lost, if there is a home folder.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let folders = folders().ok()?;
+    let folder = folders.state_dir().unwrap_or_else(|| folders.data_dir());
+    Some(folder.join("alloquy"))
 }
 
 fn usual_place() -> Option<PathBuf> {
@@ -146,23 +195,88 @@ fn read(path: &Path, presence: Presence) -> Result<String> {
     }
 }
 
-fn parse(text: &str) -> Result<Map<String, Value>> {
-    let mut values: Map<String, Value> = toml::from_str(text).map_err(|error| {
-        // The long form draws the line of the file, which is more than one sentence.
-        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
-        Error::new(ErrorKind::Invalid, format!("line {}: {}", line + 1, error.message()))
-    })?;
-    rename_context_shift(&mut values)?;
-    for (key, value) in &values {
-        check(key, value)?;
+/// Reads a file. What is wrong is left out of the values, and among the problems.
+fn parse(text: &str) -> Settings {
+    let mut settings = Settings::default();
+    match toml::from_str::<Map<String, Value>>(text) {
+        Ok(values) => settings.values = values,
+        Err(error) => {
+            // The long form draws the line of the file, which is more than one sentence.
+            let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
+            let message = format!("line {}: {}", line + 1, error.message());
+            settings.problems.push(Problem { key: None, value: Value::Null, message });
+        }
     }
-    Ok(values)
+    if let Some(aliases) = settings.values.shift_remove(ALIASES) {
+        settings.add_aliases(&aliases);
+    }
+    let former = settings.values.get(FORMER).cloned().unwrap_or_default();
+    let renamed = rename_context_shift(&mut settings.values);
+    settings.keep(FORMER, former, renamed);
+    for (key, value) in std::mem::take(&mut settings.values) {
+        let checked = check(&key, &value);
+        if checked.is_ok() {
+            settings.values.insert(key.clone(), value.clone());
+        }
+        settings.keep(&key, value, checked);
+    }
+    settings
+}
+
+/// The table of short names of models.
+pub(crate) const ALIASES: &str = "aliases";
+
+/// The former name of `context-policy`.
+const FORMER: &str = "context-shift";
+
+impl Settings {
+    /// Adds a problem, if a key has one.
+    fn keep(&mut self, key: &str, value: Value, checked: Result<()>) {
+        if let Err(error) = checked {
+            self.problems.push(Problem { key: Some(key.to_owned()), value, message: error.to_string() });
+        }
+    }
+
+    fn add_aliases(&mut self, aliases: &Value) {
+        let Some(table) = aliases.as_object() else {
+            let wrong = format!(
+                "key \"aliases\" is {aliases}, expected a table such as aliases = {{ qwen = \"NAME\" }}"
+            );
+            self.keep(ALIASES, aliases.clone(), Err(Error::new(ErrorKind::Invalid, wrong)));
+            return;
+        };
+        for (name, target) in table {
+            let checked = check_alias(name, target.as_str());
+            if let (Ok(()), Some(target)) = (&checked, target.as_str()) {
+                self.aliases.insert(name.clone(), target.to_owned());
+            }
+            self.keep(&format!("{ALIASES}.{name}"), target.clone(), checked);
+        }
+    }
+}
+
+fn is_of_alias(sign: char) -> bool {
+    sign.is_alphanumeric() || ['-', '_', '.'].contains(&sign)
+}
+
+/// Checks the name of an alias, and that it names a model.
+pub(crate) fn check_alias(name: &str, target: Option<&str>) -> Result<()> {
+    let message = if name.is_empty() || !name.chars().all(is_of_alias) {
+        format!("the alias {name:?} is not a name of letters, digits, -, _ and .")
+    } else if name == crate::pocket::POCKET {
+        format!("{name:?} is the built-in model, so no alias can have this name")
+    } else if target.is_none_or(str::is_empty) {
+        format!("the alias {name:?} names no model: write {name} = \"NAME\"")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Invalid, message))
 }
 
 /// Reads the former name of a policy: `context-shift = "on"` is `context-policy = "shift"`, `"off"` is `"error"`. Where a file
 /// has both, `context-policy` counts, as it did.
 fn rename_context_shift(values: &mut Map<String, Value>) -> Result<()> {
-    let Some(shift) = values.shift_remove("context-shift") else { return Ok(()) };
+    let Some(shift) = values.shift_remove(FORMER) else { return Ok(()) };
     let policy = match shift.as_str() {
         Some("on") => "shift",
         Some("off") => "error",
@@ -180,7 +294,11 @@ fn rename_context_shift(values: &mut Map<String, Value>) -> Result<()> {
 fn check(key: &str, value: &Value) -> Result<()> {
     let known = keys::<Settable>();
     if !known.iter().any(|name| name == key) {
-        let message = format!("unknown key {key:?}, one of: {}", known.join(", "));
+        let advice = match nearest(key, known.iter().map(String::as_str)) {
+            Some(name) => format!("did you mean {name:?}?"),
+            None => "keys are the names of flags, and `alloquy config show --all` lists them".to_owned(),
+        };
+        let message = format!("unknown key {key:?}; {advice}");
         return Err(Error::new(ErrorKind::Invalid, message));
     }
     if value.is_null() {
@@ -231,7 +349,9 @@ mod tests {
     fn settings(file: &str, sources: &[(&str, Origin)]) -> Settings {
         let mut known = Sources::default();
         sources.iter().for_each(|(field, origin)| known.insert(field, *origin));
-        Settings { path: None, values: parse(file).unwrap(), sources: known }
+        let settings = parse(file);
+        settings.check().unwrap();
+        Settings { sources: known, ..settings }
     }
 
     #[test]
@@ -271,9 +391,25 @@ mod tests {
             "approve = \"perhaps\"",
             "logit-bias = [\"x\"]",
             "a = 1\nb = = 2",
+            "aliases = \"qwen\"",
+            "[aliases]\nqwen = 3",
+            "[aliases]\npocket = \"a\"",
+            "[aliases]\n\"a/b\" = \"c\"",
         ]
-        .map(|file| parse(file).unwrap_err().to_string());
+        .map(|file| parse(file).problems.remove(0).message);
         insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_left_out_and_the_rest_is_in_force() {
+        let settings =
+            parse("top-k = \"many\"\ntemperature = 0.5\nbark = 1\n[aliases]\nqwen = \"a/b\"\nx = 1\n");
+        let keys: Vec<_> = settings.problems.iter().filter_map(|problem| problem.key.as_deref()).collect();
+        assert_eq!(keys, ["aliases.x", "bark", "top-k"]);
+        assert_eq!(settings.settle(&SamplingArguments::default()).unwrap().temperature, Some(0.5));
+        let error = settings.check().unwrap_err().to_string();
+        assert!(error.contains("(and 2 more: `alloquy config show` lists them)"), "{error}");
+        assert_eq!((settings.model_named("qwen").as_str(), settings.model_named("b").as_str()), ("a/b", "b"));
     }
 
     #[test]

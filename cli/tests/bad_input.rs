@@ -206,6 +206,28 @@ fn names_and_numbers_that_are_not_valid() {
     insta::assert_snapshot!(errors.join("\n\n"));
 }
 
+/// What other programs call it is known.
+#[test]
+fn unknown_commands_are_named_as_they_are_here() {
+    let program = Program::new();
+    for (name, advice) in [
+        ("run", "`alloquy chat`"),
+        ("serve", "alloquy/examples/server.rs"),
+        ("ls", "`alloquy models`"),
+        ("logs", "`alloquy conversations`"),
+        ("download", "`alloquy pull OWNER/NAME`"),
+        // As before: what is similar by its letters.
+        ("convers", "conversations"),
+    ] {
+        let ran = program.run(&[name]);
+        assert!(
+            ran.code == Some(2) && ran.err.contains("tip: ") && ran.err.contains(advice),
+            "{name}: {ran:?}"
+        );
+    }
+    assert!(!program.run(&["xyzzy"]).err.contains("tip: "));
+}
+
 /// A pipe that nobody writes to is not waited for, and a device is not read to its end.
 #[cfg(unix)]
 #[test]
@@ -239,6 +261,6 @@ fn a_configuration_that_is_not_valid() {
     program.write("typo.toml", "temprature = 1\n");
     program.write("broken.toml", "model = \n");
     let errors = ["typo.toml", "broken.toml", "nowhere.toml"]
-        .map(|file| reported(&program, &["--config", file, "config", "show"]));
+        .map(|file| reported(&program, &["--config", file, "conversations"]));
     insta::assert_snapshot!(errors.join("\n\n"));
 }

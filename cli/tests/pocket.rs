@@ -7,18 +7,35 @@ mod shared;
 use program::Program;
 
 /// What is said of the model once a run.
-const INTRODUCTION: &str = "no model is named, so the built-in one answers";
+const INTRODUCTION: &str = "the built-in model answers, which is tiny and for trying things out";
 
 #[test]
-fn it_answers_and_says_once_what_it_is() {
+fn it_answers_and_says_once_a_day_what_it_is() {
     let program = Program::new();
+    for arguments in [&["doctor"][..], &["render", "Hello"], &["ask", "--quiet", "Hello!"]] {
+        assert!(!program.run(arguments).ok().err.contains(INTRODUCTION), "{arguments:?}");
+    }
     let asked = program.run(&["ask", "What is 12 + 30?"]).ok();
     assert_eq!(asked.out.trim(), "12 + 30 = 42");
+    assert_eq!(asked.err.matches(INTRODUCTION).count(), 1, "{}", asked.err);
+    assert!(asked.err.contains("`alloquy help models`"), "{}", asked.err);
     let chatted = program.run_with(&["chat"], "My name is Maro.\nWhat is my name?\n").ok();
     assert!(chatted.out.contains("Your name is Maro."), "{}", chatted.out);
-    for reported in [asked.err, chatted.err] {
-        assert_eq!(reported.matches(INTRODUCTION).count(), 1, "{reported}");
-        assert!(reported.contains("`alloquy pull`"), "{reported}");
+    assert!(!chatted.err.contains(INTRODUCTION), "{}", chatted.err);
+    let stamp = std::fs::File::options().write(true).open(program.path("alloquy/notice")).unwrap();
+    stamp.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(90_000)).unwrap();
+    assert!(program.run(&["ask", "What is 2 + 3?"]).ok().err.contains(INTRODUCTION));
+}
+
+/// Systems without a home folder have nowhere to store when it was printed.
+#[cfg(unix)]
+#[test]
+fn without_a_home_folder_it_answers_too() {
+    let program = Program::new();
+    let program = program.variable("XDG_STATE_HOME", "/dev/null");
+    for _ in 0..2 {
+        let asked = program.run(&["ask", "What is 12 + 30?"]).ok();
+        assert_eq!((asked.out.trim(), asked.err.matches(INTRODUCTION).count()), ("12 + 30 = 42", 1));
     }
 }
 

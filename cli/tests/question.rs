@@ -162,3 +162,18 @@ fn an_image_comes_from_standard_input() {
     let chat = program.run_with(&["chat", "--image", "-"], "Hello\n");
     assert!(chat.err.contains("--image - reads standard input, which the questions come from"), "{chat:?}");
 }
+
+#[test]
+fn a_template_that_reads_no_messages_is_refused_and_mlcs_is_read() {
+    let Some(program) = program() else { return };
+    program.write("fixed.jinja", "{{ 'the same' }}");
+    let refused = program.run(&["render", "--template", "fixed.jinja", "Hi"]);
+    assert!(refused.code == Some(1) && refused.err.contains("reads no messages"), "{refused:?}");
+    let mlc = json!({
+        "name": "mine", "system_template": "{system_message}", "system_message": "",
+        "roles": {"user": "U", "assistant": "A"}, "seps": ["|"], "role_content_sep": ": ", "role_empty_sep": ":",
+        "stop_str": ["|"], "stop_token_ids": []
+    });
+    program.write("conv.json", &mlc.to_string());
+    assert_eq!(program.run(&["render", "--template", "conv.json", "Hi"]).ok().out, "U: Hi|A:");
+}

@@ -15,8 +15,11 @@ fn flags_win_over_variables_over_the_file_over_the_model() {
     let program = Program::new().variable("ALLOQUY_TOP_K", "40").variable("ALLOQUY_MODEL", model);
     let file = program.write("config.toml", "top-k = 10\ntop-p = 0.5\nseed = 3\nstop = [\"USER:\"]\n");
     let arguments = ["config", "show", "--config", file.to_str().unwrap(), "--top-p", "0.9"];
-    let text = program.run(&arguments).ok().out;
+    let text = program.run(&[&arguments[..], &["--all"]].concat()).ok().out;
     insta::assert_snapshot!(program.redacted(&text));
+    let set = program.run(&arguments).ok().out;
+    assert!(text.contains("\nresume-quota ") && !set.contains("\nresume-quota "), "{set}");
+    assert!(set.contains("others have their defaults; --all shows them"), "{set}");
     let shown = program.run(&[&arguments[..], &["--json"]].concat()).ok().events().remove(0);
     let of = |name: &str| shown["settings"][name].clone();
     assert_eq!(of("top-p"), json!({"value": 0.9, "origin": "flag"}));
@@ -37,24 +40,80 @@ fn switches_are_variables_as_people_write_them() {
 }
 
 #[test]
-fn settings_are_shown_where_the_model_is_wrong_too() {
+fn settings_are_shown_where_they_are_wrong_too() {
     let program = Program::new();
-    program.write("config.toml", "model = \"/nope\"\ntemperature = 0.5\n");
-    let ran = program.run(&["--config", "config.toml", "config", "show"]).ok();
-    assert!(ran.out.contains("model                file        /nope\n"), "{}", ran.out);
-    assert!(ran.out.contains("temperature          file        0.5\n"), "{}", ran.out);
-    let said = "the model's own values are missing: model folder \"/nope\" does not exist (`model` comes from: file)\n";
-    assert_eq!(ran.err, said);
-    let shown = program.run(&["--config", "config.toml", "config", "show", "--json"]).ok().events().remove(0);
-    assert_eq!(shown["problem"], "model folder \"/nope\" does not exist");
-    assert_eq!(
-        program.run(&["config", "show", "--json"]).ok().events().remove(0)["problem"],
-        serde_json::Value::Null
+    program.write(
+        "config.toml",
+        "model = \"/nope\"\ntemperature = 0.5\ntop-k = \"many\"\ntemprature = 1\n[aliases]\nx = 3\nmine = \"/models/a\"\n",
     );
-    // The model within the program has values of its own, by its name too.
+    let arguments = ["--config", "config.toml", "config", "show"];
+    let ran = program.run(&arguments);
+    assert_eq!(ran.code, Some(1));
+    insta::assert_snapshot!(program.redacted(&ran.out));
+    let shown = program.run(&[&arguments[..], &["--json"]].concat()).events().remove(0);
+    assert_eq!(shown["problem"], "model folder \"/nope\" does not exist");
+    assert_eq!(shown["problems"].as_array().unwrap().len(), 4, "{shown}");
+    assert_eq!(shown["aliases"], json!({"mine": "/models/a"}));
+    // A file that is no TOML is wrong as a whole, and what flags and variables set is still shown.
+    program.write("config.toml", "model = \n");
+    let ran = program.run(&[&arguments[..], &["--top-k", "3"]].concat());
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.out.contains("→ line 1: ") && ran.out.contains("top-k                flag        3\n"),
+        "{}",
+        ran.out
+    );
+    let doctor = program.run(&["doctor", "--config", "config.toml"]);
+    assert!(doctor.code == Some(1) && doctor.out.starts_with("problem  configuration "), "{}", doctor.out);
+    assert_eq!(program.run(&["config", "show", "--json"]).ok().events().remove(0)["problems"], json!([]));
+    // The built-in model has values of its own, by its name and without one.
     if cfg!(feature = "pocket") {
-        let shown = program.run(&["config", "show", "--json", "--model", "pocket"]).ok().events().remove(0);
-        assert_eq!(shown["settings"]["family"]["origin"], "model");
+        for arguments in
+            [&["config", "show", "--json"][..], &["config", "show", "--json", "--model", "pocket"]]
+        {
+            let shown = program.run(arguments).ok().events().remove(0);
+            assert_eq!(shown["settings"]["family"]["origin"], "model");
+        }
+    }
+}
+
+#[test]
+fn a_model_has_a_short_name_and_can_be_the_default() {
+    let Some(model) = shared::find(MODEL) else { return };
+    let program = Program::new();
+    let folder = program.path("alloquy");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), "# mine\nseed = 3 # fixed\n").unwrap();
+    let path = model.to_str().unwrap();
+    program.run(&["models", "alias", "tiny", path]).ok();
+    program.run(&["models", "alias", "later", "owner/name:q4"]).ok();
+    program.run(&["models", "default", "tiny"]).ok();
+    let file = std::fs::read_to_string(folder.join("config.toml")).unwrap();
+    assert!(file.starts_with("# mine\nseed = 3 # fixed\nmodel = \"tiny\"\n"), "{file}");
+    // By default, by its short name, and where a short name is of another model.
+    for arguments in [&["render", "Hi"][..], &["render", "--model", "tiny", "Hi"]] {
+        assert!(program.run(arguments).ok().out.contains("Hi"), "{arguments:?}");
+    }
+    let described = |name: &str| program.run(&["models", "show", name, "--json"]).ok().events().remove(0);
+    assert_eq!(described("tiny")["path"], path);
+    let absent = program.run(&["ask", "--model", "later", "Hi"]);
+    assert!(
+        absent.code == Some(1) && absent.err.contains("`alloquy pull owner/name:q4` fetches it"),
+        "{absent:?}"
+    );
+    let listed = program.run(&["models", "--json"]).ok().events().remove(0);
+    assert_eq!(listed["aliases"], json!({"later": "owner/name:q4", "tiny": path}));
+    assert_eq!(listed["default"], "tiny");
+    assert_eq!(program.run(&["models", "default"]).ok().out, "tiny\n");
+    program.run(&["models", "alias", "later", "--remove"]).ok();
+    assert_eq!(program.run(&["models", "alias"]).ok().out, format!("tiny = {path}\n"));
+    for (arguments, code) in [
+        (&["models", "alias", "a/b", "c"][..], 2),
+        (&["models", "alias", "pocket", "c"], 2),
+        (&["models", "alias", "new"], 2),
+        (&["models", "alias", "later", "--remove"], 1),
+    ] {
+        assert_eq!(program.run(arguments).code, Some(code), "{arguments:?}");
     }
 }
 
@@ -76,7 +135,10 @@ fn every_key_of_a_released_configuration_file_is_read() {
     let file = kept.join("config.toml");
     let arguments = ["--config", file.to_str().unwrap(), "config", "show", "--json"];
     // Its keys are to win over nothing that this test sets.
-    let shown = Program::new().run_without_a_store(&arguments).ok().events().remove(0);
+    let shown = Program::new().run_without_a_store(&arguments).events().remove(0);
+    // Nothing is wrong but its model, which is not on this machine.
+    let problems = shown["problems"].as_array().unwrap();
+    assert!(problems.len() == 1 && problems[0]["key"] == "model", "{problems:?}");
     // The former name of context-policy, which the file has too.
     let expected = expected.into_iter().filter(|(key, _)| key != "context-shift");
     for (key, value) in expected {

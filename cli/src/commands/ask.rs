@@ -21,6 +21,7 @@ use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::messages;
+use crate::notice;
 use crate::open;
 use crate::piped::{Input, piped};
 use crate::printer::{Extracted, LineEnd, printer, take};
@@ -106,6 +107,7 @@ impl Ask {
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let named = settings.settle(&self.model)?;
+        notice::print(&named, *notes);
         let builder = open::builder(&named, *notes)?;
         let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
         let model = open::opened(builder, *notes)?;

@@ -18,6 +18,7 @@ use crate::kept;
 use crate::keyboard::Keyboard;
 use crate::media::{self, MediaArguments};
 use crate::notes::Notes;
+use crate::notice;
 use crate::open;
 use crate::opener::ModelOpener;
 use crate::printer::{LineEnd, printer};
@@ -94,8 +95,10 @@ impl Chat {
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
+        let named = settings.settle(&self.model)?;
+        notice::print(&named, *notes);
         let opener = ModelOpener {
-            arguments: settings.settle(&self.model)?,
+            arguments: named,
             overflow: settings.settle(&self.overflow)?,
             demand: self.demand.clone(),
             store: kept.store,

@@ -16,7 +16,7 @@ use crate::media::{self, MediaArguments};
 use crate::piped::Input;
 use crate::printer::{LineEnd, Printer, printer};
 use crate::settings::Origin;
-use crate::{open, screen};
+use crate::{notice, open, screen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,6 +67,7 @@ impl Complete {
             }
         }
         let named = settings.settle(&self.model)?;
+        notice::print(&named, *notes);
         let builder = open::builder(&named, *notes)?;
         let model = open::opened(builder.completion(), *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();

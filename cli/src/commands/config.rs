@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use alloquy::ModelDescription;
 use alloquy::core::{Error, Owner, Result};
+use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -12,13 +13,15 @@ use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept::default_store;
 use crate::open;
+use crate::pocket::{POCKET, describe_pocket};
 use crate::resume::QUOTA;
-use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
+use crate::settings::{ALIASES, HISTORY_FILE, Origin, data_folder, entries, keys};
 use crate::tools::{ROUNDS, TIMEOUT};
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy config show
+  alloquy config show                         what was set, and what the model's authors recommend
+  alloquy config show --all
   alloquy config show --temperature 0.2       see what wins over what
   alloquy config show --json | jq '.settings.model'
 
@@ -27,7 +30,14 @@ A configuration file is TOML, and its keys are the names of flags:
   system = \"Be brief.\"
   temperature = 0.7
   stop = [\"USER:\"]
-Relative paths are relative to the folder in which alloquy runs, as on the command line.";
+
+  [aliases]
+  qwen = \"onnx-community/Qwen3-0.6B-ONNX:q4\"
+--model takes the names of [aliases], and `alloquy models alias` writes them. Relative paths are relative to the folder in which \
+alloquy runs, as on the command line.
+
+Origins: flag, environment (a variable), file, model (its authors recommend it) and default. What is wrong is marked with →, and the \
+exit code is 1 then.";
 
 /// Show the settings in force and where each came from
 #[derive(Args, Debug)]
@@ -40,36 +50,53 @@ pub(crate) struct Config {
 /// What to do with the settings.
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print each value with where it came from
-    #[command(after_help = EXAMPLES)]
-    Show(Box<Settable>),
+    Show(Box<Show>),
 }
 
-/// A setting as it is in force.
+/// Print each value with where it came from
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+struct Show {
+    /// Show every setting, also those that have their defaults
+    #[arg(long, env = "ALLOQUY_ALL", value_parser = Switch::new())]
+    all: bool,
+    #[command(flatten)]
+    given: Settable,
+}
+
+/// A setting as it is in force, and what is wrong with it.
 struct Shown {
     key: String,
     value: Value,
     origin: Origin,
+    problem: Option<String>,
 }
 
 impl Config {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let Action::Show(given) = self.action;
-        let (shown, problem) = shown(context, &given)?;
+        let Action::Show(show) = self.action;
+        let (shown, model_problem) = shown(context, &show.given)?;
         let path = context.settings.path.as_deref().map(|path| path.display().to_string());
-        let text: String = shown.iter().map(line).collect();
-        let values: Map<_, _> = shown.iter().map(value).collect();
-        let file = format!("configuration file: {}\n", path.as_deref().unwrap_or("none"));
-        let value = json!({"file": path, "settings": values, "problem": problem.as_ref().map(one_line)});
-        context.print(&(file + &text), &value)?;
-        if let Some(problem) = problem {
-            let origin = context.settings.origin("model");
-            context.notes.say(format_args!(
-                "the model's own values are missing: {} (`model` comes from: {origin})",
-                one_line(&problem)
-            ));
+        let mut text = format!("configuration file: {}\n", path.as_deref().unwrap_or("none"));
+        let mut problems = Vec::new();
+        for problem in &context.settings.problems {
+            if problem.key.is_none() {
+                text += &format!("→ {}\n", problem.message);
+            }
+            problems.push(json!({"key": problem.key, "problem": problem.message}));
         }
-        Ok(())
+        let model_problem = model_problem.as_ref().map(one_line);
+        if let Some(problem) = &model_problem {
+            problems.push(json!({"key": "model", "problem": problem}));
+        }
+        text += &table(&shown, show.all);
+        let values: Map<_, _> = shown.iter().map(value).collect();
+        let aliases = &context.settings.aliases;
+        context.print(
+            &text,
+            &json!({"file": path, "settings": values, "aliases": aliases, "problem": model_problem, "problems": problems}),
+        )?;
+        if problems.is_empty() { Ok(()) } else { Err(Failure::Problems) }
     }
 }
 
@@ -79,14 +106,55 @@ fn shown(context: &Context, given: &Settable) -> Result<(Vec<Shown>, Option<Erro
     let values = entries(&settled)?;
     let (defaults, problem) = defaults(&settled)?;
     let mut shown = Vec::new();
+    let wrong = &context.settings.problems;
     for key in keys::<Settable>() {
+        if wrong.iter().any(|problem| problem.key.as_deref() == Some(&key)) {
+            continue;
+        }
         let (value, origin) = match values.get(&key).filter(|value| !value.is_null()) {
             Some(given) => (given.clone(), context.settings.origin(&key)),
             None => defaults.get(&key).cloned().unwrap_or((Value::Null, Origin::Default)),
         };
-        shown.push(Shown { key, value, origin });
+        let problem = if key == "model" { problem.as_ref().map(one_line) } else { None };
+        shown.push(Shown { key, value, origin, problem });
+    }
+    for (name, target) in &context.settings.aliases {
+        let key = format!("{ALIASES}.{name}");
+        shown.push(Shown { key, value: target.as_str().into(), origin: Origin::File, problem: None });
+    }
+    for problem in wrong {
+        let Some(key) = &problem.key else { continue };
+        let message = Some(problem.message.clone());
+        let (key, value) = (key.clone(), problem.value.clone());
+        shown.push(Shown { key, value, origin: Origin::File, problem: message });
     }
     Ok((shown, problem))
+}
+
+/// Lists what was set, then what the model's authors recommend, then the defaults, if they are wanted.
+fn table(shown: &[Shown], all: bool) -> String {
+    let mut set = String::new();
+    let mut recommended = String::new();
+    let mut defaults = String::new();
+    let mut hidden = 0;
+    for shown in shown {
+        match shown.origin {
+            Origin::Flag | Origin::Variable | Origin::File => set += &line(shown),
+            Origin::Model => recommended += &line(shown),
+            Origin::Default if all => defaults += &line(shown),
+            Origin::Default => hidden += 1,
+        }
+    }
+    let mut table = set;
+    for group in [recommended, defaults] {
+        if !group.is_empty() {
+            table += &format!("\n{group}");
+        }
+    }
+    if hidden > 0 {
+        table += &format!("\n{hidden} others have their defaults; --all shows them\n");
+    }
+    table
 }
 
 /// The default values of settings, by their keys.
@@ -110,7 +178,14 @@ fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
     let mut overflow = (ContextPolicy::Error, Origin::Default);
-    let described = settled.model.model.as_deref().map(|path| open::describe(Some(path))).transpose();
+    let named = settled.model.model.as_deref();
+    let described = match named {
+        None if describe_pocket().is_none() => Ok(None),
+        named => open::describe(named).map(Some),
+    };
+    if named.is_none() && describe_pocket().is_some() {
+        defaults.insert("model".to_owned(), (POCKET.into(), Origin::Default));
+    }
     let (description, problem) = match described {
         Ok(description) => (description, None),
         Err(error) => (None, Some(error)),
@@ -143,7 +218,11 @@ fn line(shown: &Shown) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    format!("{:20} {:11} {value}\n", shown.key, shown.origin.to_string())
+    let mut line = format!("{:20} {:11} {value}\n", shown.key, shown.origin.to_string());
+    if let Some(problem) = &shown.problem {
+        line += &format!("{:33}→ {problem}\n", "");
+    }
+    line
 }
 
 fn value(shown: &Shown) -> (String, Value) {

@@ -55,7 +55,7 @@ impl Doctor {
             Err(_) => Some("because of the problem with the runtime"),
         };
         let checks = [
-            check("configuration", Ok(configuration(context)), ""),
+            check("configuration", configuration(context), CONFIGURATION),
             check("runtime", runtime.map(|runtime| present(&runtime)), RUNTIME),
             check("store", pollster::block_on(kept::inspect_store(&store)), STORE),
             check("model", inspect_model(&model, unloaded, context), MODEL),
@@ -69,6 +69,7 @@ impl Doctor {
 
 const RUNTIME: &str = "correct ORT_DYLIB_PATH if it is set; without it the first question fetches the library with Python's \
                        pip, unless ALLOQUY_OFFLINE is set";
+const CONFIGURATION: &str = "`alloquy config show` shows every setting, and what is wrong";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
 const MODEL: &str = "check the folder or fetch the model again; `alloquy models` lists those that are here";
 
@@ -77,12 +78,13 @@ fn check(name: &'static str, found: Result<impl Display>, advice: &'static str) 
     Check { name, found }
 }
 
-fn configuration(context: &Context) -> String {
-    match &context.settings.path {
+fn configuration(context: &Context) -> Result<String> {
+    context.settings.check()?;
+    Ok(match &context.settings.path {
         Some(path) if path.exists() => path.display().to_string(),
         Some(path) => format!("none; it would be {}", path.display()),
         None => "none".to_owned(),
-    }
+    })
 }
 
 fn present(runtime: &Runtime) -> String {

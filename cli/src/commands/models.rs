@@ -1,5 +1,8 @@
 //! `alloquy models`: lists models, shows one, and removes one that was fetched. Reads their descriptions, not their weights.
 
+mod naming;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use alloquy::ModelDescription;
@@ -20,6 +23,8 @@ Examples:
   ALLOQUY_MODELS=~/models alloquy models           those too, under short names
   alloquy models show onnx-community/Qwen3-0.6B-ONNX
   alloquy models rm onnx-community/Qwen3-0.6B-ONNX
+  alloquy models alias qwen onnx-community/Qwen3-0.6B-ONNX   a short name for --model
+  alloquy models default qwen
   alloquy models --json | jq '.models[].name'
 
 --model takes every NAME that is listed. A model is a folder with a decoder in ONNX and the files that describe it, as the \
@@ -52,6 +57,8 @@ pub(crate) struct Models {
 enum Action {
     Show(Show),
     Rm(Remove),
+    Alias(naming::Alias),
+    Default(naming::Default),
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -86,6 +93,8 @@ impl Models {
         match self.action {
             Some(Action::Show(show)) => return show.run(context),
             Some(Action::Rm(remove)) => return remove.run(context),
+            Some(Action::Alias(alias)) => return alias.run(context),
+            Some(Action::Default(default)) => return default.run(context),
             None => {}
         }
         let found =
@@ -94,8 +103,26 @@ impl Models {
             context.notes.say(nothing_in(&self.folders));
         }
         let values: Vec<_> = found.iter().map(value).collect();
-        context.print(&table(&found), &json!({"models": values}))
+        let settings = &context.settings;
+        let default = settings.default_model();
+        let text = table(&found) + &short_names(&settings.aliases, default.as_deref());
+        context.print(&text, &json!({"models": values, "aliases": settings.aliases, "default": default}))
     }
+}
+
+/// Lists the short names of models, and the default.
+fn short_names(aliases: &BTreeMap<String, String>, default: Option<&str>) -> String {
+    let mut text = String::new();
+    if !aliases.is_empty() || default.is_some() {
+        text.push('\n');
+    }
+    for (name, target) in aliases {
+        text += &format!("{name} = {target}\n");
+    }
+    if let Some(default) = default {
+        text += &format!("default: {default}\n");
+    }
+    text
 }
 
 fn nothing_in(folders: &[PathBuf]) -> String {
@@ -109,7 +136,7 @@ fn nothing_in(folders: &[PathBuf]) -> String {
 
 impl Show {
     fn run(self, context: &Context) -> Result<(), Failure> {
-        let Some(found) = found::by_name(&self.name)? else {
+        let Some(found) = found::by_name(&context.settings.model_named(&self.name))? else {
             let message = format!(
                 "there is no model {:?} on this machine; `alloquy models` lists those that are",
                 self.name

@@ -59,6 +59,7 @@ impl Program {
             .env_remove("RUST_LOG")
             .env("XDG_CONFIG_HOME", self.folder())
             .env("XDG_DATA_HOME", self.folder())
+            .env("XDG_STATE_HOME", self.folder())
             .env("HF_HOME", self.path("hugging-face"));
         command.env("ALLOQUY_STORE", self.store());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
