@@ -442,7 +442,7 @@ impl OnnxEngineBuilder {
         }
         let Some(count) = self.threads.count else { return Ok(()) };
         if count == 0 {
-            return Err(invalid("0 threads compute nothing, at least 1"));
+            return Err(invalid("threads must be at least 1, not 0"));
         }
         let most = most_threads();
         if count > most {

@@ -291,7 +291,7 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
     let zero = builder().threads(0).load().unwrap_err();
     assert_eq!(
         (zero.kind(), zero.to_string().as_str()),
-        (ErrorKind::Invalid, "0 threads compute nothing, at least 1")
+        (ErrorKind::Invalid, "threads must be at least 1, not 0")
     );
     let most = alloquy_onnx::most_threads();
     let many = builder().threads(most + 1).load().unwrap_err();
