@@ -24,9 +24,9 @@ HF_TOKEN is the token for models whose authors ask people to accept conditions; 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Pull {
-    /// The model, such as onnx-community/Qwen3-0.6B-ONNX; with @REVISION and :VARIANT if wanted
+    /// The model, such as onnx-community/Qwen3-0.6B-ONNX; with @REVISION and :VARIANT if wanted. Or its short name
     #[arg(value_name = "OWNER/NAME")]
-    name: ModelName,
+    name: String,
     /// The variant, such as q4; the one that fits this machine best unless set
     #[arg(long, value_name = "NAME", env = "ALLOQUY_VARIANT")]
     variant: Option<String>,
@@ -40,7 +40,9 @@ pub(crate) struct Pull {
 
 impl Pull {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let Self { mut name, variant, revision, list } = self;
+        let Self { name, variant, revision, list } = self;
+        let parsed = context.settings.model_named(&name).parse::<ModelName>().map_err(hub::error);
+        let mut name = parsed.map_err(Failure::Arguments)?;
         name.variant = variant.or(name.variant);
         name.revision = revision.or(name.revision);
         let hub = Hub::from_env().map_err(hub::error)?;
