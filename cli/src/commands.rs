@@ -130,12 +130,23 @@ const NAME: &str = "alloquy";
 /// Returns the whole command line.
 fn command() -> clap::Command {
     let is_short = std::env::args_os().any(|argument| argument == "-h");
-    short(full_command(), is_short)
+    adjusted(Arguments::command(), if is_short { Help::Short } else { Help::Long })
 }
 
 /// Returns the whole command line, with every flag in every help.
 fn full_command() -> clap::Command {
-    adjusted(Arguments::command())
+    adjusted(Arguments::command(), Help::Manual)
+}
+
+/// For which help a command line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Help {
+    /// `-h`, without rare flags and without the names of variables.
+    Short,
+    /// `--help`.
+    Long,
+    /// The manual and completions, which know no short help.
+    Manual,
 }
 
 /// A command with more flags than this shows those of [`COMMON`] with `-h`, and all with `--help`.
@@ -160,26 +171,20 @@ const COMMON: [&str; 15] = [
     "mcp",
 ];
 
-/// Hides from `-h` the rare flags of commands that have many, and the names of variables.
-fn short(command: clap::Command, is_short: bool) -> clap::Command {
-    let has_many = command.get_arguments().count() > FEW;
-    let command = command.mut_args(|argument| {
-        let is_common = argument.get_help_heading().is_none() || COMMON.contains(&argument.get_id().as_str());
-        argument.hide_short_help(has_many && !is_common).hide_env(is_short)
-    });
-    command.mut_subcommands(|below| short(below, is_short))
-}
-
 /// Adjusts the arguments of a command and of its subcommands:
 ///
-/// * Help shows the names of environment variables without their values.
+/// * Help shows the names of environment variables without their values, and `-h` none.
+/// * `-h` hides rare flags of a command that has many.
 /// * A negative number is a value, not an unknown flag, so that its error names the valid range.
-fn adjusted(command: clap::Command) -> clap::Command {
+fn adjusted(command: clap::Command, help: Help) -> clap::Command {
+    let has_many = help != Help::Manual && command.get_arguments().count() > FEW;
     let command = command.mut_args(|argument| {
         let takes_value = argument.get_action().takes_values();
+        let is_common = argument.get_help_heading().is_none() || COMMON.contains(&argument.get_id().as_str());
+        let argument = argument.hide_short_help(has_many && !is_common).hide_env(help == Help::Short);
         argument.hide_env_values(true).allow_negative_numbers(takes_value)
     });
-    command.mut_subcommands(adjusted)
+    command.mut_subcommands(|below| adjusted(below, help))
 }
 
 /// Returns where the given arguments came from, by their ids.

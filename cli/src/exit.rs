@@ -1,6 +1,6 @@
 //! Ends the program after a failure: what it prints, and its exit code.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use alloquy::core::{Error, ErrorKind};
@@ -28,6 +28,8 @@ pub(crate) fn report(failure: Failure, output: &Output) -> ExitCode {
         }
         Failure::Arguments(error) => {
             print_error(&error, output);
+            // As after the errors that clap finds.
+            let _ = writeln!(screen::err(), "\nFor more information, try '--help'.");
             ExitCode::from(WRONG_ARGUMENTS)
         }
         Failure::Interrupted => ExitCode::from(INTERRUPTED),

@@ -68,7 +68,7 @@ fn short(text: &str) -> Result<Value> {
             if separator == '\n' || (part.trim().is_empty() && place > text.chars().count() + 1) {
                 continue;
             }
-            return Err(wrong(text, format!("a field is missing at character {}", place - 1)));
+            return Err(wrong(text, &format!("a field is missing at character {}", place - 1)));
         };
         let mut schema = field(text, rest)?;
         if !description.trim().is_empty() {
@@ -76,11 +76,11 @@ fn short(text: &str) -> Result<Value> {
         }
         if properties.insert(checked(text, *name)?, Value::Object(schema)).is_some() {
             let Word { text: name, place } = *name;
-            return Err(wrong(text, format!("{name:?} at character {place} is there already")));
+            return Err(wrong(text, &format!("{name:?} at character {place} is there already")));
         }
     }
     if properties.is_empty() {
-        return Err(wrong(text, "it has no field".to_owned()));
+        return Err(wrong(text, "it has no field"));
     }
     let names: Vec<_> = properties.keys().cloned().collect();
     Ok(json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false}))
@@ -104,7 +104,7 @@ fn checked(text: &str, name: Word<'_>) -> Result<String> {
     if name.chars().all(|character| character.is_alphanumeric() || ['_', '-'].contains(&character)) {
         return Ok(name.to_owned());
     }
-    Err(wrong(text, format!("{name:?} at character {place} is not a name of letters, digits, _ and -")))
+    Err(wrong(text, &format!("{name:?} at character {place} is not a name of letters, digits, _ and -")))
 }
 
 /// Returns the schema of a field whose type is the words after its name; without any it is a text.
@@ -113,7 +113,7 @@ fn field(text: &str, words: &[Word<'_>]) -> Result<Map<String, Value>> {
     if let Some(Word { text: word, place }) = rest.first() {
         return Err(wrong(
             text,
-            format!(
+            &format!(
                 "{word:?} at character {place} follows a type: a comma separates fields, and a colon begins a description"
             ),
         ));
@@ -131,7 +131,7 @@ fn field(text: &str, words: &[Word<'_>]) -> Result<Map<String, Value>> {
         let known = TYPES.map(|(name, _)| name).join(", ");
         return Err(wrong(
             text,
-            format!("unknown type {word:?} at character {place}, one of: {known}, list, list[int]"),
+            &format!("unknown type {word:?} at character {place}, one of: {known}, list, list[int]"),
         ));
     };
     let mut schema = simple("array");
@@ -147,7 +147,7 @@ fn simple(name: &str) -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), name.into())])
 }
 
-fn wrong(text: &str, what: String) -> Error {
+fn wrong(text: &str, what: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("--json-schema {text:?}: {what}"))
 }
 

@@ -33,7 +33,10 @@ fn examples(help: &str) -> Vec<Vec<String>> {
             // What an example does follows it after two spaces or more.
             let Some((_, arguments)) = command.split_once("alloquy ") else { continue };
             let arguments = arguments.split("  ").next().unwrap();
-            let arguments = arguments.split(['<', '>']).next().unwrap().trim_end();
+            let mut arguments = arguments;
+            for redirection in [" < ", " > ", " >> "] {
+                arguments = arguments.split(redirection).next().unwrap();
+            }
             examples.push(shlex::split(arguments).unwrap_or_else(|| panic!("{arguments:?} is not closed")));
         }
     }
