@@ -11,11 +11,13 @@ pub(crate) mod config;
 pub(crate) mod conversations;
 pub(crate) mod convert;
 pub(crate) mod cost;
+pub(crate) mod delete;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod goto;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod label;
 pub(crate) mod man;
@@ -27,6 +29,7 @@ pub(crate) mod render;
 pub(crate) mod search;
 pub(crate) mod tools;
 pub(crate) mod tree;
+pub(crate) mod undo;
 
 use std::path::PathBuf;
 
@@ -82,10 +85,14 @@ pub(crate) enum Command {
     Complete(complete::Complete),
     Render(render::Render),
     Tree(tree::Tree),
+    History(history::History),
     Conversations(conversations::Conversations),
     Search(search::Search),
     Branches(branches::Branches),
+    #[command(alias = "switch")]
     Goto(goto::Goto),
+    Undo(undo::Undo),
+    #[command(alias = "branch")]
     Fork(fork::Fork),
     Merge(merge::Merge),
     Prune(prune::Prune),
@@ -93,6 +100,8 @@ pub(crate) enum Command {
     Bookmark(bookmark::Bookmark),
     Diff(diff::Diff),
     Cost(cost::Cost),
+    #[command(alias = "rm")]
+    Delete(delete::Delete),
     Convert(convert::Convert),
     Import(import::Import),
     Export(export::Export),
@@ -220,10 +229,12 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Complete(complete) => complete.run(&context),
         Command::Render(render) => render.run(&context),
         Command::Tree(tree) => tree.run(&context),
+        Command::History(history) => history.run(&context),
         Command::Conversations(conversations) => conversations.run(&context),
         Command::Search(search) => search.run(&context),
         Command::Branches(branches) => branches.run(&context),
         Command::Goto(goto) => goto.run(&context),
+        Command::Undo(undo) => undo.run(&context),
         Command::Fork(fork) => fork.run(&context),
         Command::Merge(merge) => merge.run(&context),
         Command::Prune(prune) => prune.run(&context),
@@ -231,6 +242,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Bookmark(bookmark) => bookmark.run(&context),
         Command::Diff(diff) => diff.run(&context),
         Command::Cost(cost) => cost.run(&context),
+        Command::Delete(delete) => delete.run(&context),
         Command::Convert(convert) => convert.run(&context),
         Command::Import(import) => import.run(&context),
         Command::Export(export) => export.run(&context),

@@ -1,6 +1,7 @@
-//! Conditions on conversations, as people write them: `title=Tea`, `score>=7`, `archived`, `!archived`.
+//! Conditions on conversations, as people write them: `title=Tea`, `score>=7`, `archived`, `!archived`, and their age.
 
 use std::ops::Bound;
+use std::time::{Duration, SystemTime};
 
 use alloquy::core::query::{Filter, MetadataValue, PageCursor};
 use alloquy::core::{Error, ErrorKind, Query, Result};
@@ -8,13 +9,58 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::limits::count;
+use crate::times;
 
-/// Which conversations are listed.
+/// Which conversations are meant; all conditions must be met.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct QueryArguments {
+pub(crate) struct ConditionArguments {
     /// Only conversations whose metadata match: KEY=VALUE, KEY>=VALUE, KEY<VALUE, KEY or !KEY; may be repeated
     #[arg(long = "where", value_name = "CONDITION", env = "ALLOQUY_WHERE")]
     conditions: Vec<String>,
+
+    /// Only conversations without a message for this long, such as 45min, 12h, 30d or 8w
+    #[arg(long, value_name = "AGE", env = "ALLOQUY_OLDER_THAN", value_parser = times::age)]
+    older_than: Option<Duration>,
+
+    /// Only conversations without a message since this date, such as 2026-01-31
+    #[arg(long, value_name = "DATE", env = "ALLOQUY_BEFORE", value_parser = times::date)]
+    before: Option<SystemTime>,
+}
+
+impl ConditionArguments {
+    /// Returns whether there is no condition.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.conditions.is_empty() && self.older_than.is_none() && self.before.is_none()
+    }
+
+    /// Returns the moment before which the conversations were updated last, if there is one.
+    pub(crate) fn end(&self, now: SystemTime) -> Option<SystemTime> {
+        // An age that reaches beyond the first time that is known has no conversations.
+        let by_age = self.older_than.map(|age| now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH));
+        match (by_age, self.before) {
+            (Some(by_age), Some(before)) => Some(by_age.min(before)),
+            (by_age, before) => by_age.or(before),
+        }
+    }
+
+    /// Returns the query that the arguments describe.
+    pub(crate) fn query(&self, now: SystemTime) -> Result<Query> {
+        let mut query = Query::default();
+        for condition in &self.conditions {
+            query = query.filter(filter(condition)?);
+        }
+        if let Some(end) = self.end(now) {
+            query = query.updated(..end);
+        }
+        Ok(query)
+    }
+}
+
+/// Which conversations are listed, and how many.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct QueryArguments {
+    #[command(flatten)]
+    conditions: ConditionArguments,
 
     /// List at most N
     #[arg(long, value_name = "N", env = "ALLOQUY_LIMIT", value_parser = count::<usize>("limit"))]
@@ -26,12 +72,14 @@ pub(crate) struct QueryArguments {
 }
 
 impl QueryArguments {
+    /// Returns how many results are listed at most.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
     /// Returns the query that the arguments describe.
     pub(crate) fn query(&self) -> Result<Query> {
-        let mut query = Query::default();
-        for condition in &self.conditions {
-            query = query.filter(filter(condition)?);
-        }
+        let mut query = self.conditions.query(SystemTime::now())?;
         if let Some(limit) = self.limit {
             query = query.limit(limit);
         }

@@ -9,34 +9,41 @@ use alloquy::core::{
 
 use crate::arguments::WhichConversation;
 use crate::kept::Kept;
+use crate::names;
 use crate::notes::Notes;
+use crate::outline::{MODEL, TITLE, TITLE_WIDTH};
 use crate::preview::shortened;
 
-/// How many characters of the first question become the title.
-const TITLE: usize = 60;
-
 impl WhichConversation {
-    /// Returns the conversation that the arguments name, or `None` when they name none.
+    /// Returns the conversation that the arguments name, which may be a new one, or `None` when they name none.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is no conversation to continue.
+    /// [`ErrorKind::NotFound`] when there is no conversation to continue, [`ErrorKind::Invalid`] for a part of several ids.
     pub(crate) async fn find(&self, kept: &Kept) -> Result<Option<ConversationId>> {
-        if self.last { last(kept).await.map(Some) } else { Ok(self.conversation.clone()) }
+        match &self.conversation {
+            Some(name) => names::existing_or_new(kept, name).await.map(Some),
+            None if self.last => last(kept).await.map(Some),
+            None => Ok(None),
+        }
     }
 
-    /// Returns the conversation that the arguments name, or the last one when they name none.
+    /// Returns the existing conversation that the arguments name, or the last one when they name none.
     ///
     /// # Errors
-    /// As [`WhichConversation::find`].
+    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Invalid`] for a part of several ids.
     pub(crate) async fn find_or_last(&self, kept: &Kept) -> Result<ConversationId> {
         match &self.conversation {
-            Some(id) => Ok(id.clone()),
+            Some(name) => Ok(names::existing(kept, name).await?.record.id),
             None => last(kept).await,
         }
     }
 }
 
-async fn last(kept: &Kept) -> Result<ConversationId> {
+/// Returns the conversation that was updated last.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when there is none.
+pub(crate) async fn last(kept: &Kept) -> Result<ConversationId> {
     let listed = kept.store.list(&kept.owner, &Query::default().limit(1)).await?.conversations;
     let Some(summary) = listed.into_iter().next() else {
         let message = "there is no conversation yet: start one with `alloquy chat`";
@@ -59,6 +66,8 @@ pub(crate) struct Current {
     manager: Manager,
     state: State,
     arguments: ProcessorArguments,
+    /// The conversation whose metadata has the model of this run.
+    noted: Option<ConversationId>,
 }
 
 enum State {
@@ -89,7 +98,7 @@ impl Current {
                 Err(error) => return Err(error),
             },
         };
-        Ok(Self { manager: manager.clone(), state, arguments: ProcessorArguments::default() })
+        Ok(Self { manager: manager.clone(), state, arguments: ProcessorArguments::default(), noted: None })
     }
 
     /// Sets the arguments of the model's processor for every turn.
@@ -100,13 +109,23 @@ impl Current {
 
     /// Returns the conversation, which is created if it is new.
     pub(crate) async fn begin(&mut self, question: &str) -> Result<Conversation> {
-        if let State::New { id, preface } = &self.state {
-            let id = id.clone().unwrap_or_else(ConversationId::new);
-            let new = NewConversation::from(preface.clone()).id(id);
-            let new = new.metadata("title", shortened(question, TITLE));
-            self.state = State::Stored(self.manager.create(new).await?);
+        let model = self.manager.model().name();
+        match &self.state {
+            State::New { id, preface } => {
+                let id = id.clone().unwrap_or_else(ConversationId::new);
+                let new = NewConversation::from(preface.clone()).id(id);
+                let new = new.metadata(TITLE, shortened(question, TITLE_WIDTH)).metadata(MODEL, model);
+                self.state = State::Stored(self.manager.create(new).await?);
+            }
+            // Lists show the model that answered last, and conditions find it.
+            State::Stored(chat) if self.noted.as_ref() != Some(chat.id()) => {
+                chat.set_metadata(MODEL, model).await?
+            }
+            State::Stored(_) => {}
         }
-        self.chat()
+        let chat = self.chat()?;
+        self.noted = Some(chat.id().clone());
+        Ok(chat)
     }
 
     /// Returns the conversation.
@@ -141,6 +160,8 @@ impl Current {
             self.state = State::Stored(manager.open(chat.id()).await?);
         }
         self.manager = manager;
+        // Another model answers from here on.
+        self.noted = None;
         Ok(())
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn finished(reply: &Reply) -> Result<FinishReason, Failure> {
 
 /// Prints an error with its causes on one line, and below it what to do next.
 pub(crate) fn print(error: &Error) {
-    print_with(error, advice(error.kind()));
+    print_with(error, advice_for(error));
 }
 
 /// Prints an error of a chat that continues.
@@ -58,7 +58,7 @@ pub(crate) fn print_in_chat(error: &Error) {
         ErrorKind::ContextOverflow => {
             Some("shorten the message, go back with /undo, or begin a new conversation with /new")
         }
-        kind => advice(kind),
+        _ => advice_for(error),
     };
     print_with(error, advice);
 }
@@ -85,8 +85,33 @@ pub(crate) fn one_line(error: &Error) -> String {
     bounded(&sentence.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns what to do next.
-pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
+/// Returns what to do next after this error.
+pub(crate) fn advice_for(error: &Error) -> Option<&'static str> {
+    if is_disk_full(error) {
+        return Some(
+            "free some space on this disk, or name another store with --store URL; what was stored before is kept",
+        );
+    }
+    advice(error.kind())
+}
+
+/// Returns whether a full disk or an exhausted quota is among the causes of an error.
+fn is_disk_full(error: &Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        let is_full = matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded));
+        // The words of SQLite, whose error has another type.
+        if is_full || error.to_string().contains("database or disk is full") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Returns what to do next after an error of this kind.
+fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::Backend => Some("`alloquy doctor` shows what is missing and what to do about it"),
         ErrorKind::ContextOverflow => Some(
@@ -111,6 +136,19 @@ pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_needs_space_and_no_permissions() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let causes = [full, io::Error::other("database or disk is full")];
+        for cause in causes {
+            let error = Error::new(ErrorKind::Store, "cannot write").with_source(cause);
+            assert!(advice_for(&error).unwrap().contains("space"), "{error:#}");
+        }
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = Error::new(ErrorKind::Store, "cannot write").with_source(refused);
+        assert!(advice_for(&error).unwrap().contains("permissions"));
+    }
 
     #[test]
     fn causes_are_said_once_and_on_one_line() {

@@ -75,10 +75,13 @@ impl Notes {
         }
     }
 
-    /// Notes how to list the rest of an incomplete list.
-    pub(crate) fn more(self, next: Option<&PageCursor>) {
-        if let Some(next) = next {
-            self.say(format_args!("there is more: --after {next}"));
+    /// Notes how to see more of a list that ends at `limit`.
+    pub(crate) fn more(self, limit: Option<usize>, next: Option<&PageCursor>) {
+        if let (Some(limit), Some(_)) = (limit, next) {
+            let more = limit.saturating_mul(2).max(1);
+            self.say(format_args!(
+                "… there are more: --limit {more} (with --json, \"next\" is the cursor for --after)"
+            ));
         }
     }
 

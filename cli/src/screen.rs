@@ -58,6 +58,11 @@ pub(crate) fn is_err_a_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
+/// Returns how many columns the terminal has; 80 where there is none.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+}
+
 /// The rule for a document on standard output: a program gets it byte for byte, a terminal without control characters.
 pub(crate) fn of_documents() -> Rule {
     if is_out_a_terminal() { Rule::Prose } else { Rule::Exact }

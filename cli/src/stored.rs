@@ -11,6 +11,7 @@ use clap::Args;
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::context::Context;
 use crate::kept::{self, Kept};
+use crate::names;
 use crate::resume::snapshots;
 
 /// Which stored conversation a command uses, and its store.
@@ -58,9 +59,13 @@ impl Stored {
         other: Option<&ConversationId>,
     ) -> Result<(Conversation, Option<Conversation>)> {
         let id = self.which.find_or_last(&kept).await?;
+        let other = match other {
+            Some(name) => Some(names::existing(&kept, name).await?.record.id),
+            None => None,
+        };
         let manager = Manager::builder(NoModel).store(kept.store).owner(kept.owner).build()?;
         let other = match other {
-            Some(other) => Some(manager.open(other).await?),
+            Some(other) => Some(manager.open(&other).await?),
             None => None,
         };
         Ok((manager.open(&id).await?, other))

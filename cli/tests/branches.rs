@@ -56,8 +56,9 @@ fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
     assert_eq!((gone.out.as_str(), gone.err.as_str()), ("", "now at [0.0] assistant: Green, please\n"));
     let said = |arguments: &[&str]| program.redacted(&program.run(arguments).ok().err);
     assert_eq!(said(&["goto", ""]), "back at the start\n");
-    assert_eq!(said(&["label", "0.0", "the green one"]), "0.0 is called \"the green one\"\n");
-    assert_eq!(said(&["bookmark", "top", "0"]), "bookmark \"top\" is at [id 1]\n");
+    let labelled = "[0.0] assistant: Green, please is labelled \"the green one\"\n";
+    assert_eq!(said(&["label", "0.0", "the green one"]), labelled);
+    assert_eq!(said(&["bookmark", "top", "0"]), "bookmark \"top\" is at [0] user: Tea?\n");
     assert_eq!(said(&["bookmark", "top", "--remove"]), "bookmark \"top\" is removed\n");
     out(&program, &["goto", "green"]);
     assert_eq!(out(&program, &["branches"]).lines().filter(|line| line.starts_with('*')).count(), 1);
@@ -65,7 +66,7 @@ fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
     out(&program, &["bookmark", "green", "--remove"]);
     assert!(!out(&program, &["tree"]).contains("green"));
     let unknown = program.run(&["goto", "green"]);
-    let said = "error: address \"green\" is neither a node's id nor a list of places such as \"0.1.2\"";
+    let said = "error: there is no \"green\": use an address such as 0.1, or a node's id";
     assert_eq!(unknown.errors(), [said]);
 }
 
@@ -73,8 +74,14 @@ fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
 fn a_branch_goes_unless_the_conversation_stands_there() {
     let program = program();
     let refused = program.run(&["prune", "0.1"]);
-    assert!(refused.errors()[0].contains("move it before you prune"), "{refused:?}");
-    assert_eq!(out(&program, &["prune", "0.0", "--compact"]), "1 pruned\n");
+    let elsewhere = "error: you are in that branch ([0.1]): go somewhere else first with `alloquy goto ADDRESS`; `alloquy delete tea` \
+                     deletes the whole conversation";
+    assert_eq!(refused.errors(), [elsewhere]);
+    let whole = program.run(&["prune", "0"]);
+    let nowhere = "error: you are in that branch ([0.1]), and there is no other: `alloquy delete tea` deletes the conversation";
+    assert_eq!(whole.errors(), [nowhere]);
+    let pruned = program.run(&["prune", "0.0", "--compact"]).ok();
+    assert_eq!((pruned.out.as_str(), pruned.err.as_str()), ("", "pruned [0.0] assistant: Green, please\n"));
     assert_eq!(object(&program, &["branches"])["branches"].as_array().unwrap().len(), 1);
 }
 
@@ -90,8 +97,11 @@ fn a_copy_goes_its_own_way_and_comes_back() {
         let more = Node::new(Some(above), Message::user("And sugar"));
         store.append(&Owner::local(), &"copy".parse().unwrap(), &[more]).await.unwrap();
     });
-    let merged = out(&program, &["merge", "copy", "--conversation", "tea"]);
-    assert_eq!(merged, "1 added, 0 pruned\n");
+    let merged = program.run(&["merge", "copy", "--conversation", "tea"]).ok();
+    assert_eq!(
+        (merged.out.as_str(), merged.err.as_str()),
+        ("", "added 1 message of copy to tea, and pruned 0 messages\n")
+    );
     insta::assert_snapshot!(out(&program, &["diff", "0.0.0", "0.1", "--conversation", "tea"]));
     let taken = program.run(&["fork", "--name", "copy", "--conversation", "tea"]);
     assert_eq!(taken.code, Some(1), "{taken:?}");
@@ -101,6 +111,8 @@ fn a_copy_goes_its_own_way_and_comes_back() {
 fn a_cost_is_exact_or_unknown() {
     let program = program();
     insta::assert_snapshot!(out(&program, &["cost"]));
+    let without = program.run(&["cost"]).ok().err;
+    assert!(without.starts_with("no prices: give --prices FILE"), "{without}");
     assert_eq!(object(&program, &["cost", "--at", "0.0"])["total"], "0.0035");
     let table = "currency = \"EUR\"\n[[prices]]\nmodels = [\"*\"]\ninput = 0.1\noutput = \"0.3\"\n";
     program.write("prices.toml", table);
@@ -129,5 +141,5 @@ fn every_flag_is_a_variable() {
     let remove = program().variable("ALLOQUY_REMOVE", "1");
     assert_eq!(out(&remove, &["bookmark", "nothing"]), "");
     let compact = program().variable("ALLOQUY_COMPACT", "1");
-    assert_eq!(out(&compact, &["prune", "0.0"]), "1 pruned\n");
+    assert_eq!(compact.run(&["prune", "0.0"]).ok().err, "pruned [0.0] assistant: Green, please\n");
 }

@@ -77,8 +77,49 @@ fn a_text_to_read_comes_in_and_says_what_it_leaves_out() {
     let id = program.run(&["import", file.to_str().unwrap()]).ok().out;
     let exported = program.run(&["export", id.trim(), "--to", "markdown"]).ok();
     assert_eq!((exported.out.as_str(), exported.err.as_str()), (MARKDOWN, "metadata is left out\n"));
+    assert_eq!(program.run(&["export", "--to", "markdown"]).ok().out, MARKDOWN, "the last conversation");
     let by_variable = program.variable("ALLOQUY_TO", "chatml").run(&["export", id.trim()]).ok().out;
     assert!(by_variable.starts_with("<|im_start|>user\nGreen or black?"), "{by_variable}");
+}
+
+#[test]
+fn everything_is_exported_for_another_store() {
+    let program = Program::new();
+    assert_eq!(program.run(&["export", "--all"]).ok().out, "");
+    let talks =
+        ["Green?", "Black?"].map(|text| format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#));
+    program.write("talks.jsonl", &talks.join("\n"));
+    let imported = program.run(&["import", "talks.jsonl"]).ok().out;
+    for format in ["alloquy", "dataknobs"] {
+        let all = program.run(&["export", "--all", "--to", format]).ok().out;
+        let other = Program::new();
+        other.write("all", &all);
+        let mut names: Vec<_> = imported.lines().collect();
+        let back = other.run(&["import", "all"]).ok().out;
+        let mut found: Vec<_> = back.lines().collect();
+        names.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, names, "{format}");
+    }
+    assert_eq!(program.run(&["export", "--all", "--to", "openai"]).ok().out.lines().count(), 2);
+    let lines = program.run(&["export", "--all", "--json"]).ok().events();
+    assert_eq!((lines.len(), lines[0]["format"].as_str()), (2, Some("alloquy")));
+    let refused = program.run(&["export", "--all", "--to", "markdown"]);
+    assert!(refused.code == Some(2) && refused.err.contains("holds one conversation"), "{refused:?}");
+}
+
+#[test]
+fn thinking_is_readable_in_markdown_and_comes_back() {
+    let program = Program::new();
+    let talk = r#"{"messages": [{"role": "user", "content": "Windy?"},
+        {"role": "assistant", "content": "Yes.", "reasoning_content": "The sea\n```\nis rough."}]}"#;
+    program.write("talk.jsonl", &talk.replace('\n', " "));
+    program.run(&["import", "talk.jsonl", "--from", "openai"]).ok();
+    let text = program.run(&["export", "--to", "markdown"]).ok().out;
+    assert!(text.contains("## Assistant\n\n````thinking\nThe sea\n```\nis rough.\n````\n\nYes.\n"), "{text}");
+    program.write("talk.md", &text);
+    let id = program.run(&["import", "talk.md"]).ok().out;
+    assert_eq!(program.run(&["export", id.trim(), "--to", "markdown"]).ok().out, text);
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) enum Failure {
     #[error("the name of {path:?} is not on the disk: {reason}")]
     Unnamed { path: std::path::PathBuf, reason: String },
     #[cfg(feature = "sqlite")]
-    #[error("SQLite refused")]
+    #[error("SQLite error")]
     Sqlite(#[from] rusqlite::Error),
     #[cfg(feature = "postgres")]
     #[error(
@@ -94,7 +94,7 @@ pub(crate) enum Failure {
     #[error("every connection of the store was in use for too long")]
     NoConnection,
     #[cfg(feature = "postgres")]
-    #[error("PostgreSQL refused")]
+    #[error("PostgreSQL error")]
     Postgres(#[from] tokio_postgres::Error),
     #[cfg(feature = "postgres")]
     #[error(

@@ -440,7 +440,7 @@ mod tests {
             let history = chat.history().await.unwrap();
             let result = history[2].message.tool_results().next().unwrap();
             assert!(result.is_error, "{}", result.text());
-            let sentence = "of 50000 characters, cannot be stored: SQLite refused: string or blob too big";
+            let sentence = "of 50000 characters, cannot be stored: SQLite error: string or blob too big";
             assert!(result.text().contains(sentence), "{}", result.text());
             // A message of the user that is too large is an error, because the user can shorten it.
             let error = chat.add("y".repeat(30_000)).await.unwrap_err();

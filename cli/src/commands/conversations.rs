@@ -1,19 +1,21 @@
 //! `alloquy conversations`: lists the stored conversations.
 
-use std::time::SystemTime;
-
 use alloquy::core::query::{Sort, SortKey};
-use alloquy::core::store::{ConversationPage, ConversationSummary};
+use alloquy::core::short_ids::ShortIds;
+use alloquy::core::store::ConversationSummary;
 use alloquy::core::{Query, Result};
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::StoreArguments;
 use crate::condition::QueryArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::kept;
-use crate::visible::on_one_line;
+use crate::kept::{self, Kept};
+use crate::outline::Outline;
+use crate::screen;
+use crate::table::{Table, cut, with_tabs};
+use crate::times;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +23,10 @@ Examples:
   alloquy conversations --limit 3 --json
   alloquy conversations --where title=Tea --where 'score>=7'
   alloquy conversations --containing '\"green tea\"' --sort created
+  alloquy conversations --older-than 30d
 
+The end of an id, as the list shows it, is enough for every command. In a pipe the list has a line for each \
+conversation with tabs between whole values: id, time of the last message in UTC, model, number of messages, title. \
 `alloquy search` finds the messages themselves.";
 
 /// List the conversations that are kept, the last updated first
@@ -50,8 +55,9 @@ impl Conversations {
         let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let page = kept.store.list(&kept.owner, &query).await?;
         context.notes.damaged(&page.damaged);
-        context.notes.more(page.next.as_ref());
-        context.print(&text(&page), &json!(page))
+        context.notes.more(self.query.limit(), page.next.as_ref());
+        let text = if context.output.json { String::new() } else { listed(&kept, &page.conversations).await };
+        context.print(&text, &json!(page))
     }
 
     fn query(&self) -> Result<Query> {
@@ -84,38 +90,34 @@ impl Order {
     }
 }
 
-fn text(page: &ConversationPage) -> String {
-    let now = SystemTime::now();
-    page.conversations.iter().map(|summary| line(summary, now)).collect()
-}
-
-fn line(summary: &ConversationSummary, now: SystemTime) -> String {
-    let ConversationSummary { record, nodes, updated, .. } = summary;
-    let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
-    format!("{}  {:>8}  {nodes:>4} messages  {}\n", record.id, age(*updated, now), on_one_line(title))
-}
-
-/// Formats how long ago something was, in the largest unit that fits.
-fn age(then: SystemTime, now: SystemTime) -> String {
-    let seconds = now.duration_since(then).map_or(0, |since| since.as_secs());
-    match seconds {
-        0..60 => "now".to_owned(),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..86_400 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
+/// Returns the list for people, with short ids and local times.
+fn table(rows: &[(ConversationSummary, Outline)]) -> String {
+    let short = ShortIds::of(rows.iter().map(|(summary, _)| &summary.record.id));
+    let mut table = Table::new(["ID", "UPDATED", "MODEL", "MESSAGES", "TITLE"]);
+    for (ConversationSummary { record, nodes, updated, .. }, Outline { title, model }) in rows {
+        let id = short.short(record.id.as_str()).to_owned();
+        table.push([id, times::local(*updated), cut(model, MODEL_WIDTH), nodes.to_string(), title.clone()]);
     }
+    table.aligned(screen::width())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+/// How many columns the name of a model takes at most.
+pub(super) const MODEL_WIDTH: usize = 16;
 
-    use super::*;
-
-    #[test]
-    fn an_age_has_one_unit() {
-        let ages = [0, 59, 60, 7200, 200_000]
-            .map(|seconds| age(UNIX_EPOCH, UNIX_EPOCH + Duration::from_secs(seconds)));
-        assert_eq!(ages, ["now", "now", "1 min", "2 h", "2 d"]);
+/// Returns the list for programs: a line with whole values for each conversation.
+fn lines(rows: &[(ConversationSummary, Outline)]) -> String {
+    let mut text = String::new();
+    for (ConversationSummary { record, nodes, updated, .. }, Outline { title, model }) in rows {
+        text += &with_tabs([record.id.as_str(), &times::utc(*updated), model, &nodes.to_string(), title]);
     }
+    text
+}
+
+/// Lists conversations for whoever reads standard output.
+pub(crate) async fn listed(kept: &Kept, page: &[ConversationSummary]) -> String {
+    let mut rows = Vec::with_capacity(page.len());
+    for summary in page {
+        rows.push((summary.clone(), Outline::of(kept, &summary.record).await));
+    }
+    if screen::is_out_a_terminal() { table(&rows) } else { lines(&rows) }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Cost {
     /// The table of prices; an example with a few list prices unless set
     #[arg(long, value_name = "FILE", env = "ALLOQUY_PRICES")]
     prices: Option<PathBuf>,
-    /// Count only this message and those before it: an address, a node's id or a bookmark
+    /// Count only this message and those before it: an address, a part of a node's id or a bookmark
     #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
     at: Option<String>,
     #[command(flatten)]
@@ -54,6 +54,9 @@ impl Cost {
                 None => cost::Cost::of(chat.tree().await?.nodes(), &prices),
             };
             let value = json!({"conversation": chat.id(), "cost": spent, "total": spent.total()});
+            if spent.total().is_none() && self.prices.is_none() && !spent.unpriced.is_empty() {
+                context.notes.say("no prices: give --prices FILE; `alloquy cost --help` shows such a file");
+            }
             context.print(&text(&spent), &value)
         })
     }
@@ -74,14 +77,15 @@ fn read(path: &Path) -> Result<PriceTable> {
 
 fn text(spent: &cost::Cost) -> String {
     let cost::Cost { currency, replies, tokens, known, uncounted, unpriced, .. } = spent;
-    let total = spent.total().map_or("unknown".to_owned(), |total| format!("{total} {currency}"));
     let mut text = format!(
-        "{replies} replies: {} tokens of prompts, {} cached, {} of replies, {} of thinking\ntotal {total}\n",
+        "{replies} replies: {} tokens of prompts, {} cached, {} of replies, {} of thinking\n",
         tokens.input, tokens.cached, tokens.output, tokens.reasoning
     );
-    if spent.total().is_none() {
-        text += &format!("known {known} {currency}\n");
-    }
+    text += &match spent.total() {
+        Some(total) => format!("total {total} {currency}\n"),
+        None if known.is_zero() => "total unknown\n".to_owned(),
+        None => format!("total unknown; {known} {currency} of it are known\n"),
+    };
     if *uncounted > 0 {
         text += &format!("{uncounted} replies have no count of tokens\n");
     }

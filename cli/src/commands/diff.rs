@@ -21,7 +21,7 @@ A line that begins with - is only on the first branch, one with + only on the se
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Diff {
-    /// A message on one branch: an address such as 0.1.0, a node's id, or a bookmark
+    /// A message on one branch: an address such as 0.1.0, a part of a node's id, or a bookmark
     #[arg(value_name = "ADDRESS")]
     left: String,
     /// A message on the other

@@ -4,6 +4,7 @@ use alloquy::core::{ConversationId, Result};
 use clap::Args;
 use serde_json::json;
 
+use super::goto::described;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
@@ -20,7 +21,7 @@ The name of the copy is printed. `alloquy merge` adds the new messages of the co
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Fork {
-    /// Copy up to this message: an address, a node's id or a bookmark; the head of the conversation unless set
+    /// Copy up to this message: an address, a part of a node's id or a bookmark; the head of the conversation unless set
     #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
     at: Option<String>,
     /// Call the copy this; a new name unless set
@@ -38,8 +39,13 @@ impl Fork {
                 Some(at) => chat.resolve(at).await?,
                 None => chat.head().await?,
             };
+            let place = match at {
+                Some(node) => described(&chat.tree().await?, node)?,
+                None => "the start".to_owned(),
+            };
             let copy = chat.fork_at(at, self.name.unwrap_or_else(ConversationId::new)).await?;
             let value = json!({"conversation": copy.id(), "from": chat.id(), "head": at});
+            context.notes.say(format_args!("copied conversation {} up to {place}", chat.id()));
             context.print(&format!("{}\n", copy.id()), &value)
         })
     }

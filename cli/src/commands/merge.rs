@@ -4,6 +4,8 @@ use alloquy::core::{ConversationId, Result};
 use clap::Args;
 use serde_json::json;
 
+use super::goto::described;
+use super::prune::messages;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
@@ -19,7 +21,7 @@ the head. The other copy stays as it is. Two conversations that are no copies of
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Merge {
-    /// The other copy
+    /// The other copy: its name, or a part of its id
     #[arg(value_name = "ID")]
     other: ConversationId,
     #[command(flatten)]
@@ -36,15 +38,22 @@ impl Merge {
             }
             for node in &merged.held {
                 context.notes.say(format_args!(
-                    "node {node} was pruned there and stays: it leads to the head of this conversation"
+                    "{} was pruned there and stays, because you are in that branch",
+                    described(&chat.tree().await?, *node)?
                 ));
             }
-            let text = format!("{} added, {} pruned\n", merged.added.len(), merged.pruned.len());
+            context.notes.say(format_args!(
+                "added {} of {} to {}, and pruned {}",
+                messages(merged.added.len()),
+                other.id(),
+                chat.id(),
+                messages(merged.pruned.len())
+            ));
             let value = json!({
                 "conversation": chat.id(), "from": other.id(), "added": merged.added, "pruned": merged.pruned,
                 "pruned_here": merged.pruned_here, "held": merged.held,
             });
-            context.print(&text, &value)
+            context.print("", &value)
         })
     }
 }

@@ -3,13 +3,13 @@
 use alloquy::core::annotations::Annotations;
 use alloquy::core::conversation::TreeDrawing;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept;
-use crate::visible::on_one_line;
+use crate::outline::Outline;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +18,8 @@ Examples:
   alloquy tree --json | jq '.nodes[].message.role'
 
 A line is a message: its role, how it begins, and its address in brackets. A * marks the head of the conversation. \
-Only branches indent. `/switch ADDRESS` in `alloquy chat` goes to an address.";
+Only branches indent. More than 8 levels deep the brackets hold the end of the message's id. `alloquy goto`, and /goto in a \
+chat, go to either.";
 
 /// Draw every message of a conversation, branches included
 #[derive(Args, Debug)]
@@ -39,11 +40,11 @@ impl Tree {
         let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let id = self.which.find_or_last(&kept).await?;
         let (record, tree) = kept.store.load(&kept.owner, &id).await?;
-        let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
+        let title = Outline::of(&kept, &record).await.title;
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         let annotations = Annotations::of(&record)?;
         let drawing = TreeDrawing::new(&tree).head(record.head).annotations(&annotations);
-        let text = format!("conversation {id}: {}\n{drawing}", on_one_line(title));
+        let text = format!("conversation {id}: {}\n{drawing}", title);
         context.print(&text, &json!({"conversation": record, "nodes": nodes}))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Printer;
 use super::tokens::TokenTexts;
-use crate::failure::{advice, one_line};
+use crate::failure::{advice_for, one_line};
 use crate::notes::Loudness;
 
 /// Writes one JSON object a line.
@@ -73,7 +73,7 @@ impl<O: Write> Printer for Events<O> {
         let kind = error.kind();
         let message = one_line(error);
         self.write(
-            &json!({"event": "error", "kind": kind.as_str(), "message": message, "help": advice(kind)}),
+            &json!({"event": "error", "kind": kind.as_str(), "message": message, "help": advice_for(error)}),
         )
     }
 

@@ -29,9 +29,14 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a program at a terminal, in a process group of its own.
-    pub(crate) fn start(mut command: Command) -> Self {
-        let size = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+    /// Starts a program at a wide terminal, in a process group of its own.
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_with(command, 200)
+    }
+
+    /// Starts a program at a terminal of this width.
+    pub(crate) fn start_with(mut command: Command, columns: u16) -> Self {
+        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let ends = openpty(&size, None).unwrap();
         let end = || ends.slave.try_clone().unwrap();
         command.stdin(end()).stdout(end()).stderr(end());

@@ -1,7 +1,8 @@
 //! Conversations as Markdown: a heading for each message, its text below. Knows headings and fences; not Markdown.
 //!
-//! A part that is no text is a fenced block of the language `alloquy` with one line of JSON, so that it reads back. A line
-//! of text that looks like a heading or like such a fence has a backslash in front.
+//! Thinking is a fenced block of the language `thinking`. Any other part that is no text is a fenced block of the language
+//! `alloquy` with one line of JSON, so that it reads back. A line of text that looks like a heading or like such a fence
+//! has a backslash in front.
 
 use alloquy_core::store::Archive;
 use alloquy_core::{Content, Error, ErrorKind, Message, Part, Result, Role};
@@ -14,6 +15,9 @@ use crate::messages::Transcript;
 
 const FENCE: &str = "```alloquy";
 const END: &str = "```";
+
+/// The language of a block of thinking, whose fence has as many backticks as it needs.
+const THINKING: &str = "thinking";
 
 /// Returns whether a line is the heading of a message.
 pub(super) fn has_heading(text: &str) -> bool {
@@ -64,11 +68,38 @@ fn written(message: &Message) -> Result<String> {
     for part in &message.parts {
         match part.as_text().filter(|said| is_plain(part) && !after_text && reads_back(said)) {
             Some(said) => text += &format!("{}\n\n", escaped(said)),
+            None if let Some(thought) = plain_thinking(part) => text += &thinking(thought),
             None => text += &fenced(&serde_json::to_value(part).map_err(unwritable)?),
         }
         after_text = part.as_text().is_some();
     }
     Ok(text)
+}
+
+/// Returns the text of a part that is nothing but thinking. A carriage return would not read back.
+fn plain_thinking(part: &Part) -> Option<&str> {
+    match &part.content {
+        Content::Thinking(text) if is_plain(part) && !text.contains('\r') => Some(text),
+        _ => None,
+    }
+}
+
+/// Writes thinking between fences that are longer than every row of backticks in it.
+fn thinking(text: &str) -> String {
+    let longest = text.lines().map(backticks).max().unwrap_or(0);
+    let fence = "`".repeat(END.len().max(longest + 1));
+    format!("{fence}{THINKING}\n{text}\n{fence}\n\n")
+}
+
+/// Counts the backticks at the beginning of a line.
+fn backticks(line: &str) -> usize {
+    line.bytes().take_while(|&byte| byte == b'`').count()
+}
+
+/// Returns the fence that ends the block of thinking that a line begins.
+fn thinking_end(line: &str) -> Option<&str> {
+    let end = line.strip_suffix(THINKING)?;
+    (end.len() >= END.len() && backticks(end) == end.len()).then_some(end)
 }
 
 fn is_plain(part: &Part) -> bool {
@@ -109,7 +140,7 @@ fn unescaped(line: &str) -> &str {
 }
 
 fn is_marked(line: &str) -> bool {
-    heading(line).is_some() || line == FENCE
+    heading(line).is_some() || line == FENCE || thinking_end(line).is_some()
 }
 
 /// Reads messages under their headings. Only a title may be before the first heading.
@@ -124,6 +155,7 @@ pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
         }
         match messages.last_mut() {
             Some(message) if line == FENCE => read_fence(&mut lines, message)?,
+            Some(message) if let Some(end) = thinking_end(line) => read_thinking(&mut lines, end, message)?,
             Some(message) => read_line(line, message),
             None if line.trim().is_empty() => {}
             None if line.starts_with("# ") && title.is_none() => title = line.get(2..),
@@ -170,6 +202,22 @@ fn trim(message: &mut Message) {
         }
     }
     message.parts.retain(|part| !part.extra.contains_key(END));
+}
+
+fn read_thinking<'a>(
+    lines: &mut impl Iterator<Item = &'a str>,
+    end: &str,
+    message: &mut Message,
+) -> Result<()> {
+    let mut thought = Vec::new();
+    for line in lines.by_ref() {
+        if line == end {
+            message.parts.push(Content::Thinking(thought.join("\n")).into());
+            return Ok(());
+        }
+        thought.push(line);
+    }
+    Err(invalid(format!("a block of {end}{THINKING} has no line {end} that ends it")))
 }
 
 fn read_fence<'a>(lines: &mut impl Iterator<Item = &'a str>, message: &mut Message) -> Result<()> {
