@@ -82,7 +82,14 @@ fn a_conversation_can_be_named_and_begun() {
     let again = ask(&program, &["--conversation", "work/plan", "Hello again"]).ok();
     assert!(!again.err.contains("starting"), "{again:?}");
     let listed = program.run(&["conversations"]).ok().out;
-    assert!(listed.starts_with("work/plan ") && listed.contains(" 4 messages  Hello\n"), "{listed}");
+    let values: Vec<_> = listed.trim_end().split('\t').collect();
+    assert_eq!(
+        (values[0], values[2..].join(" ").as_str()),
+        ("work/plan", "genai-qwen3-fp32 4 Hello"),
+        "{listed}"
+    );
+    // A condition finds the model that answered last.
+    assert_eq!(program.run(&["conversations", "--where", "model=genai-qwen3-fp32"]).ok().out, listed);
 }
 
 #[test]

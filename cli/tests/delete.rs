@@ -32,7 +32,8 @@ fn program() -> Program {
             ("forty", 40, "Coffee?"),
             ("old", 400, "Tea!"),
         ] {
-            let then = SystemTime::now() - days * DAY;
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
+            let then = SystemTime::UNIX_EPOCH + Duration::from_millis(now) - days * DAY;
             let mut record = ConversationRecord::new(name.parse().unwrap(), Preface::default());
             record.created = then;
             record.metadata =

@@ -72,6 +72,7 @@ fn a_part_of_an_id_is_enough_for_every_command() {
             assert_eq!(*id, **copy, "{arguments:?}: {value}");
         }
     }
+    program.run(&["goto", "0.0.0", "--conversation", end]).ok();
     assert!(program.run(&["export", end, "--to", "markdown"]).ok().out.contains("Green tea?"));
     assert!(program.run(&["tree", "--conversation", &imported[..12]]).ok().out.contains(&imported));
     assert_eq!(

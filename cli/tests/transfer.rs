@@ -85,7 +85,6 @@ fn a_text_to_read_comes_in_and_says_what_it_leaves_out() {
 #[test]
 fn everything_is_exported_for_another_store() {
     let program = Program::new();
-    assert_eq!(program.run(&["export", "--all"]).ok().out, "");
     let talks =
         ["Green?", "Black?"].map(|text| format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#));
     program.write("talks.jsonl", &talks.join("\n"));

@@ -47,8 +47,10 @@ impl Bookmark {
             };
             let chat = self.stored.open(context).await?;
             if self.remove {
+                let existed = chat.annotations().await?.bookmark(name).is_some();
                 chat.remove_bookmark(name).await?;
-                context.notes.say(format_args!("bookmark {name:?} is removed"));
+                let outcome = if existed { "is removed" } else { "does not exist" };
+                context.notes.say(format_args!("bookmark {name:?} {outcome}"));
             } else {
                 let place = self.place(&chat).await?;
                 chat.bookmark(name, place).await?;

@@ -113,7 +113,7 @@ fn lines(rows: &[(ConversationSummary, Outline)]) -> String {
     text
 }
 
-/// Lists conversations for whoever reads standard output.
+/// Lists conversations for standard output.
 pub(crate) async fn listed(kept: &Kept, page: &[ConversationSummary]) -> String {
     let mut rows = Vec::with_capacity(page.len());
     for summary in page {

@@ -123,7 +123,7 @@ struct Found {
     title: String,
 }
 
-/// Returns the hits for whoever reads standard output.
+/// Returns the hits for standard output.
 async fn text(kept: &Kept, page: &SearchPage) -> Result<String> {
     let mut found: BTreeMap<&ConversationId, Found> = BTreeMap::new();
     for hit in &page.hits {

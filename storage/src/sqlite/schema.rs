@@ -45,7 +45,7 @@ pub(super) enum State {
 pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Result<(), Failure> {
     connection.busy_timeout(PATIENCE)?;
     // Before the first pragma that writes, so that a refused database is not changed.
-    state(connection)?;
+    state(connection).map_err(unwritable)?;
     must_be_writable(connection)?;
     set_pragmas(connection, durability).map_err(unwritable)?;
     migrate(connection).map_err(unwritable)
