@@ -15,18 +15,26 @@ const LEAST: usize = 16;
 pub(crate) struct Table<const N: usize> {
     header: [&'static str; N],
     rows: Vec<[String; N]>,
+    /// The column of numbers, which are at the right.
+    numbers: Option<usize>,
 }
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(header: [&'static str; N]) -> Self {
-        Self { header, rows: Vec::new() }
+        Self { header, rows: Vec::new(), numbers: None }
+    }
+
+    /// Sets the column of numbers.
+    pub(crate) fn with_numbers(mut self, column: usize) -> Self {
+        self.numbers = Some(column);
+        self
     }
 
     pub(crate) fn push(&mut self, row: [String; N]) {
         self.rows.push(row.map(|cell| on_one_line(&cell)));
     }
 
-    /// Returns the rows below their header, each on a line of at most `width` columns. Numbers are at the right.
+    /// Returns the rows below their header, each on a line of at most `width` columns.
     pub(crate) fn aligned(&self, width: usize) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -38,28 +46,31 @@ impl<const N: usize> Table<N> {
         });
         let mut text = String::new();
         for row in std::iter::once(&header).chain(&self.rows) {
-            text += line(row, &widths, width).trim_end();
+            text += self.line(row, &widths, width).trim_end();
             text.push('\n');
         }
         text
     }
-}
 
-fn line(row: &[String], widths: &[usize], width: usize) -> String {
-    let mut line = String::new();
-    let mut used = 0;
-    for (column, (cell, &wide)) in row.iter().zip(widths).enumerate() {
-        if column + 1 == row.len() {
-            line += &cut(cell, LEAST.max(width.saturating_sub(used)));
-            continue;
+    fn line(&self, row: &[String], widths: &[usize], width: usize) -> String {
+        let mut line = String::new();
+        let mut used = 0;
+        for (column, (cell, &wide)) in row.iter().zip(widths).enumerate() {
+            if column + 1 == row.len() {
+                line += &cut(cell, LEAST.max(width.saturating_sub(used)));
+                continue;
+            }
+            let space = " ".repeat(wide - cell.width());
+            line += &if self.numbers == Some(column) {
+                format!("{space}{cell}")
+            } else {
+                format!("{cell}{space}")
+            };
+            line += GAP;
+            used += wide + GAP.len();
         }
-        let space = " ".repeat(wide - cell.width());
-        let is_number = !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
-        line += &if is_number { format!("{space}{cell}") } else { format!("{cell}{space}") };
-        line += GAP;
-        used += wide + GAP.len();
+        line
     }
-    line
 }
 
 /// Returns the start of a text that fits into `width` columns; `…` replaces the rest.
@@ -90,11 +101,11 @@ mod tests {
 
     #[test]
     fn columns_align_whatever_the_script_and_rows_fit() {
-        let mut table = Table::new(["ID", "N", "TITLE"]);
+        let mut table = Table::new(["ID", "N", "TITLE"]).with_numbers(1);
         table.push(["tea".into(), "7".into(), "Grüner\nTee".into()]);
         table.push(["茶".into(), "1234".into(), "お茶はいかがですか、それとも珈琲".into()]);
         insta::assert_snapshot!(table.aligned(34), @"
-        ID   N     TITLE
+        ID      N  TITLE
         tea     7  Grüner Tee
         茶   1234  お茶はいかがですか、そ…
         ");

@@ -82,6 +82,18 @@ fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
 }
 
 #[test]
+fn a_head_above_several_branches_marks_none() {
+    let program = program();
+    program.run(&["goto", "0"]).ok();
+    let listed = program.run(&["branches"]).ok();
+    assert_eq!(listed.err, "you are at [0] user: Tea?, above several branches\n");
+    assert!(listed.out.lines().count() == 2 && !listed.out.contains('*'), "{listed:?}");
+    // All of it is below the head, and nothing is above it.
+    assert_eq!(program.run(&["prune", "0.0"]).ok().err, "pruned [0.0] assistant: Green, please\n");
+    assert!(program.run(&["branches"]).ok().out.starts_with('*'));
+}
+
+#[test]
 fn a_branch_goes_unless_the_conversation_is_there() {
     let program = program();
     let refused = program.run(&["prune", "0.1"]);

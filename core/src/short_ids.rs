@@ -79,11 +79,14 @@ pub(crate) fn is_generated(id: &str) -> bool {
     if let Some(digest) = id.strip_prefix(IMPORTED) {
         return digest.len() == DIGEST && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     }
-    let is_in_place = |(place, byte): (usize, u8)| match place {
+    id.len() == UUID && id.bytes().enumerate().all(|(place, byte)| is_of_uuid(place, byte))
+}
+
+fn is_of_uuid(place: usize, byte: u8) -> bool {
+    match place {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
-    };
-    id.len() == UUID && id.bytes().enumerate().all(is_in_place)
+    }
 }
 
 /// Returns whether a text may be the short form of an id.

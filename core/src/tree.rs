@@ -303,7 +303,8 @@ impl Tree {
         if !may_be_short(text) {
             return Vec::new();
         }
-        let (mut begun, mut ended) = (Vec::new(), Vec::new());
+        let mut begun = Vec::new();
+        let mut ended = Vec::new();
         for &id in self.nodes.keys() {
             let whole = id.to_string();
             if whole.starts_with(text) {

@@ -39,7 +39,7 @@ impl Branches {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
             let branches = chat.branches().await?;
-            if let (false, Some(head)) = (is_one(&branches), chat.head().await?) {
+            if !is_one(&branches) && let Some(head) = chat.head().await? {
                 let place = described(&chat.tree().await?, head)?;
                 context.notes.say(format_args!("you are at {place}, above several branches"));
             }
@@ -73,7 +73,8 @@ fn mark(branch: &Branch, is_here: bool) -> &'static str {
 
 /// Returns the list for people, with the address of each branch's last message.
 fn table(branches: &[Branch], tree: &Tree, is_here: bool) -> Result<String> {
-    let mut table = Table::new(["", "ADDRESS", "UPDATED", "MODEL", "MESSAGES", "LAST MESSAGE"]);
+    let mut table =
+        Table::new(["", "ADDRESS", "UPDATED", "MODEL", "MESSAGES", "LAST MESSAGE"]).with_numbers(4);
     for branch in branches {
         let Row { model, said } = row(branch, tree)?;
         let label = branch.label.as_ref().map(|label| format!("“{label}” ")).unwrap_or_default();

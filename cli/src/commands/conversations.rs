@@ -93,7 +93,7 @@ impl Order {
 /// Returns the list for people, with short ids and local times.
 fn table(rows: &[(ConversationSummary, Outline)]) -> String {
     let short = ShortIds::of(rows.iter().map(|(summary, _)| &summary.record.id));
-    let mut table = Table::new(["ID", "UPDATED", "MODEL", "MESSAGES", "TITLE"]);
+    let mut table = Table::new(["ID", "UPDATED", "MODEL", "MESSAGES", "TITLE"]).with_numbers(3);
     for (ConversationSummary { record, nodes, updated, .. }, Outline { title, model }) in rows {
         let id = short.short(record.id.as_str()).to_owned();
         table.push([id, times::local(*updated), cut(model, MODEL_WIDTH), nodes.to_string(), title.clone()]);

@@ -70,10 +70,14 @@ impl Delete {
     /// Checks that there are either ids or conditions.
     fn check(&self) -> Result<(), Failure> {
         let has_conditions = !self.conditions.is_empty() || self.containing.is_some();
-        let message = match (self.ids.is_empty(), has_conditions) {
-            (true, false) => "name the conversations to delete, or a condition such as --older-than 30d",
-            (false, true) => "name conversations or conditions, not both",
-            _ => return Ok(()),
+        let has_ids = !self.ids.is_empty();
+        if has_ids != has_conditions {
+            return Ok(());
+        }
+        let message = if has_ids {
+            "name conversations or conditions, not both"
+        } else {
+            "name the conversations to delete, or a condition such as --older-than 30d"
         };
         Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)))
     }
@@ -158,7 +162,7 @@ const SHOWN: usize = 20;
 
 /// Shows what will be deleted, on standard error.
 async fn show(kept: &Kept, chosen: &Chosen) {
-    let mut table = Table::new(["ID", "UPDATED", "MESSAGES", "TITLE"]);
+    let mut table = Table::new(["ID", "UPDATED", "MESSAGES", "TITLE"]).with_numbers(2);
     for (id, summary) in chosen.conversations.iter().take(SHOWN) {
         let row = match summary {
             Some(ConversationSummary { record, nodes, updated, .. }) => {
