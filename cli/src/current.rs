@@ -119,7 +119,7 @@ impl Current {
             }
             // Lists show the model that answered last, and conditions find it.
             State::Stored(chat) if self.noted.as_ref() != Some(chat.id()) => {
-                chat.set_metadata(MODEL, model).await?
+                chat.set_metadata(MODEL, model).await?;
             }
             State::Stored(_) => {}
         }

@@ -44,7 +44,7 @@ impl Tree {
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         let annotations = Annotations::of(&record)?;
         let drawing = TreeDrawing::new(&tree).head(record.head).annotations(&annotations);
-        let text = format!("conversation {id}: {}\n{drawing}", title);
+        let text = format!("conversation {id}: {title}\n{drawing}");
         context.print(&text, &json!({"conversation": record, "nodes": nodes}))
     }
 }
