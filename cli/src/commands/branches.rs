@@ -39,7 +39,9 @@ impl Branches {
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
             let branches = chat.branches().await?;
-            if !is_one(&branches) && let Some(head) = chat.head().await? {
+            if !is_one(&branches)
+                && let Some(head) = chat.head().await?
+            {
                 let place = described(&chat.tree().await?, head)?;
                 context.notes.say(format_args!("you are at {place}, above several branches"));
             }
