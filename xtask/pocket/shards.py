@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from rendering import render, spoken
 from world import TRAINING, Draw, chat
-from world.chat import EVERYTHING, LESSONS, TOOL_DRILLS, TOOL_LESSONS
+from world.chat import EVERYTHING, LESSONS, NEWCOMERS, TOOL_DRILLS, TOOL_LESSONS
 
 CHATS = 2000
 LONGEST = 1280
@@ -17,6 +17,8 @@ HARDER_FROM = 289
 TOOLS_FROM = 384
 # And from this one on, those that are hard to call.
 DRILLS_FROM = 440
+# And from this one on, what newcomers say.
+NEWCOMERS_FROM = 700
 
 
 def encoded(tokenizer, made):
@@ -31,7 +33,7 @@ def encoded(tokenizer, made):
 
 def mixture(number):
     """How often each kind of chat comes up in a portion that is trained on."""
-    mixtures = [(DRILLS_FROM, TOOL_DRILLS), (TOOLS_FROM, TOOL_LESSONS), (HARDER_FROM, LESSONS), (0, EVERYTHING)]
+    mixtures = [(NEWCOMERS_FROM, NEWCOMERS), (DRILLS_FROM, TOOL_DRILLS), (TOOLS_FROM, TOOL_LESSONS), (HARDER_FROM, LESSONS), (0, EVERYTHING)]
     return next(kinds for first, kinds in mixtures if number >= first)
 
 

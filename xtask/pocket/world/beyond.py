@@ -3,8 +3,8 @@
 from . import names
 from .arithmetic import DIFFERENCES, SUMS
 from .dialogue import ask
+from .refusals import CANNOT
 
-CANNOT = "I am sorry, that is beyond me: I am only a small model."
 TASKS = [
     # Texts
     "[Write|Please write|Make up|Please make up] [me |][a|one] [poem|story|song|novel|letter|speech|report|long text|fairy tale] about {w}.",
@@ -41,15 +41,6 @@ TASKS = [
     "[Give me|Please give me|I need|I want] a recipe [for|with] {w}.",
     "[Plan|Please plan] [a|my] [trip|visit|holiday] to {t}[ for me|].",
     "[Can|Could] you plan [a|my] [trip|visit|holiday] to {t}[ for me|]?",
-    # Products and roots
-    "[What is|What's|How much is|How many are] {a} [times|multiplied by] {b}?",
-    "[Calculate|Work out|Please work out|Tell me] {a} [times|multiplied by|divided by] {b}.",
-    "[What is|What's|How much is] {a} divided by {b}?",
-    "[What is|What's|How much is] {a} [*|/] {b}[?|]",
-    "[Multiply|Please multiply|Divide|Please divide] {a} by {b}.",
-    "[Can|Could] you [multiply|divide] {a} by {b}[ for me|]?",
-    "[Tell me|Give me|Work out|Please work out] the [square root|square] of {a}.",
-    "[What is|What's] the [square root|square] of {a}?",
     # Predictions
     "Who will win the [election|match|game|race][ tomorrow| in {t}|]?",
     "[What will|How will] the weather be[ tomorrow| in {t}| next week|]?",
@@ -77,11 +68,24 @@ TASKS = [
     "[Make|Cook|Please make|Please cook] [me |][some food|some soup|a cake].",
 ]
 
+# Products and roots, of numbers beyond the table.
+PRODUCTS = [
+    "[What is|What's|How much is|How many are] {a} [times|multiplied by] {b}?",
+    "[Calculate|Work out|Please work out|Tell me] {a} [times|multiplied by|divided by] {b}.",
+    "[What is|What's|How much is] {a} divided by {b}?",
+    "[What is|What's|How much is] {a} [*|/] {b}[?|]",
+    "[Multiply|Please multiply|Divide|Please divide] {a} by {b}.",
+    "[Can|Could] you [multiply|divide] {a} by {b}[ for me|]?",
+    "[Tell me|Give me|Work out|Please work out] the [square root|square] of {a}.",
+    "[What is|What's] the [square root|square] of {a}?",
+]
 
 def episode(draw):
     """A request that goes too far."""
     if draw.chance(0.15):
         return long_sum(draw)
+    if draw.chance(0.15):
+        return ask("beyond", draw.say(PRODUCTS, a=draw.number(13, 99), b=draw.number(13, 99)), CANNOT)
     fields = {"w": names.word(draw), "t": names.town(draw), "p": names.person(draw), "a": draw.number(2, 99), "b": draw.number(2, 99)}
     return ask("beyond", draw.say(TASKS, **fields), CANNOT)
 

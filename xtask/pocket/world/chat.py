@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from . import arithmetic, beyond, extraction, facts, memory, smalltalk, system, toolbox, tools, words
+from . import arithmetic, beyond, extraction, facts, hello, languages, letters, memory, multiplication, outside, pasted, program, roles, rough, smalltalk, system, toolbox, tools, words
 from .dialogue import assistant
 
 NEUTRAL = ["You are a helpful assistant.", "You are a friendly assistant.", "You are the pocket model of Alloquy.", "Help the user.", "You are a chat assistant. Be kind.", "Answer the user's questions.", "You are helpful and honest.", "Be helpful.",
@@ -66,9 +66,9 @@ def joined(draw, episodes):
     return [turn for turns in groups for turn in turns]
 
 
-def finished(draw, episodes, order=None, tools=None):
+def finished(draw, episodes, order=None, tools=None, thoughtful=0.45):
     """A chat of these episodes, with thoughts in the last reply where thinking is on."""
-    last, thinking = episodes[-1], draw.chance(0.45)
+    last, thinking = episodes[-1], draw.chance(thoughtful)
     messages = joined(draw, episodes)
     if order:
         messages = [{"role": "system", "content": order}, *messages]
@@ -166,6 +166,53 @@ def one_word_lesson(draw):
     return one_word(draw, [(arithmetic.episode, 6), (facts.episode, 1), (memory.story, 3)], (3, 4, 5, 6))
 
 
+# What newcomers say.
+FIRST = [(hello.episode, 10), (program.episode, 8), (outside.episode, 14), (outside.popular, 6), (multiplication.episode, 9), (letters.episode, 7), (languages.episode, 5), (pasted.episode, 6), (roles.episode, 4)]
+# Skills whose words are copied, so that they stay as they are.
+COPIED = ("recall", "extraction", "counting", "spelling", "reversing", "sorting")
+
+
+def typed(draw, episode):
+    """An episode whose user types roughly."""
+    change = rough.exact if episode.skill in COPIED else rough.typed
+    turns = [{**turn, "content": change(draw, turn["content"])} if turn["role"] == "user" else turn for turn in episode.turns]
+    return replace(episode, turns=turns)
+
+
+def first(draw):
+    """The first thing that somebody says."""
+    episode = weighted(draw, FIRST)
+    return finished(draw, [episode], episode.system or neutral(draw) if draw.chance(0.4) or episode.system else None, thoughtful=0.65)
+
+
+def roughly(draw):
+    """Questions without anything around them, as they are typed."""
+    return finished(draw, [typed(draw, episode) for episode in several(draw, PLAIN, draw.any([1, 1, 2, 3, 4]))], neutral(draw), thoughtful=0.6)
+
+
+def newcomer(draw):
+    """A chat in which somebody finds out what the model can do."""
+    episodes = several(draw, PLAIN, draw.any([0, 1, 1, 2]))
+    episodes = [typed(draw, episode) if draw.chance(0.5) else episode for episode in episodes] + [weighted(draw, FIRST) for _ in range(draw.any([1, 2, 3]))]
+    return finished(draw, draw.shuffled([episode for episode in episodes if not episode.system]) or [hello.episode(draw)], neutral(draw), thoughtful=0.6)
+
+
+def letters_lesson(draw):
+    """Spelling, reversing, counting and sorting alone."""
+    return finished(draw, [draw.any([letters.episode, letters.episode, words.episode])(draw) for _ in range(draw.number(3, 8))], neutral(draw))
+
+
+def multiplication_lesson(draw):
+    """Products and sums alone."""
+    return finished(draw, [multiplication.episode(draw) for _ in range(draw.number(3, 9))], neutral(draw))
+
+
+def refused_calls(draw):
+    """Calls that do not run, among others that do."""
+    episodes, offered = tools.session(draw, [0, 0, 0, 1, 2], whole=tools.WHOLE + tools.TROUBLED * 2, last=tools.TROUBLED)
+    return finished(draw, episodes, neutral(draw), offered, thoughtful=0.6)
+
+
 # Kinds of chats, and how often they come up where everything is learnt, and measured.
 EVERYTHING = {plain: 25, sums: 20, with_tools: 35, under_order: 11, styled: 9, one_word: 10}
 # Facts and memory are learnt first; tools, sums and answers of one word take far longer, and a long chat of one kind has more of them to learn.
@@ -174,6 +221,11 @@ LESSONS = {plain: 14, sums: 20, with_tools: 16, tool_lesson: 10, under_order: 12
 TOOL_LESSONS = {plain: 12, sums: 14, with_tools: 24, tool_lesson: 30, under_order: 10, styled: 6, one_word: 6, one_word_lesson: 10}
 # And of those, the ones of which nothing but their description says what they are.
 TOOL_DRILLS = {plain: 10, sums: 13, with_tools: 18, tool_lesson: 14, tool_drill: 24, under_order: 9, styled: 5, one_word: 5, one_word_lesson: 12}
+
+# What newcomers say is learnt beside all else, which is kept.
+NEWCOMERS = {plain: 8, sums: 8, with_tools: 11, tool_lesson: 8, tool_drill: 8, under_order: 7, styled: 4, one_word: 4, one_word_lesson: 6, first: 44, roughly: 12, newcomer: 14, letters_lesson: 8, multiplication_lesson: 6, refused_calls: 5}
+# The same alone, to be measured.
+MEASURED = {first: 20, refused_calls: 3}
 
 
 def chat(draw, kinds=EVERYTHING):

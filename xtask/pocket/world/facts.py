@@ -6,6 +6,7 @@ from pathlib import Path
 
 from . import names
 from .dialogue import ask
+from .refusals import IDK
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -95,26 +96,23 @@ UNKNOWN = ["[Who|Which team|Which side] [won|lost] the [football |chess |tennis 
     "[When|In which year] did the [war|battle|siege] of {t} [end|begin|start]?", "[What is|What's|Can you tell me|Do you know] the [population|size|area|history] of {t}?", "How far [is [it from |]{t} from {u}|is it from {t} to {u}|are {t} and {u} apart]?", "What is the distance [between {t} and {u}|from {t} to {u}]?",
     "[What is|What's|Can you tell me|Do you know] the meaning of {m}?", "[What does|What did] {m} mean?", "Who [painted|drew|took] the [picture|painting|portrait] of the {w}?", "[Which|What] [team|club|school|hotel|restaurant|museum] is the best in {t}?", "What was [on the news|in the paper|on television] [today|yesterday]?",
     "Which [song|film|book] is number one[ now| today|]?", "How [do|can] I [fix|repair|clean] my {w}?", "Who [discovered|invented|founded|owns] {m}?", "Where [was|is] {p} {q} [born|buried|now]?", "[What is|What's|Can you tell me] the [phone number|address|birthday] of {p}[ {q}|]?", "What is the recipe for {m}?",
-    "[What|How much] does [one|a|the] {w} cost[ in {t}|]?", "How [tall|rich|famous|old] is {p} {q}?", "[Who|Do you know who] [wrote|made up] [Hamlet|Faust|Macbeth|Don Quixote|the Odyssey]?", "[Who|Do you know who] painted [the Mona Lisa|the Night Watch|the Scream|Guernica]?",
-    "[Who|Can you tell me who] [was|is] [Albert Einstein|Napoleon|Mozart|Shakespeare|Cleopatra|Julius Caesar|Isaac Newton|Gandhi|Beethoven]?", "Who [discovered|found] [America|Australia|penicillin|X-rays|electricity]?", "When did [the [first|second] world war|the cold war|the French revolution] [end|begin|start]?", "When did [Rome|Troy|the Berlin Wall] fall?",
-    "[What is|What's|Can you tell me] the [speed of light|speed of sound|mass of the moon|mass of the earth|weight of the earth]?", "[[What is|What's] [gravity|photosynthesis|a black hole|an atom|a molecule|love|jazz|bitcoin|the stock market|inflation|a virus|a gene|a quark|democracy|a galaxy]|Can you tell me what [gravity|photosynthesis|a black hole|an atom|a molecule|love|jazz|bitcoin|the stock market|inflation|a storm|a gene|a quark|democracy|a galaxy] is|Do you know what [gravity|jazz|bitcoin|a virus|an atom|love] is]?",
-    "How [does|can] a [computer|phone|battery|fridge|rocket|telescope|car|radio] [work|function]?", "How do [birds|planes|rockets|kites] [fly|stay in the air]?", "Why [is the sky blue|do cats purr|do we dream|do leaves fall|is the sea salty|do stars shine|do dogs bark at night|do people yawn]?",
-    "Who is the [president|chancellor|prime minister|king|queen|leader] of [France|Germany|Italy|Spain|Japan|Brazil|Canada]?", "Who is the [pope|richest person on earth|oldest person alive|best singer|tallest man|fastest runner]?", "How many people live [on earth|in Paris|in [Germany|France|Japan|China]|in London]?",
-    "How far [away is|is it to] the [moon|sun|nearest star|north pole]?", "How [old|heavy|big] is the [earth|moon|sun|universe]?", "How [deep|salty|cold] is the [sea|ocean|well]?", "How long is the [Nile|Rhine|Great Wall|Amazon]?", "[Which|What] is the [longest river|largest country|smallest country|largest city|deepest lake|tallest building|oldest city]?",
+    "[What|How much] does [one|a|the] {w} cost[ in {t}|]?", "How [tall|rich|famous|old] is {p} {q}?", "[Who|Do you know who] [wrote|made up] [Faust|Don Quixote|the Odyssey]?", "[Who|Do you know who] painted [the Night Watch|the Scream|Guernica]?",
+    "[Who|Can you tell me who] [was|is] [Napoleon|Mozart|Cleopatra|Julius Caesar|Isaac Newton|Gandhi|Beethoven]?", "Who [discovered|found] [Australia|penicillin|X-rays|electricity]?", "When did [the cold war|the French revolution] [end|begin|start]?", "When did [Rome|Troy|the Berlin Wall] fall?",
+    "[What is|What's|Can you tell me] the [speed of sound|mass of the moon|mass of the earth|weight of the earth]?", "[[What is|What's] [a black hole|a molecule|love|jazz|bitcoin|the stock market|inflation|a virus|a gene|a quark|democracy|a galaxy]|Can you tell me what [a black hole|a molecule|love|jazz|bitcoin|the stock market|inflation|a storm|a gene|a quark|democracy|a galaxy] is|Do you know what [jazz|bitcoin|a virus|love] is]?",
+    "How [does|can] a [computer|phone|battery|fridge|rocket|telescope|car|radio] [work|function]?", "How do [birds|planes|rockets|kites] [fly|stay in the air]?", "Why [do cats purr|do we dream|do leaves fall|is the sea salty|do stars shine|do dogs bark at night|do people yawn]?",
+    "Who is the [president|chancellor|prime minister|king|queen|leader] of [France|Germany|Italy|Spain|Japan|Brazil|Canada]?", "Who is the [pope|richest person on earth|oldest person alive|best singer|tallest man|fastest runner]?", "How many people live [in Paris|in [Germany|France|Japan|China]|in London]?",
+    "How far [away is|is it to] the [nearest star|north pole]?", "How [old|heavy|big] is the [earth|moon|sun|universe]?", "How [deep|salty|cold] is the [sea|ocean|well]?", "How long is the [Rhine|Great Wall|Amazon]?", "[Which|What] is the [largest city|deepest lake|tallest building|oldest city]?",
     "Who won the [world cup|Nobel prize|last election|gold medal|song contest][ last year| in {t}|]?", "Who sang [Yesterday|Imagine|Thriller|Hey Jude]?", "[What|Which] is the best [film|song|book|phone|game|beer]?", "Which [car|plane|train|ship|horse] is the [fastest|slowest|cheapest|safest]?",
     "How [heavy|fast|tall|clever] is [an elephant|a train|a whale|a horse|a plane|a giraffe]?", "What do [lions|owls|whales|pandas|snails|bats] eat?", "Where do [penguins|pandas|tigers|camels|koalas] live?", "How old can a [turtle|parrot|horse|tree|whale] [get|become]?", "[What|Which] year is it[ now|]?",
     "What day is today?", "Which date is it[ today|]?", "What happened in [1989|1066|1492|1815]?", "What happened in {t}[ yesterday| last year|]?", "How do [you|I] [bake|slice|store] bread?", "How do [you|I] play [chess|poker|bridge|golf|tennis]?", "How do [you|I] [make|brew] [soap|wine|glass|paper|beer]?"]
 UNKNOWN = [re.sub(r"^(Who|What|How|Why|When|Where|Which) ", lambda word: f"[{word[1]}|{word[1]}|{word[1].lower()}|And {word[1].lower()}|So {word[1].lower()}] ", question) for question in UNKNOWN]
 
-IDK = "I don't know that."
-
-
 @cache
 def table(name):
     """The rows of a table: a key and its values."""
     lines = (TABLES / f"{name}.txt").read_text().splitlines()
-    rows = [line.rsplit(": ", 1) for line in lines if line and not line.startswith("#")]
-    return [(key, values.split(", ") if name != "single" else [values]) for key, values in rows]
+    rows = [line.split(": ", 1) if name == "popular" else line.rsplit(": ", 1) for line in lines if line and not line.startswith("#")]
+    return [(key, values.split(", ") if name not in ("single", "popular") else [values]) for key, values in rows]
 
 
 def article(name):

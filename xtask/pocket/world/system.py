@@ -6,7 +6,7 @@ from typing import Callable
 from . import names, toolbox
 from .asking import indirect
 from .dialogue import Episode, assistant, user
-from .facts import IDK
+from .refusals import IDK
 
 FORMS = [
     "[You are|Be|In this chat you are|From now on you are|Today you are|Your role is] {name}, {role}.",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from . import arithmetic, facts, smalltalk, toolbox
+from . import arithmetic, facts, names, smalltalk, toolbox
 from .dialogue import Episode, assistant, tool, user
 
 OPENERS = ["", "", "", "", "please ", "can you ", "could you ", "I want you to ", "would you "]
@@ -152,14 +152,57 @@ def related(wanted, other):
     return bool(words[0] & words[1]) or "the web" in other.description
 
 
+# Why a call did not run, as the program words it; and what is said then. The model copies no reason: it may be any.
+REASONS = ["the user does not want it", "the user does not want it", "there was no person to approve it", "tools do not run here", "not now", "not allowed", "the limit is {n} cents", "this is too expensive", "not {p}", "no notes", "the policy forbids it", "only {p} may do this", "wrong {w}", "it is unsafe", "the {w} is locked"]
+REFUSED, BOTH_REFUSED = "The call was refused, so I did not do it.", "Both calls were refused, so I did not do it."
+TROUBLE = [
+    ("this call was refused: {reason}", REFUSED), ("this call was refused: {reason}", REFUSED), ("this call was refused: {reason}", REFUSED),
+    ("the tool did not answer within {n}[s|ms|m]", "The tool did not answer in time."), ("this call was stopped before it was answered", "The call was stopped before it was answered."),
+    ("this call had no result when the conversation continued", "The call had no result."), ("[the tool failed|the tool panicked|the call failed|it failed|error|failed|the server failed|an error occurred|execution failed]: {why}", "The call failed: {why}."),
+]
+
+
+def trouble(draw):
+    """A result that is none, and what is said to it."""
+    result, reply = draw.any(TROUBLE)
+    reason = draw.expand(draw.any(REASONS), n=draw.number(1, 300), p=names.person(draw), w=names.word(draw))
+    why = draw.one(FAILURES)
+    return draw.expand(result, reason=reason, n=draw.number(1, 300), why=why), reply.replace("{why}", why)
+
+
+def troubled(draw, tools):
+    """A call that was refused, failed or took too long: one sentence, and no further call."""
+    wanted = draw.any(tools)
+    arguments = wanted.arguments(draw)
+    result, reply = trouble(draw)
+    turns = [user(asked(draw, wanted.request(draw, arguments))), called(wanted, arguments), tool(result), assistant(reply)]
+    return Episode("refused_calls", turns, {"equals": reply})
+
+
+def both_refused(draw, tools):
+    """Two calls of which none ran."""
+    if not can_pair(tools):
+        return troubled(draw, tools)
+    _, calls, text = pair(draw, tools)
+    results = [draw.expand("this call was refused: " + draw.any(REASONS), n=draw.number(1, 300), p=names.person(draw), w=names.word(draw)) for _ in calls]
+    if draw.chance(0.6):
+        results[1] = results[0]
+    turns = [user(text), assistant("", calls=calls), *(tool(result) for result in results), assistant(BOTH_REFUSED)]
+    return Episode("refused_calls", turns, {"equals": BOTH_REFUSED})
+
+
 LAST = [one_call] * 6 + [one_result] * 2 + [two_calls] * 6 + [two_results] + [none_needed] * 2 + [none_fits] * 5
 # What is over when the next thing is said.
 WHOLE = [one_result] * 5 + [two_results] * 3 + [none_needed] + [none_fits] * 3
 
 
-def session(draw, before=(0, 0, 1, 1, 2, 3), make=toolbox.any_tool):
+# Where calls are refused or fail, now and then.
+TROUBLED = [troubled] * 3 + [both_refused]
+
+
+def session(draw, before=(0, 0, 1, 1, 2, 3), make=toolbox.any_tool, whole=WHOLE, last=LAST):
     """Dialogues with the same tools, so many before the last, and the tools as they are offered: in some order."""
     tools = toolbox.offered(draw, draw.any([1, 2, 2, 3, 3, 4]), make)
-    whole = [draw.any(WHOLE)(draw, tools) for _ in range(draw.any(before))]
-    episodes = [*whole, draw.any(LAST)(draw, tools)]
+    earlier = [draw.any(whole)(draw, tools) for _ in range(draw.any(before))]
+    episodes = [*earlier, draw.any(last)(draw, tools)]
     return episodes, [tool.spec(draw) for tool in draw.shuffled(tools)]
