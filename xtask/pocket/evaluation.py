@@ -10,12 +10,16 @@ from pathlib import Path
 
 from rendering import render
 from world import EVALUATION, Draw, chat
+from world.chat import EVERYTHING, MEASURED
 
 # How many dialogues of each skill there are. Of 450 calls a share of 97 % is known to 0.8 points, of 1350 to 0.5.
 WANTED = {
     "tool_call": 900, "two_calls": 450, "tool_result": 150, "no_tool": 150, "recall": 300, "arithmetic": 250, "arithmetic_thinking": 150, "comparison": 80, "comparison_thinking": 40,
     "facts": 300, "unknown": 100, "system": 600, "extraction": 120, "spelling": 40, "counting": 80, "reversing": 60, "sorting": 60, "smalltalk": 80, "itself": 80, "beyond": 60,
 }  # fmt: skip
+
+# What newcomers say is measured apart, so that the dialogues above stay as they are.
+WANTED_FIRST = {"first_words": 150, "program": 100, "outside": 150, "popular": 40, "multiplication": 120, "letters": 100, "languages": 80, "pasted": 60, "roles": 60, "refused_calls": 60}
 
 # Of so many, one is compared with the trained model token by token.
 COMPARED = 5
@@ -26,11 +30,17 @@ def counted_as(skill):
     return skill if skill in WANTED else skill.removesuffix("_thinking")
 
 
-def dialogues(seed="evaluation"):
+def dialogues():
+    """Chats of all kinds, those of newcomers last."""
+    yield from enough("evaluation", WANTED, EVERYTHING)
+    yield from enough("newcomers", WANTED_FIRST, MEASURED)
+
+
+def enough(seed, wanted, kinds):
     """Chats until there are enough of each skill."""
-    draw, left, seen = Draw(seed, EVALUATION), dict(WANTED), set()
+    draw, left, seen = Draw(seed, EVALUATION), dict(wanted), set()
     while any(left.values()):
-        made = chat(draw)
+        made = chat(draw, kinds)
         skill, line = counted_as(made.skill), json.dumps(made.messages)
         if left[skill] and line not in seen:
             left[skill] -= 1
@@ -74,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     given = parser.parse_args()
-    ordered = sorted(dialogues(), key=lambda pair: list(WANTED).index(pair[0]))
+    ordered = sorted(dialogues(), key=lambda pair: [*WANTED, *WANTED_FIRST].index(pair[0]))
     lines = [json.dumps(as_line(number, skill, made), ensure_ascii=False) for number, (skill, made) in enumerate(ordered)]
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text("\n".join(lines) + "\n")

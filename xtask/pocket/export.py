@@ -19,6 +19,8 @@ from graph import Exporter, Quantised, Weights
 from rendering import TEMPLATE
 
 STOP, PAD = 2, 0
+# Longer than any right reply: an answer that never ends is cut.
+LONGEST = 256
 
 
 def genai_config(shape):
@@ -42,8 +44,8 @@ def genai_config(shape):
 
 
 def generation_config():
-    """Greedy, until the end of the turn."""
-    return {"do_sample": False, "eos_token_id": [STOP], "pad_token_id": PAD}
+    """Greedy, until the end of the turn, but not for ever."""
+    return {"do_sample": False, "eos_token_id": [STOP], "pad_token_id": PAD, "max_new_tokens": LONGEST}
 
 
 def write_json(path, value):

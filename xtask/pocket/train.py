@@ -31,6 +31,8 @@ LISTENING, HEARD = 0.1, 0.25
 # The first word of a reply says what kind of reply it is, a call or an answer: one token that decides about the rest.
 DECIDING = 4.0
 AVERAGE = 0.998
+# Floats of 16 bits are faster where the processor multiplies them. Elsewhere they are emulated, and a step takes seven times as long.
+HALVES = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
 def options():
@@ -147,7 +149,7 @@ class Training:
         ids, learnt = torch.from_numpy(ids), torch.from_numpy(learnt)
         targets, spoken = ids[:, 1:].reshape(-1), learnt[:, 1:].reshape(-1)
         heard = spoken | (targets != 0) & (torch.rand(targets.shape) < HEARD)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=HALVES):
             hidden = self.model.hidden(ids[:, :-1]).flatten(0, 1)[heard]
             logits = self.model.logits(hidden).float()
         losses = F.cross_entropy(logits, targets[heard], reduction="none")
@@ -204,6 +206,7 @@ class Training:
     def run(self):
         """Trains until an end is reached."""
         self.falls_from = self.step
+        print(f"matrices are multiplied in {'bfloat16' if HALVES else 'float32: this processor has no bfloat16'}", flush=True)
         shards = Shards(self.given.folder / "model" / "tokenizer.json", self.shard)
         while not self.over():
             rows, number = shards.take()

@@ -23,9 +23,7 @@ TASKS = [
     "[Can|Could|Will] you write [a|me a] [Python |Rust |Java |C |][program|function] for {w}?",
     "[Fix|Please fix|Find|Please find] the [bug|bugs|mistake] in my [code|program|function].",
     "[Can|Could] you [fix|find] the [bug|bugs|mistake] in my [code|program|function]?",
-    # Explanations and proofs
-    "[Explain|Please explain|Teach me|Please teach me] [quantum physics|relativity|philosophy|economics|evolution|physics].",
-    "[Can|Could] you [explain|teach me] [quantum physics|relativity|philosophy|economics|evolution|physics]?",
+    # Proofs
     "[Prove|Please prove|Show me the proof] that there is no largest [prime|number][.|, please.]",
     "Solve this equation[ for me|]: {a}x = {b}.",
     "[Please solve this|Please solve the|Solve the] equation: {a}x = {b}.",
@@ -79,6 +77,7 @@ PRODUCTS = [
     "[Tell me|Give me|Work out|Please work out] the [square root|square] of {a}.",
     "[What is|What's] the [square root|square] of {a}?",
 ]
+
 
 def episode(draw):
     """A request that goes too far."""

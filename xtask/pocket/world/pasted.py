@@ -9,6 +9,7 @@ from pathlib import Path
 
 from . import names
 from .dialogue import ask
+from .outside import topic
 from .refusals import CANNOT
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +43,7 @@ def lines_of(path):
 def piece(draw):
     """Some lines of a file."""
     lines = lines_of(draw.one(files()))
-    start, count = draw.number(0, max(0, len(lines) - 5)), draw.any([2, 4, 6, 10, 15, 25, 40])
+    start, count = draw.number(0, max(0, len(lines) - 5)), draw.any([2, 4, 6, 10, 15, 25, 40, 60])
     return [line[:200] for line in lines[start : start + count]]
 
 
@@ -103,8 +104,6 @@ def data(draw):
 def sentences(draw, low, high):
     """Prose that means nothing."""
     def one():
-        from .outside import topic
-
         fill = {"a": names.word(draw), "b": names.word(draw), "c": names.word(draw), "t": names.town(draw), "p": names.person(draw), "year": draw.number(1200, 2030)}
         if draw.chance(0.4):
             fill["a"] = topic(draw)
@@ -119,7 +118,7 @@ def prose(draw):
 
 def shortened(draw, text):
     """At most so long; digits, braces and words of other kinds cost a token for every few letters."""
-    return text[: draw.any([300, 600, 1000, 1500, 2000])].strip()
+    return text[: draw.any([300, 600, 1000, 1500, 2500])].strip()
 
 
 def episode(draw):

@@ -18,7 +18,7 @@ ABOUT = [
       "available models", "models", "supported models", "model list", "what other models are there", "how do i list models", "how can i see the models", "which models [do i have|are installed|are on this machine]?"],
      "`alloquy help models` names public models, and `alloquy models` lists those on this machine."),
     (["[how do i|how can i|how to|how does one|how do you] [leave|exit|quit|stop|close|end|get out|get out of here|close this|stop this|end the chat|leave the chat|quit the chat|exit the chat|exit this program|quit this|close the program|log out|terminate]?", "[quit|exit|leave|close|q|:q|:q!|:wq|quit()|exit()|logout|/exit|/quit|end|stop the program|exit please|let me out|i want to leave|i want to quit|quit the program|close the chat|end the chat|leave chat|exit chat]", "how do i stop you"],
-     "Type `/quit` or press Ctrl-D to leave a chat."),
+     "Type `/exit` or press Ctrl-D to leave a chat."),
     ([f"{HOW} [use|send|show|attach|upload|add|include|open|share|give you] [an image|a picture|a photo|images|photos|pictures|a screenshot|an image file][ here| with this| in a chat| to you|][?|]", "can you [see|read|look at|view|understand|describe|process|open|analyse|recognise] [images|an image|a picture|pictures|photos|this image|this picture|my photo|a photo|screenshots]?", "do you [support|understand|read|accept] [images|pictures|photos]?", "describe [this|the] [image|picture|photo][.|]", "what is [in|on] [this|the] [image|picture|photo]?",
       "look at this [image|picture|photo]", "what do you see[ in this image| in this picture|]?", "here is [a|an] [image|picture|photo]", "images", "image", "who is [in|on] this [photo|picture|image]?"],
      "I only read text. A larger model may read images, with `--image FILE`."),
