@@ -29,6 +29,8 @@ enum Step {
     /// Puts the exported model into the crate that embeds it, and what it is measured with into its fixtures.
     Embed,
     Eval(Eval),
+    /// Asks what newcomers ask first, and counts right answers, refusals and those that a person must judge.
+    Questions(Questions),
 }
 
 /// Trains on generated chats; may be stopped at any time, and saves every few minutes.
@@ -73,6 +75,17 @@ struct Eval {
     model: Option<PathBuf>,
 }
 
+/// Asks the questions of xtask/pocket/questions.
+#[derive(Debug, clap::Args)]
+struct Questions {
+    /// The folder of an exported model; the embedded one unless given.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// What people judged: JSON lines with `id`, `answer` and `verdict`.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
+}
+
 impl Pocket {
     /// Runs the step.
     ///
@@ -86,6 +99,7 @@ impl Pocket {
             Step::Export(export) => export.run(&folder, &out),
             Step::Embed => embed(&out),
             Step::Eval(eval) => eval.run(),
+            Step::Questions(questions) => questions.run(&folder),
         }
     }
 }
@@ -184,6 +198,37 @@ impl Eval {
             test.env("ALLOQUY_POCKET", model);
         }
         command::run(&mut test)
+    }
+}
+
+impl Questions {
+    fn run(&self, folder: &Path) -> Result {
+        std::fs::create_dir_all(folder)?;
+        let answers = folder.join("first-answers.jsonl");
+        let arguments = [
+            "test",
+            "--release",
+            "--package",
+            "alloquy",
+            "--test",
+            "first_questions",
+            "--",
+            "--ignored",
+            "all_questions",
+        ];
+        let mut test = command::cargo(&arguments);
+        if let Some(model) = &self.model {
+            test.env("ALLOQUY_POCKET", root().join(model));
+        }
+        command::run(test.env("ALLOQUY_ANSWERS", &answers))?;
+        // The judge needs no package, so any Python will do.
+        let mut judge = Command::new("python3");
+        judge.arg(root().join("xtask/pocket/questions/judge.py")).arg(&answers);
+        judge.arg("--open").arg(folder.join("first-open.jsonl"));
+        if let Some(verdicts) = &self.verdicts {
+            judge.arg("--verdicts").arg(root().join(verdicts));
+        }
+        command::run(&mut judge)
     }
 }
 
