@@ -252,8 +252,8 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Tools(tools) => tools.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),
-        Command::Completions(completions) => completions.run(&context),
-        Command::Man(manual) => manual.run(&context),
+        Command::Completions(completions) => completions.run(full_command(), &context),
+        Command::Man(manual) => manual.run(full_command(), &context),
     }
 }
 

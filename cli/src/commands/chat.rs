@@ -14,7 +14,7 @@ use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
-use crate::kept;
+use crate::kept::{self, Kept};
 use crate::keyboard::Keyboard;
 use crate::media::{self, MediaArguments};
 use crate::notes::Notes;
@@ -93,21 +93,7 @@ impl Chat {
         let kept = kept::kept(&store).await?;
         // Before the model is loaded, so that a wrong name is reported at once.
         let id = self.which.find(&kept).await?;
-        let arguments = settings.settle(&self.tools)?;
-        let toolbox = tools::toolbox(&arguments, *notes).await?;
-        let named = settings.settle(&self.model)?;
-        notice::print(&named, *notes);
-        let opener = ModelOpener {
-            arguments: named,
-            overflow: settings.settle(&self.overflow)?,
-            demand: self.demand.clone(),
-            store: kept.store,
-            place: store,
-            owner: kept.owner,
-            toolbox,
-            tool_rounds: arguments.tool_rounds.unwrap_or(ROUNDS),
-            notes: *notes,
-        };
+        let opener = self.opener(context, kept, store).await?;
         let model = opener.open()?;
         media::check(&model, &attached)?;
         let constraints = self.demand.added_to(form);
@@ -148,9 +134,35 @@ impl Chat {
         repl.keep_computed().await;
         ended
     }
+
+    /// Returns what opens the model, and others after it.
+    async fn opener(
+        &self,
+        context: &Context,
+        kept: Kept,
+        place: StoreArguments,
+    ) -> Result<ModelOpener, Failure> {
+        let settings = &context.settings;
+        let notes = context.notes;
+        let tools = settings.settle(&self.tools)?;
+        let toolbox = tools::toolbox(&tools, notes).await?;
+        let arguments = settings.settle(&self.model)?;
+        notice::print(&arguments, notes);
+        Ok(ModelOpener {
+            arguments,
+            overflow: settings.settle(&self.overflow)?,
+            demand: self.demand.clone(),
+            store: kept.store,
+            place,
+            owner: kept.owner,
+            toolbox,
+            tool_rounds: tools.tool_rounds.unwrap_or(ROUNDS),
+            notes,
+        })
+    }
 }
 
-/// Tells a person at a terminal who answers and what to type.
+/// Says to a person at a terminal who answers and what to type.
 fn welcome(name: &str, notes: Notes) {
     notes.say(format_args!(
         "{name} is ready; /help lists the commands, /exit leaves, \"\"\" begins and ends a message of several lines"

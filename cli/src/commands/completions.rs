@@ -35,10 +35,12 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let mut command = with_values(super::full_command());
+    /// Prints the completions of the whole command line.
+    pub(crate) fn run(self, program: clap::Command, context: &Context) -> Result<(), Failure> {
+        let name = program.get_name().to_owned();
+        let mut command = with_values(program);
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut command, super::NAME, &mut script);
+        clap_complete::generate(self.shell, &mut command, name, &mut script);
         let script = String::from_utf8_lossy(&script);
         let shell = self.shell.to_string();
         context.print_document(&script, &json!({"shell": shell, "script": script}))

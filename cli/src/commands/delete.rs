@@ -200,7 +200,7 @@ fn agrees(count: usize) -> bool {
 
 fn put(text: &str) {
     let mut err = screen::err();
-    // Standard error may be closed: then nobody is asked, and nothing is deleted.
+    // Standard error may be closed: then no question is shown, and nothing is deleted.
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 

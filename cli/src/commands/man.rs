@@ -40,9 +40,9 @@ struct Page {
 }
 
 impl Manual {
-    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let mut program = super::full_command();
-        program = program.disable_help_subcommand(true);
+    /// Prints or writes the pages of the whole command line.
+    pub(crate) fn run(self, program: clap::Command, context: &Context) -> Result<(), Failure> {
+        let mut program = program.disable_help_subcommand(true);
         program.build();
         let date = date();
         if let Some(folder) = &self.dir {
@@ -89,7 +89,7 @@ fn add_pages(command: &clap::Command, date: &str, pages: &mut Vec<Page>) {
 }
 
 fn page(command: &clap::Command, date: &str) -> Page {
-    let name = command.get_display_name().unwrap_or(super::NAME).to_owned();
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let mut roff = Roff::new();
     let version = format!("Alloquy {}", env!("CARGO_PKG_VERSION"));
