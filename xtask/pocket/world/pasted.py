@@ -15,6 +15,8 @@ from .refusals import CANNOT
 ROOT = Path(__file__).parents[3]
 FOLDERS = ["core/src", "inference/src", "engine/src", "cli/src", "xtask", "docs", "alloquy/examples", "media/src", "storage/src"]
 ENDINGS = {".rs", ".py", ".md", ".toml", ".json", ".jinja", ".sh"}
+# Listings, tables of facts, and the questions by which the model is judged.
+LEFT_OUT = {"api", "tables", "questions"}
 QUESTIONS = [
     "[What does this|what does this|What does it|what does the code|What does this code|what does this function] [change|do|mean|say|print|return]?", "[Explain|explain|Please explain|Summarise|summarise|Summarize|summarize|Please summarise|Review|review|Describe|describe|Translate|Improve|Fix|fix|Debug|Refactor|Shorten|Rewrite|Proofread|Check|Analyse|analyze|Format|Comment] [this|this code|this text|the following|the following text|the following paragraph|this diff|this log|this file|this article|it|this function|this email]:", "[Explain|Summarise|summarize|Review|Describe|fix|explain|tl;dr|TLDR|summary|Summary] [this|it|this please|]",
     "[Write|write] a [commit message|summary|test|title|headline|docstring|changelog entry|reply|review][ for this|]", "[What is|what is|What's|whats] [wrong|wrong here|wrong with this|this|the error|the problem|the bug|this about|the main point|new here]?", "[Why does this|why does it|Why does this code] [fail|crash|not compile|not work|not run]?", "[Is|is] [this|this code|this text] [correct|right|good|safe|positive or negative|spam]?", "[How many|how many] [lines|words|functions|errors|people|files] [are|are there] [here|in this|in this text]?", "[Find|find] [the bug|the error|the mistake|all names|the important parts|the date|typos][ in this| here|]",
@@ -30,8 +32,8 @@ SENTENCES = [
 @cache
 def files():
     """The files of this repository that pieces are taken from."""
-    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS and "api" not in path.parts and "tables" not in path.parts]
-    return [path for path in found if path.stat().st_size > 800]
+    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS]
+    return [path for path in found if path.stat().st_size > 800 and not LEFT_OUT.intersection(path.parts)]
 
 
 @cache
