@@ -173,7 +173,7 @@ fn a_configuration_file_may_have_the_former_name() {
     }
     program.write("config.toml", "context-shift = true");
     let ran = program.run(&["config", "show"]);
-    assert!(ran.err.contains("expected \"on\" or \"off\""), "{}", ran.err);
+    assert!(ran.out.contains("expected \"on\" or \"off\""), "{ran:?}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn variables_and_keys_have_the_same_limits() {
             program.write("config.toml", &format!("{} = {value}\n", row.flag));
             let ran = run(&program, &["--config", "config.toml", "config", "show"]);
             assert_eq!(ran.code, Some(if is_valid { 0 } else { 1 }), "{} = {value}: {ran:?}", row.flag);
-            assert!(is_valid || ran.err.contains(&format!("key {:?} is ", row.flag)), "{}", ran.err);
+            assert!(is_valid || ran.out.contains(&format!("key {:?} is ", row.flag)), "{ran:?}");
         }
     }
 }
