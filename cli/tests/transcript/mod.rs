@@ -127,7 +127,8 @@ impl Home {
     fn normal(&self, shown: &str) -> String {
         let shown = shown.replace(&self.folder.path().display().to_string(), "~");
         let shown = shown.replace(&self.cache.display().to_string(), "~/.cache/alloquy");
-        names::without_times(&self.names.fake(&shown))
+        // Lists have tabs in a pipe, which the page shows as spaces.
+        names::without_times(&self.names.fake(&shown)).replace('\t', "  ")
     }
 }
 
