@@ -1,7 +1,7 @@
 //! `alloquy delete`: deletes conversations, by their ids or by conditions.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal as _, Write as _, stdin};
+use std::io::Write as _;
 use std::time::SystemTime;
 
 use alloquy::core::store::{ConversationSummary, PartialDeletion};
@@ -11,6 +11,7 @@ use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
 use crate::arguments::StoreArguments;
+use crate::asking;
 use crate::condition::ConditionArguments;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -93,7 +94,7 @@ impl Delete {
         }
         if !self.yes {
             show(&kept, &chosen).await;
-            if !is_asked() {
+            if !asking::can_ask() {
                 let message = "nothing was deleted, because there is no terminal to ask at: --yes deletes without asking";
                 return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
             }
@@ -185,17 +186,11 @@ fn counted(count: usize) -> String {
     if count == 1 { "1 conversation".to_owned() } else { format!("{count} conversations") }
 }
 
-/// Returns whether a person can be asked.
-fn is_asked() -> bool {
-    stdin().is_terminal() && screen::is_err_a_terminal()
-}
-
 /// Asks a person; only a clear yes is one.
 fn agrees(count: usize) -> bool {
-    put(&format!("delete {}? [y]es, [N]o: ", if count == 1 { "it" } else { "them" }));
-    let mut line = String::new();
-    let answer = stdin().read_line(&mut line).map(|_| line.trim().to_lowercase());
-    matches!(answer.as_deref(), Ok("y" | "yes"))
+    let question = format!("delete {}? [y]es, [N]o: ", if count == 1 { "it" } else { "them" });
+    let answer = asking::ask(&question).map(|line| line.trim().to_lowercase());
+    matches!(answer.as_deref(), Some("y" | "yes"))
 }
 
 fn put(text: &str) {
