@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from rendering import render, spoken
 from world import TRAINING, Draw, chat
-from world.chat import EVERYTHING, LESSONS, NEWCOMERS, TOOL_DRILLS, TOOL_LESSONS
+from world.chat import EVERYTHING, LESSONS, NEWCOMERS, ROUGH, TOOL_DRILLS, TOOL_LESSONS
 
 CHATS = 2000
 LONGEST = 1280
@@ -19,6 +19,8 @@ TOOLS_FROM = 384
 DRILLS_FROM = 440
 # And from this one on, what newcomers say.
 NEWCOMERS_FROM = 700
+# And from this one on, more of it in small letters.
+ROUGH_FROM = 714
 
 
 def encoded(tokenizer, made):
@@ -33,7 +35,7 @@ def encoded(tokenizer, made):
 
 def mixture(number):
     """How often each kind of chat comes up in a portion that is trained on."""
-    mixtures = [(NEWCOMERS_FROM, NEWCOMERS), (DRILLS_FROM, TOOL_DRILLS), (TOOLS_FROM, TOOL_LESSONS), (HARDER_FROM, LESSONS), (0, EVERYTHING)]
+    mixtures = [(ROUGH_FROM, ROUGH), (NEWCOMERS_FROM, NEWCOMERS), (DRILLS_FROM, TOOL_DRILLS), (TOOLS_FROM, TOOL_LESSONS), (HARDER_FROM, LESSONS), (0, EVERYTHING)]
     return next(kinds for first, kinds in mixtures if number >= first)
 
 

@@ -19,6 +19,7 @@ import checkpoint
 import imported
 import vocabulary
 from model import Model, Shape
+from muon import Muon
 from probe import probe
 from shards import Shards, batches
 
@@ -60,7 +61,7 @@ class Optimizers:
         inside = [p for p in model.model.layers.parameters() if p.ndim == 2]
         known = {id(p) for p in inside}
         others = [p for p in model.parameters() if id(p) not in known]
-        self.muon = torch.optim.Muon(inside, lr=MATRIX_RATE, weight_decay=WEIGHT_DECAY, momentum=0.95, adjust_lr_fn="original")
+        self.muon = Muon(inside, lr=MATRIX_RATE, weight_decay=WEIGHT_DECAY, momentum=0.95)
         self.adam = torch.optim.AdamW(others, lr=OTHER_RATE, betas=(0.9, 0.98), weight_decay=0.0)
         self.bases = [(self.muon, MATRIX_RATE), (self.adam, OTHER_RATE)]
 

@@ -169,7 +169,7 @@ def one_word_lesson(draw):
 # What newcomers say.
 FIRST = [(hello.episode, 10), (program.episode, 8), (outside.episode, 14), (outside.popular, 6), (multiplication.episode, 9), (letters.episode, 7), (languages.episode, 5), (pasted.episode, 6), (roles.episode, 4)]
 # Skills whose words are copied, so that they stay as they are.
-COPIED = ("recall", "extraction", "counting", "spelling", "reversing", "sorting")
+COPIED = ("recall", "extraction", "counting", "spelling", "reversing", "sorting", "system")
 
 
 def typed(draw, episode):
@@ -188,6 +188,21 @@ def first(draw):
 def roughly(draw):
     """Questions without anything around them, as they are typed."""
     return finished(draw, [typed(draw, episode) for episode in several(draw, PLAIN, draw.any([1, 1, 2, 3, 4]))], neutral(draw), thoughtful=0.6)
+
+
+# What people type in few words and small letters, mostly facts.
+TYPED = [(facts.episode, 12), (facts.unknown, 2), (arithmetic.episode, 2), (memory.episode, 2), (words.episode, 1), (smalltalk.itself, 1)]
+
+
+def rough_lesson(draw):
+    """Many questions as they are typed: a name in small letters is other tokens, and each has to be met."""
+    return finished(draw, [typed(draw, episode) for episode in several(draw, TYPED, draw.number(3, 8))], neutral(draw), thoughtful=0.6)
+
+
+def rough_order(draw):
+    """A persona or knowledge in the system prompt, and a question as it is typed."""
+    episode = system.episode(draw)
+    return finished(draw, [typed(draw, episode)], episode.system, thoughtful=0.6)
 
 
 def newcomer(draw):
@@ -224,6 +239,8 @@ TOOL_DRILLS = {plain: 10, sums: 13, with_tools: 18, tool_lesson: 14, tool_drill:
 
 # What newcomers say is learnt beside all else, which is kept.
 NEWCOMERS = {plain: 8, sums: 8, with_tools: 11, tool_lesson: 8, tool_drill: 8, under_order: 7, styled: 4, one_word: 4, one_word_lesson: 6, first: 44, roughly: 12, newcomer: 14, letters_lesson: 8, multiplication_lesson: 6, refused_calls: 5}
+# The same with more that is typed roughly: small letters took longer than all else.
+ROUGH = {**NEWCOMERS, with_tools: 9, tool_lesson: 6, tool_drill: 7, under_order: 8, rough_order: 6, rough_lesson: 26, multiplication_lesson: 8, refused_calls: 4}
 # The same alone, to be measured.
 MEASURED = {first: 20, refused_calls: 3}
 
