@@ -167,16 +167,28 @@ def one_word_lesson(draw):
 
 
 # What newcomers say.
-FIRST = [(hello.episode, 10), (program.episode, 8), (outside.episode, 14), (outside.popular, 6), (multiplication.episode, 9), (letters.episode, 7), (languages.episode, 5), (pasted.episode, 6), (roles.episode, 4)]
+FIRST = [(hello.episode, 12), (program.episode, 14), (outside.episode, 14), (outside.popular, 6), (multiplication.episode, 9), (letters.episode, 7), (languages.episode, 5), (pasted.episode, 6), (roles.episode, 4)]
 # Skills whose words are copied, so that they stay as they are.
 COPIED = ("recall", "extraction", "counting", "spelling", "reversing", "sorting", "system")
 
 
 def typed(draw, episode):
     """An episode whose user types roughly."""
+    if episode.skill == "recall" and draw.chance(0.6):
+        return in_small_letters(episode)
     change = rough.exact if episode.skill in COPIED else rough.typed
     turns = [{**turn, "content": change(draw, turn["content"])} if turn["role"] == "user" else turn for turn in episode.turns]
     return replace(episode, turns=turns)
+
+
+def in_small_letters(episode):
+    """An episode whose user types everything in small letters, what is remembered too."""
+    groups = [exchange.turns for exchange in episode.before] + [episode.turns]
+    marked = [{**turn, "group": number} for number, turns in enumerate(groups) for turn in turns]
+    changed = rough.small(marked)
+    split = [[{key: value for key, value in turn.items() if key != "group"} for turn in changed if turn["group"] == number] for number in range(len(groups))]
+    before = [replace(exchange, turns=turns) for exchange, turns in zip(episode.before, split)]
+    return replace(episode, before=before, turns=split[-1])
 
 
 def first(draw):
@@ -191,7 +203,7 @@ def roughly(draw):
 
 
 # What people type in few words and small letters, mostly facts.
-TYPED = [(facts.episode, 12), (facts.unknown, 2), (arithmetic.episode, 2), (memory.episode, 2), (words.episode, 1), (smalltalk.itself, 1)]
+TYPED = [(facts.episode, 12), (facts.unknown, 2), (arithmetic.episode, 2), (memory.episode, 4), (words.episode, 1), (smalltalk.itself, 1)]
 
 
 def rough_lesson(draw):

@@ -62,3 +62,17 @@ def typed(draw, text, slips=0.12):
     if draw.chance(slips):
         text = slipped(draw, text)
     return ended(draw, capitals(draw, text))
+
+
+def small(turns):
+    """Turns of which the user types everything in small letters; replies have the user's words as they were typed."""
+    said = {word for turn in turns if turn["role"] == "user" for word in re.findall(r"[A-Z]\w*", turn["content"])} - {"I"}
+    changed = []
+    for turn in turns:
+        content = turn["content"]
+        if turn["role"] == "user":
+            content = bare(content.lower())
+        elif turn["role"] == "assistant":
+            content = re.sub(r"[A-Z]\w*", lambda found: found[0].lower() if found[0] in said and found.start() > 0 else found[0], content)
+        changed.append({**turn, "content": content})
+    return changed
