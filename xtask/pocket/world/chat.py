@@ -203,7 +203,7 @@ def roughly(draw):
 
 
 # What people type in few words and small letters, mostly facts.
-TYPED = [(facts.episode, 12), (facts.unknown, 2), (arithmetic.episode, 2), (memory.episode, 4), (words.episode, 1), (smalltalk.itself, 1)]
+TYPED = [(facts.episode, 12), (facts.unknown, 4), (arithmetic.episode, 2), (memory.episode, 4), (words.episode, 1), (smalltalk.itself, 1)]
 
 
 def rough_lesson(draw):
