@@ -7,7 +7,7 @@ mod prompt;
 mod resume;
 mod sampling;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Preface, Result};
 use clap::builder::BoolishValueParser as Switch;
@@ -166,23 +166,33 @@ impl From<alloquy::ContextPolicy> for ContextPolicy {
 }
 
 impl SystemArguments {
-    /// Returns the preface of a new conversation. `@FILE` is the text of a file, and `@@` begins a text that begins with `@`.
+    /// Returns the preface of a new conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the file cannot be read.
+    /// As [`instructions`].
     pub(crate) fn preface(&self) -> Result<Preface> {
-        let Some(text) = &self.system else { return Ok(Preface::default()) };
-        let Some(rest) = text.strip_prefix('@') else { return Ok(Preface::system(text.as_str())) };
-        if rest.starts_with('@') {
-            return Ok(Preface::system(rest));
+        match &self.system {
+            Some(text) => Ok(Preface::system(instructions(text, PathBuf::from)?)),
+            None => Ok(Preface::default()),
         }
-        let read = crate::file::any_text(Path::new(rest)).map_err(|source| {
-            let message =
-                format!("the instructions {rest:?} cannot be read; write @@ for a text that begins with @");
-            Error::new(ErrorKind::Invalid, message).with_source(source)
-        })?;
-        Ok(Preface::system(read.trim_end()))
     }
+}
+
+/// Returns the instructions that somebody typed: `@FILE` is the text of a file, and `@@` begins a text that begins with `@`.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] when the file cannot be read.
+pub(crate) fn instructions<'a>(typed: &'a str, path: impl FnOnce(&'a str) -> PathBuf) -> Result<String> {
+    let Some(rest) = typed.strip_prefix('@') else { return Ok(typed.to_owned()) };
+    if rest.starts_with('@') {
+        return Ok(rest.to_owned());
+    }
+    let read = crate::file::any_text(&path(rest)).map_err(|source| {
+        let message =
+            format!("the instructions {rest:?} cannot be read; write @@ for a text that begins with @");
+        Error::new(ErrorKind::Invalid, message).with_source(source)
+    })?;
+    Ok(read.trim_end().to_owned())
 }
 
 /// Everything that the configuration file may set.

@@ -79,6 +79,16 @@ fn a_new_conversation_leaves_the_former_one() {
 }
 
 #[test]
+fn a_file_has_the_instructions() {
+    let program = Program::new();
+    program.write("brief.txt", "Be brief.\n\n");
+    let script = "/system @brief.txt\n/system\n/system @@home\n/system\n/system @nowhere.txt\n";
+    let ran = chat(&program, script);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), "Be brief.\n@home\n"), "{ran:?}");
+    assert!(ran.err.contains("the instructions \"nowhere.txt\" cannot be read; write @@"), "{ran:?}");
+}
+
+#[test]
 fn settings_are_those_of_the_flags() {
     let program = Program::new();
     let events = events(

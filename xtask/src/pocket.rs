@@ -1,5 +1,6 @@
 //! Makes the pocket model: trains, exports and measures it, by running the scripts in `xtask/pocket`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,7 +27,7 @@ pub struct Pocket {
 enum Step {
     Train(Train),
     Export(Export),
-    /// Puts the exported model into the crate that embeds it, and what it is measured with into its fixtures.
+    /// Puts the exported model into the crate that embeds it, and a sample of the held-out dialogues into its fixtures.
     Embed,
     Eval(Eval),
     /// Asks what newcomers ask first, and counts right answers, refusals and those that a person must judge.
@@ -70,7 +71,7 @@ struct Export {
 /// Prints how many held-out dialogues a model gets right, through this workspace's own stack.
 #[derive(Debug, clap::Args)]
 struct Eval {
-    /// The folder of an exported model with its dialogues; the embedded one unless given.
+    /// The folder of an exported model with its dialogues; the embedded one unless given, whose dialogues are made first.
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
 }
@@ -98,7 +99,7 @@ impl Pocket {
             Step::Train(train) => train.run(&folder),
             Step::Export(export) => export.run(&folder, &out),
             Step::Embed => embed(&out),
-            Step::Eval(eval) => eval.run(),
+            Step::Eval(eval) => eval.run(&out),
             Step::Questions(questions) => questions.run(&folder),
         }
     }
@@ -154,27 +155,63 @@ impl Export {
     }
 }
 
-/// The files for measuring a model, which are not needed to run it.
+/// The held-out dialogues of an export.
 const DIALOGUES: &str = "evaluation.jsonl";
-const FIXTURES: [&str; 2] = [DIALOGUES, "goldens.jsonl"];
+/// What the trained model replies to some of them.
+const GOLDENS: &str = "goldens.jsonl";
+/// The repository keeps one dialogue of this many, for the tests. `cargo xtask pocket eval` makes all of them.
+/// A multiple of `COMPARED` in `evaluation.py`, so that each has a prompt and a reply of the trained model.
+const SAMPLE: usize = 20;
 
 fn embed(out: &Path) -> Result {
     let model = root().join("pocket/model");
     let fixtures = root().join("pocket/fixtures");
     std::fs::create_dir_all(&model)?;
-    std::fs::create_dir_all(fixtures.join("fp32"))?;
+    std::fs::create_dir_all(&fixtures)?;
     for entry in std::fs::read_dir(out.join("int8"))? {
         let entry = entry?;
-        let is_fixture = FIXTURES.iter().any(|name| entry.file_name() == *name);
-        let folder = if is_fixture { &fixtures } else { &model };
-        std::fs::copy(entry.path(), folder.join(entry.file_name()))?;
+        if entry.file_name() != DIALOGUES && entry.file_name() != GOLDENS {
+            std::fs::copy(entry.path(), model.join(entry.file_name()))?;
+        }
     }
-    std::fs::copy(out.join("fp32/model.onnx"), fixtures.join("fp32/model.onnx"))?;
+    let dialogues = std::fs::read_to_string(out.join("int8").join(DIALOGUES))?;
+    let goldens = std::fs::read_to_string(out.join("int8").join(GOLDENS))?;
+    let (dialogues, goldens) = sample(&dialogues, &goldens)?;
+    std::fs::write(fixtures.join(DIALOGUES), dialogues)?;
+    std::fs::write(fixtures.join(GOLDENS), goldens)?;
     Ok(())
 }
 
+/// Returns every twentieth dialogue and the trained model's replies to these.
+fn sample(dialogues: &str, goldens: &str) -> Result<(String, String)> {
+    let mut kept_dialogues = String::new();
+    let mut kept_ids = HashSet::new();
+    for line in dialogues.lines().step_by(SAMPLE) {
+        kept_ids.insert(id_of(line)?);
+        kept_dialogues.push_str(line);
+        kept_dialogues.push('\n');
+    }
+    let mut kept_goldens = String::new();
+    for line in goldens.lines() {
+        if kept_ids.contains(&id_of(line)?) {
+            kept_goldens.push_str(line);
+            kept_goldens.push('\n');
+        }
+    }
+    Ok((kept_dialogues, kept_goldens))
+}
+
+/// The id of a line of JSON.
+fn id_of(line: &str) -> Result<String> {
+    let value: serde_json::Value = serde_json::from_str(line)?;
+    match value["id"].as_str() {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(Error::new(format!("a line without `id`: {line}"))),
+    }
+}
+
 impl Eval {
-    fn run(&self) -> Result {
+    fn run(&self, out: &Path) -> Result {
         let arguments = [
             "test",
             "--release",
@@ -189,16 +226,23 @@ impl Eval {
             "1",
         ];
         let mut test = command::cargo(&arguments);
-        if let Some(model) = &self.model {
-            let model = root().join(model);
-            if !model.join(DIALOGUES).exists() {
-                let message = "is no exported model with its dialogues: run `cargo xtask pocket export`";
-                return Err(Error::new(format!("{} {message}", model.display())));
-            }
-            test.env("ALLOQUY_POCKET", model);
+        let Some(model) = &self.model else {
+            return command::run(test.env("ALLOQUY_DIALOGUES", all_dialogues(out)?));
+        };
+        let model = root().join(model);
+        if !model.join(DIALOGUES).exists() {
+            let message = "is no exported model with its dialogues: run `cargo xtask pocket export`";
+            return Err(Error::new(format!("{} {message}", model.display())));
         }
-        command::run(&mut test)
+        command::run(test.env("ALLOQUY_POCKET", model))
     }
+}
+
+/// Makes all held-out dialogues, of which the repository keeps a sample, and returns their folder.
+fn all_dialogues(out: &Path) -> Result<PathBuf> {
+    let folder = out.join("dialogues");
+    command::run(script("evaluation.py")?.arg(folder.join(DIALOGUES)))?;
+    Ok(folder)
 }
 
 impl Questions {

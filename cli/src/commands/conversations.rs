@@ -56,6 +56,9 @@ impl Conversations {
         let page = kept.store.list(&kept.owner, &query).await?;
         context.notes.damaged(&page.damaged);
         context.notes.more(self.query.limit(), page.next.as_ref());
+        if page.conversations.is_empty() && page.next.is_none() {
+            context.notes.say("no conversation is stored here, or none meets the conditions");
+        }
         let text = if context.output.json { String::new() } else { listed(&kept, &page.conversations).await };
         context.print(&text, &json!(page))
     }

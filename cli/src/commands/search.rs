@@ -76,6 +76,9 @@ impl Search {
         }
         context.notes.damaged(&page.damaged);
         context.notes.more(self.query.limit(), page.next.as_ref());
+        if page.hits.is_empty() && page.next.is_none() {
+            context.notes.say("no message has these words");
+        }
         let text = if context.output.json { String::new() } else { text(&kept, &page).await? };
         context.print(&text, &value(&page, &kept.owner))
     }

@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::command::Consent;
 use super::session::{AfterError, Repl};
+use super::typed_path::typed_path;
+use crate::arguments::instructions;
 use crate::failure::Failure;
 use crate::{asking, screen};
 
@@ -53,8 +55,9 @@ impl Repl {
     }
 
     /// Sets the system prompt, of a new conversation where something was said: a conversation keeps its own.
-    pub(super) async fn set_system(&mut self, text: &str) -> Result<(), Failure> {
-        let preface = if text.is_empty() { Preface::default() } else { Preface::system(text) };
+    pub(super) async fn set_system(&mut self, typed: &str) -> Result<(), Failure> {
+        let text = instructions(typed, typed_path)?;
+        let preface = if text.is_empty() { Preface::default() } else { Preface::system(text.as_str()) };
         if !self.current.set_preface(preface.clone()) {
             self.restart(preface).await?;
         }
@@ -63,7 +66,7 @@ impl Repl {
         } else {
             "the system prompt is set for this conversation"
         });
-        let value = if text.is_empty() { None } else { Some(text) };
+        let value = if text.is_empty() { None } else { Some(text.as_str()) };
         self.printer.show("system", "", json!({ "text": value }))?;
         Ok(())
     }

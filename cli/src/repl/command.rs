@@ -71,7 +71,11 @@ pub(super) const COMMANDS: [Entry; 22] = [
     entry("/new", "", "begin a new conversation; this one stays"),
     entry("/clear", "", "the same as /new, and clear the screen"),
     entry("/delete", "[yes]", "delete this conversation, after a question; yes answers it"),
-    entry("/system", "[TEXT]", "show the system prompt, or begin a conversation with another; \"\" is none"),
+    entry(
+        "/system",
+        "[TEXT]",
+        "show the system prompt, or begin a conversation with another: a text, @FILE, or \"\" for none",
+    ),
     completing("/model", "[NAME]", Completes::Models, "show the model, or continue with another"),
     completing(
         "/set",
