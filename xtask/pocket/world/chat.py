@@ -167,18 +167,32 @@ def one_word_lesson(draw):
 
 
 # What newcomers say.
-FIRST = [(hello.episode, 12), (program.episode, 14), (outside.episode, 14), (outside.popular, 6), (multiplication.episode, 9), (letters.episode, 7), (languages.episode, 5), (pasted.episode, 6), (roles.episode, 4)]
+FIRST = [(hello.episode, 12), (program.episode, 14), (outside.episode, 14), (outside.popular, 6), (multiplication.episode, 9), (letters.episode, 7), (languages.episode, 5), (pasted.episode, 6), (roles.episode, 7)]
 # Skills whose words are copied, so that they stay as they are.
 COPIED = ("recall", "extraction", "counting", "spelling", "reversing", "sorting", "system")
 
 
 def typed(draw, episode):
     """An episode whose user types roughly."""
+    if episode.skill == "recall" and draw.chance(0.25):
+        episode = answered_otherwise(draw, episode)
     if episode.skill == "recall" and draw.chance(0.6):
         return in_small_letters(episode)
     change = rough.exact if episode.skill in COPIED else rough.typed
     turns = [{**turn, "content": change(draw, turn["content"])} if turn["role"] == "user" else turn for turn in episode.turns]
     return replace(episode, turns=turns)
+
+
+# What another model, or a person, replies to what is to be remembered: a conversation may come from anywhere.
+OTHERWISE = ["Okay.", "Got it.", "Noted.", "Nice to meet you!", "Thanks for telling me.", "Sure.", "I see.", "Cool!", "Great, thanks!", "Hello! It is nice to meet you.", "Interesting!", "Of course, I will keep that in mind.", "Oh, how nice.", "Understood."]
+
+
+def answered_otherwise(draw, episode):
+    """An episode in which what was to be remembered was answered in other words."""
+    def other(turn):
+        return {**turn, "content": draw.any(OTHERWISE)} if turn["role"] == "assistant" else turn
+    before = [replace(exchange, turns=[other(turn) for turn in exchange.turns]) for exchange in episode.before]
+    return replace(episode, before=before)
 
 
 def in_small_letters(episode):
@@ -252,7 +266,7 @@ TOOL_DRILLS = {plain: 10, sums: 13, with_tools: 18, tool_lesson: 14, tool_drill:
 # What newcomers say is learnt beside all else, which is kept.
 NEWCOMERS = {plain: 8, sums: 8, with_tools: 11, tool_lesson: 8, tool_drill: 8, under_order: 7, styled: 4, one_word: 4, one_word_lesson: 6, first: 44, roughly: 12, newcomer: 14, letters_lesson: 8, multiplication_lesson: 6, refused_calls: 5}
 # The same with more that is typed roughly: small letters took longer than all else.
-ROUGH = {**NEWCOMERS, with_tools: 9, tool_lesson: 6, tool_drill: 7, under_order: 8, rough_order: 6, rough_lesson: 26, multiplication_lesson: 8, refused_calls: 4}
+ROUGH = {**NEWCOMERS, sums: 12, with_tools: 10, tool_lesson: 8, tool_drill: 8, under_order: 18, styled: 6, one_word: 6, one_word_lesson: 10, first: 52, rough_order: 8, rough_lesson: 26, multiplication_lesson: 8, refused_calls: 3}
 # The same alone, to be measured.
 MEASURED = {first: 20, refused_calls: 3}
 
