@@ -204,7 +204,7 @@ fn sample(dialogues: &str, goldens: &str) -> Result<(String, String)> {
 /// The id of a line of JSON.
 fn id_of(line: &str) -> Result<String> {
     let value: serde_json::Value = serde_json::from_str(line)?;
-    match value["id"].as_str() {
+    match value.get("id").and_then(serde_json::Value::as_str) {
         Some(id) => Ok(id.to_owned()),
         None => Err(Error::new(format!("a line without `id`: {line}"))),
     }
