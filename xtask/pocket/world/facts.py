@@ -1,11 +1,12 @@
 """Facts from tables, and the admission that something is not in them."""
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from . import names
-from .dialogue import ask
+from .dialogue import Exchange, ask
 from .refusals import IDK
 
 TABLES = Path(__file__).parent / "tables"
@@ -142,6 +143,24 @@ def country(draw):
         lambda: plain(draw, CONTINENT, x, f"{x[0].upper() + x[1:]} is in {continent}.", continent),
         lambda: plain(draw, CURRENCY, x, f"The currency of {x} is the {currency}.", currency),
     ])()
+
+
+# The same question of something else, in a word or two.
+AND = ["[and|And|what about|What about|how about|How about|and what about|and of|and in|ok and|and for|and now] {x}[?||.]", "{x}?", "[and|And] [that of|the one of|the same for|the same of] {x}[?|]"]
+
+
+def follow(draw):
+    """A question of a country, and the same of another."""
+    (first, told), (second, asked) = (draw.any(table("countries")) for _ in range(2))
+    templates, column, sentence = draw.any([(CAPITAL, 0, "The capital of {x} is {y}."), (CAPITAL, 0, "The capital of {x} is {y}."), (CONTINENT, 1, "{x} is in {y}."), (CURRENCY, 2, "The currency of {x} is the {y}.")])
+
+    def answer(name, row):
+        text = sentence.replace("{x}", article(name)).replace("{y}", row[column])
+        return text[0].upper() + text[1:]
+
+    episode = plain(draw, AND, article(second), answer(second, asked), asked[column])
+    before = plain(draw, templates, article(first), answer(first, told), told[column])
+    return replace(episode, before=[Exchange(before.turns, before.short)])
 
 
 def animal(draw):

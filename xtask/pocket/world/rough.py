@@ -35,9 +35,9 @@ def slipped(draw, text):
 def capitals(draw, text):
     """In small letters mostly, as a whole or at its beginning; seldom all in capitals."""
     kind = draw.random.random()
-    if kind < 0.72:
+    if kind < 0.68:
         return text.lower()
-    if kind < 0.84:
+    if kind < 0.78:
         return text[:1].lower() + text[1:]
     return text.upper() if kind < 0.92 else text
 
