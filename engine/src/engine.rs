@@ -188,6 +188,22 @@ pub trait Session: Any + Send {
     /// [`ErrorKind::Backend`].
     fn truncate(&mut self, length: usize) -> Result<usize>;
 
+    /// Returns whether [`truncate`](Session::truncate) keeps exactly what is asked. A model with recurrent layers returns only to
+    /// some lengths, as it cannot take a unit back.
+    fn rewinds(&self) -> bool {
+        true
+    }
+
+    /// Returns how many units [`truncate`](Session::truncate) to `length` would keep. The session does not change.
+    fn reaches(&self, length: usize) -> usize {
+        length.min(self.length())
+    }
+
+    /// Marks the present length as one that [`truncate`](Session::truncate) should be able to return to: the end of a prompt or of
+    /// a reply. A session that returns to any length ignores it, which is the default. One that does not keeps its state, as far as
+    /// there is memory for it.
+    fn mark(&mut self) {}
+
     /// Returns about how many bytes of memory the session takes; 0 where it is not known. Of memory that is shared with forks,
     /// each counts its part, so that the sum is what all of them take.
     fn bytes(&self) -> usize {

@@ -70,6 +70,16 @@ impl CachedUnits {
         positions + length - units
     }
 
+    /// Returns how many units take at most `positions` positions.
+    pub(crate) fn units_of(&self, positions: usize) -> usize {
+        let before = self.media.iter().rev().find(|placed| placed.positions <= positions);
+        let (units, start) = before.map_or((0, 0), |placed| (placed.units, placed.positions));
+        let after = self.media.iter().find(|placed| placed.positions > positions);
+        // Of the tokens after the last whole media; the next media is a unit only when it is whole.
+        let tokens = after.map_or(self.units, |placed| placed.units - 1) - units;
+        units + tokens.min(positions - start)
+    }
+
     /// Appends the places of the media among the first `length` units to a state.
     pub(crate) fn write(&self, length: usize, into: &mut Vec<u8>) {
         for placed in self.media.iter().filter(|placed| placed.units <= length) {
@@ -139,10 +149,15 @@ mod tests {
             assert_eq!(cached.positions_of(units), positions);
             cached.truncate(units);
             assert_eq!((cached.units(), cached.positions(), cached.shift()), (units, positions, shift));
+            assert_eq!(cached.units_of(positions), units);
         }
         let mut whole = cached();
         whole.truncate(7);
         assert_eq!(whole, cached());
+        let inside = [(3, 2), (10, 2), (13, 4), (15, 4)];
+        for (positions, units) in inside {
+            assert_eq!(cached().units_of(positions), units, "{positions} positions");
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::layout::Layout;
 use crate::source::Graph;
 use crate::waiting::{BRIEF_MICROSECONDS, ThreadWaiting};
 
+/// How many bytes of states a session keeps by default: a dozen of the largest that are known, and thousands of small ones.
+const STATE_BUDGET: usize = 512 << 20;
+
 /// A loaded graph.
 #[derive(Debug)]
 pub(crate) struct Decoder {
@@ -30,6 +33,8 @@ pub(crate) struct Decoder {
     pub(crate) adapter: Adapter,
     /// The graph of embeddings, where this graph takes embeddings.
     pub(crate) embedder: Option<Embedder>,
+    /// How many bytes of states a session may keep to go back to.
+    pub(crate) state_budget: usize,
     /// The time that all runs have taken.
     pub(crate) time: ComputeTime,
 }
@@ -62,7 +67,8 @@ impl Decoder {
         embedder: Option<Embedder>,
     ) -> Self {
         let session = Mutex::new(session);
-        Self { session, layout, context_length, adapter, embedder, time: ComputeTime::default() }
+        let time = ComputeTime::default();
+        Self { session, layout, context_length, adapter, embedder, state_budget: STATE_BUDGET, time }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {

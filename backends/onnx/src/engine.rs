@@ -127,7 +127,7 @@ impl Engine for OnnxEngine {
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.media.clone(), self.chunk)))
+        Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.media.clone(), self.chunk)?))
     }
 
     fn computing(&self) -> Option<Duration> {
@@ -166,6 +166,7 @@ pub struct OnnxEngineBuilder {
     optimization: GraphOptimization,
     graph_cache: Option<GraphCache>,
     prefill_chunk: usize,
+    state_budget: Option<usize>,
     graph_type: Option<String>,
     adapter: Option<PathBuf>,
     media: MediaOptions,
@@ -182,6 +183,7 @@ impl OnnxEngineBuilder {
             optimization: GraphOptimization::default(),
             graph_cache: None,
             prefill_chunk: PREFILL_CHUNK,
+            state_budget: None,
             graph_type: None,
             adapter: None,
             media: MediaOptions::default(),
@@ -270,6 +272,24 @@ impl OnnxEngineBuilder {
     #[must_use]
     pub fn prefill_chunk(mut self, tokens: usize) -> Self {
         self.prefill_chunk = tokens;
+        self
+    }
+
+    /// Sets how many bytes of states a session keeps, for models with convolutions or recurrent layers; the default is 512 MiB.
+    ///
+    /// Such a model cannot go back to any position as one with attention alone can. It goes back to the ends of earlier prompts and
+    /// replies, whose states are kept, and computes again what follows. With 0, an edited conversation is computed from its
+    /// beginning. Beyond the budget the oldest states are dropped first, but for the very first.
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// let engine = OnnxEngine::builder("models/lfm2-1.2b").state_budget(64 << 20).load()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn state_budget(mut self, bytes: usize) -> Self {
+        self.state_budget = Some(bytes);
         self
     }
 
@@ -409,8 +429,9 @@ impl OnnxEngineBuilder {
             })
         })?;
         let (session, graph_cache) = loaded;
-        let (decoder, embedding) =
+        let (mut decoder, embedding) =
             timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
+        decoder.state_budget = self.state_budget.unwrap_or(decoder.state_budget);
         let description = &parts.description;
         let name = parts.name.clone();
         let files = parts.files.clone();
@@ -430,7 +451,7 @@ impl OnnxEngineBuilder {
         })?;
         let ran = GraphRuntime { provider: &provider, version: &version, optimization: self.optimization };
         let read_by = media.as_ref().map(|media| media.processor().identity());
-        let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout.slots, ran);
+        let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout, ran);
         let decoder = Arc::new(decoder);
         let chunk = self.prefill_chunk;
         Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache, waiting })

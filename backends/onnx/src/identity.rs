@@ -13,7 +13,7 @@ use alloquy_model_files::bounded;
 use crate::cpu::processor;
 use crate::error::unreadable;
 use crate::graph_optimization::GraphOptimization;
-use crate::layout::Slot;
+use crate::layout::Layout;
 use crate::source::{Graph, Part, Parts};
 
 /// The description files that decide how a graph is fed.
@@ -74,13 +74,14 @@ pub(crate) fn identity(
     graph: &[Digest],
     beside: &[OtherGraph],
     media: Option<Digest>,
-    slots: &[Slot],
+    layout: &Layout,
     ran: GraphRuntime<'_>,
 ) -> Digest {
     let mut lines = ran.lines();
     // The media processor adds texts, and these are tokenized here, so the tokenizer is part of the identity then.
     lines.extend(media.map(|media| format!("media {media} {}", Digest::of(&parts.tokenizer))));
-    lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
+    lines.extend(layout.slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
+    lines.extend(layout.states.iter().map(|state| format!("{} of {}", state.past, state.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }

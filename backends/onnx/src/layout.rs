@@ -31,8 +31,10 @@ pub(crate) struct Layout {
     /// Whether the logits have the shape `[rows, tokens, vocabulary]`.
     pub(crate) logits_in_rows: bool,
     pub(crate) vocabulary: usize,
-    /// Every cache tensor.
+    /// Every cache tensor that grows with the positions.
     pub(crate) slots: Vec<Slot>,
+    /// Every state: a tensor of fixed size that a run replaces, such as that of a convolution or a recurrent layer.
+    pub(crate) states: Vec<StateSlot>,
     pub(crate) cache: CacheKind,
     /// Whether a run may have several rows.
     pub(crate) takes_rows: bool,
@@ -96,6 +98,23 @@ impl Slot {
     }
 }
 
+/// One state: a tensor whose size does not depend on the number of positions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StateSlot {
+    pub(crate) past: String,
+    pub(crate) present: String,
+    /// The dimensions after the batch.
+    pub(crate) shape: Vec<usize>,
+    pub(crate) element: Element,
+}
+
+impl StateSlot {
+    /// Returns how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.element.size()
+    }
+}
+
 /// How past becomes present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheKind {
@@ -107,6 +126,9 @@ pub(crate) enum CacheKind {
 
 const SHARED: FactPlace = ("genai_config.json", "/search/past_present_share_buffer");
 const WINDOW: FactPlace = ("genai_config.json", "/model/decoder/sliding_window/window_size");
+
+/// The beginnings of the names of caches: of an input, and of the output that becomes it.
+const PRESENTS: [(&str, &str); 3] = [("past_key_values.", "present."), ("past_", "present_"), ("past.", "present.")];
 
 const HEADS: &[FactPlace] = &[
     ("genai_config.json", "/model/decoder/num_key_value_heads"),
@@ -139,7 +161,7 @@ impl Layout {
     /// Reads the layout of a graph.
     pub(crate) fn read(inputs: &[Outlet], outputs: &[Outlet], description: &Description) -> Result<Self> {
         let graph = Graph { inputs, outputs, description };
-        let slots = graph.slots()?;
+        let (slots, states) = graph.caches()?;
         let logits = graph.output_name("logits");
         let token_input = graph.token_input()?;
         Ok(Self {
@@ -158,12 +180,18 @@ impl Layout {
             logits,
             cache: graph.cache_kind(),
             slots,
+            states,
         })
     }
 
     /// Returns how many bytes one position takes in all cache tensors together.
     pub(crate) fn bytes_per_position(&self) -> usize {
         self.slots.iter().map(Slot::bytes).sum()
+    }
+
+    /// Returns how many bytes all states take together.
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.states.iter().map(StateSlot::bytes).sum()
     }
 
     /// Refuses a graph with inputs that would not be fed: it would fail at its first run. `adapted` are the inputs that an adapter
@@ -204,7 +232,10 @@ impl Layout {
         let named = optional.into_iter().flatten().chain(&self.beside_embeddings).chain(&self.deepstack);
         let mut named = named.map(String::as_str).chain([self.token_input.name()]);
         let positions = self.position_ids.as_ref().is_some_and(|positions| positions.name == input);
-        positions || named.any(|name| name == input) || self.slots.iter().any(|slot| slot.past == input)
+        positions
+            || named.any(|name| name == input)
+            || self.slots.iter().any(|slot| slot.past == input)
+            || self.states.iter().any(|state| state.past == input)
     }
 }
 
@@ -309,30 +340,74 @@ impl Graph<'_> {
             .ok_or_else(|| model(format!("the graph gives no {name}, only {}", names(self.outputs.iter()))))
     }
 
-    fn slots(&self) -> Result<Vec<Slot>> {
-        let patterns = [self.patterns("key"), self.patterns("value")];
+    /// Returns the tensors that grow with the positions, and the states. A tensor is a state if only its batch has a symbol as its size.
+    fn caches(&self) -> Result<(Vec<Slot>, Vec<StateSlot>)> {
         let mut slots = Vec::new();
+        let mut states = Vec::new();
         for input in self.inputs {
-            let present = patterns.iter().find_map(|(past, present)| renamed(input.name(), past, present));
-            if let Some(present) = present {
+            if let Some(present) = self.key_or_value(input.name()) {
                 slots.push(self.slot(input, present)?);
+                continue;
+            }
+            let Some(present) = self.present(input.name()) else { continue };
+            match fixed_shape(input)? {
+                Some(shape) => states.push(self.state(input, present, shape)?),
+                None => slots.push(self.slot(input, present)?),
             }
         }
-        if slots.is_empty() {
+        if slots.is_empty() && states.is_empty() {
             return Err(unsupported(format!(
                 "the graph takes no cache, so every token would cost a whole prompt; it takes {}",
                 names(self.inputs.iter())
             )));
         }
-        Ok(slots)
+        Ok((slots, states))
     }
 
-    fn slot(&self, input: &Outlet, present: String) -> Result<Slot> {
+    /// Returns the output that becomes this input in the next run, if it has the keys or the values of a layer.
+    fn key_or_value(&self, past: &str) -> Option<String> {
+        for half in ["key", "value"] {
+            let (from, to) = self.patterns(half);
+            if let Some(present) = renamed(past, &from, &to) {
+                return Some(present);
+            }
+        }
+        None
+    }
+
+    /// Returns the output that becomes this input in the next run, for any other cache: an input whose name begins with `past` belongs to
+    /// the output of the same name with `present`, as GenAI's builder (`past.3.conv`) and transformers.js (`past_conv.3`) write it.
+    fn present(&self, past: &str) -> Option<String> {
+        for (from, to) in PRESENTS {
+            if let Some(rest) = past.strip_prefix(from) {
+                let present = format!("{to}{rest}");
+                if find(self.outputs, &present).is_some() {
+                    return Some(present);
+                }
+            }
+        }
+        None
+    }
+
+    fn state(&self, input: &Outlet, present: String, shape: Vec<usize>) -> Result<StateSlot> {
         let past = input.name().to_owned();
-        let Some(output) = find(self.outputs, &present) else {
+        let element = self.cache_element(input, &present)?;
+        let numbers = shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
+        if numbers.is_none_or(|numbers| numbers > MOST_NUMBERS) {
+            let message =
+                format!("the state {past} is {}, of more than {MOST_NUMBERS} numbers", input.dtype());
+            return Err(unsupported(message));
+        }
+        Ok(StateSlot { past, present, shape, element })
+    }
+
+    /// Returns the number type of a cache, which must be that of the output that it becomes.
+    fn cache_element(&self, input: &Outlet, present: &str) -> Result<Element> {
+        let past = input.name();
+        let Some(output) = find(self.outputs, present) else {
             return Err(model(format!("the graph takes {past} but does not give {present}")));
         };
-        let (kind, shape) = tensor(input)?;
+        let (kind, _) = tensor(input)?;
         let Some(element) = Element::of(kind) else {
             let message = format!("the cache {past} is {}, {}", input.dtype(), Element::SUPPORTED);
             return Err(unsupported(message));
@@ -345,6 +420,13 @@ impl Graph<'_> {
             );
             return Err(model(message));
         }
+        Ok(element)
+    }
+
+    fn slot(&self, input: &Outlet, present: String) -> Result<Slot> {
+        let past = input.name().to_owned();
+        let element = self.cache_element(input, &present)?;
+        let (_, shape) = tensor(input)?;
         let &[_, heads, _, width] = shape else {
             return Err(unsupported(format!("the cache {past} is {}, not of 4 dimensions", input.dtype())));
         };
@@ -420,6 +502,14 @@ fn tensor(outlet: &Outlet) -> Result<(TensorElementType, &[i64]), Error> {
         ValueType::Tensor { ty, shape, .. } => Ok((*ty, shape)),
         other => Err(unsupported(format!("{} is {other}, not a tensor", outlet.name()))),
     }
+}
+
+/// Returns the dimensions after the batch of a cache whose size does not depend on the number of positions; `None` for one that grows.
+fn fixed_shape(outlet: &Outlet) -> Result<Option<Vec<usize>>> {
+    let (_, shape) = tensor(outlet)?;
+    let Some((_, rest)) = shape.split_first() else { return Ok(None) };
+    let sizes: Vec<usize> = rest.iter().filter_map(|&size| usize::try_from(size).ok()).collect();
+    Ok((sizes.len() == rest.len()).then_some(sizes))
 }
 
 /// Puts the layer's number from `name`, which has the pattern `from`, into the pattern `to`.

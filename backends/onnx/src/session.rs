@@ -37,9 +37,9 @@ pub(crate) struct OnnxSession {
 }
 
 impl OnnxSession {
-    pub(crate) fn new(decoder: Arc<Decoder>, media: Option<Arc<MediaReader>>, chunk: usize) -> Self {
-        let cache = Cache::new(&decoder);
-        Self { decoder, media, cache, cached: CachedUnits::default(), chunk, logits: Vec::new() }
+    pub(crate) fn new(decoder: Arc<Decoder>, media: Option<Arc<MediaReader>>, chunk: usize) -> Result<Self> {
+        let cache = Cache::new(&decoder)?;
+        Ok(Self { decoder, media, cache, cached: CachedUnits::default(), chunk, logits: Vec::new() })
     }
 
     fn share(&mut self, id: TokenId) -> Option<Share<'_>> {
@@ -226,9 +226,31 @@ impl Session for OnnxSession {
         Ok(())
     }
 
+    /// A model with states keeps fewer units where it has none for `length`: it goes back to those that it has.
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.cached.truncate(length);
+        self.cached.truncate(self.reaches(length));
         Ok(self.cached.units())
+    }
+
+    fn rewinds(&self) -> bool {
+        self.cache.rewinds()
+    }
+
+    fn reaches(&self, length: usize) -> usize {
+        let mut length = length.min(self.cached.units());
+        loop {
+            let positions = self.cached.positions_of(length);
+            let reached = self.cache.reaches(positions);
+            if reached == positions {
+                return length;
+            }
+            // States inside of a piece of media, where a cancellation left them, are of no use.
+            length = self.cached.units_of(reached);
+        }
+    }
+
+    fn mark(&mut self) {
+        self.cache.mark(&self.decoder, self.cached.positions());
     }
 
     fn bytes(&self) -> usize {
@@ -251,6 +273,10 @@ impl Session for OnnxSession {
     fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
         if length > self.cached.units() {
             return Err(invalid(format!("{} units are cached, not {length}", self.cached.units())));
+        }
+        if self.reaches(length) < length {
+            let message = format!("the model's states after {length} units are not kept");
+            return Err(unsupported(message));
         }
         self.cached.write(length, into);
         self.cache.snapshot(&self.decoder, self.cached.positions_of(length), into)

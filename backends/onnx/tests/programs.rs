@@ -16,13 +16,17 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// Exports of each layout, with the largest difference of a logit from rounding; int4 kernels round activations block by block.
-const EXPORTS: [(&str, f32); 6] = [
+const EXPORTS: [(&str, f32); 10] = [
     ("stories260k", 2e-3),
     ("stories260k-past-present", 2e-3),
     ("tiny/genai-qwen3-fp32", 1e-4),
     ("tiny/genai-gemma3-fp32-windowed", 1e-4),
     ("tiny/optimum-qwen3", 1e-4),
     ("tiny/genai-qwen3-int4", 0.1),
+    ("stateful/lfm2-fp32", 1e-4),
+    ("stateful/lfm2-int4", 0.1),
+    ("stateful/qwen3_5-fp32", 1e-4),
+    ("stateful/qwen3_5-int4", 0.1),
 ];
 
 /// One action of a program. Numbers of sessions wrap around.
@@ -35,6 +39,8 @@ enum Action {
     Forward(usize, Vec<TokenId>),
     /// Rewinds one session to a part of its length, in per cent.
     Truncate(usize, usize),
+    /// Marks the length of one session.
+    Mark(usize),
     /// Appends a token to each of the sessions whose bit is set.
     Step(u8, TokenId),
     /// Starts to append tokens to one session, and is cancelled at once.
@@ -52,6 +58,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         1 => (0..8_usize).prop_map(Action::Drop),
         3 => (0..8_usize, token_lists()).prop_map(|(at, tokens)| Action::Forward(at, tokens)),
         2 => (0..8_usize, 0..100_usize).prop_map(|(at, part)| Action::Truncate(at, part)),
+        2 => (0..8_usize).prop_map(Action::Mark),
         8 => (any::<u8>(), 3_u32..500).prop_map(|(which, token)| Action::Step(which, token)),
         1 => (0..8_usize, token_lists()).prop_map(|(at, tokens)| Action::Cancelled(at, tokens)),
     ];
@@ -96,6 +103,7 @@ impl Program<'_> {
             Action::Drop(at) => drop(self.held.swap_remove(at % count)),
             Action::Forward(at, tokens) => self.held[at % count].forward(tokens, &CancelToken::default()),
             Action::Truncate(at, part) => self.held[at % count].truncate(*part),
+            Action::Mark(at) => self.held[at % count].session.mark(),
             Action::Step(which, token) => self.step(*which, *token),
             Action::Cancelled(at, tokens) => {
                 let cancel = CancelToken::default();

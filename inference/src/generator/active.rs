@@ -17,6 +17,9 @@ use crate::sampler::LogSoftmax;
 /// The number of tokens of a reply whose memory is allocated beforehand. Few replies are longer, and this memory counts at once.
 const RESERVED: usize = 256;
 
+/// How many units at the end of a prompt open the reply: a role, and the beginning of thinking. Few templates have more.
+const OPENING: usize = 8;
+
 /// A generation with its session.
 pub(super) struct Active {
     pub(super) job: Box<Job>,
@@ -47,6 +50,8 @@ impl Active {
         // Media whose positions the engine does not know are refused when they are computed.
         let positions = positions(engine, &job.prompt.units).unwrap_or(units).max(units);
         slot.session.reserve(positions + job.limit.min(RESERVED));
+        // What it holds is the end of an earlier reply, mostly.
+        slot.session.mark();
         let surplus = positions - units;
         Self { job, slot, report, computed: report.cached, surplus, next: None, sampled: 0 }
     }
@@ -64,13 +69,17 @@ impl Active {
     /// Computes the next chunk of the prompt. After the last chunk, the first token is sampled.
     pub(super) fn prefill(&mut self, engine: &dyn Engine) -> Result<Status> {
         let rest = self.job.prompt.units.get(self.computed..).unwrap_or_default();
-        let chunk = rest.get(..engine.prefill_chunk().max(1)).unwrap_or(rest);
+        let length = chunk_length(rest.len(), engine.prefill_chunk().max(1), self.slot.session.rewinds());
+        let chunk = rest.get(..length).unwrap_or(rest);
         // The units are added before the call, because a cancelled call may have computed a part of them. The session's length
         // is the length of that part. The units after it are removed when the slot is put back.
         self.slot.cached.extend(chunk);
         self.slot.session.forward(chunk, &self.job.cancel)?;
         self.computed += chunk.len();
         if self.is_prefilling() {
+            if self.job.prompt.units.len() - self.computed <= OPENING {
+                self.slot.session.mark();
+            }
             return Ok(Status::Running);
         }
         self.job.emit(Ok(DecodeEventKind::Prefilled(self.report)));
@@ -186,6 +195,17 @@ impl Active {
         self.job.emit(Err(error));
         is_usable.then_some(self.slot)
     }
+}
+
+/// Returns how many of the `rest` units of a prompt are computed next.
+///
+/// A later prompt rarely begins with all of this one: it lacks the opening of the reply, or what was thought. A session that returns
+/// only to marked lengths is marked before the last units, so these are a chunk of their own.
+fn chunk_length(rest: usize, most: usize, rewinds: bool) -> usize {
+    if rewinds || rest <= OPENING {
+        return most;
+    }
+    most.min(rest - OPENING)
 }
 
 /// Draws a token and emits it; `None` when it ends the reply, which is emitted too.

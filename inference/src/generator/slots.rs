@@ -197,7 +197,13 @@ impl Slots {
             let message = "no session holds anything of this conversation";
             return Err(Error::new(ErrorKind::NotFound, message));
         };
-        let units = slot.cached.get(..shared.min(slot.session.length())).unwrap_or_default();
+        // Some models can only be saved where they could go back to.
+        let length = slot.session.reaches(shared);
+        if length == 0 {
+            let message = "the model keeps no state of this conversation";
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let units = slot.cached.get(..length).unwrap_or_default();
         // Units after the prompt's end are the reply to it, and no difference.
         let was_longer = slot.first_difference(shared).is_some_and(|place| place < prompt.len());
         Snapshot::of(origin, Beginning { units: units.to_vec(), was_longer }, &*slot.session)

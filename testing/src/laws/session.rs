@@ -51,6 +51,7 @@ pub fn all_units(engine: &dyn Engine, prompt: &[PromptUnit], tolerance: f32) {
     laws.the_logits_of_each_unit_are_those_after_it();
     laws.truncating_and_feeding_again_changes_nothing();
     laws.truncating_keeps_what_it_says();
+    laws.a_session_says_where_it_goes_back_to();
     laws.a_fork_is_independent();
     laws.a_fork_and_its_trunk_see_nothing_of_each_other();
     laws.forks_that_step_together_see_nothing_of_each_other();
@@ -141,6 +142,23 @@ impl Laws<'_> {
         let kept = checked(session.truncate(3));
         assert!(kept <= 3, "truncating to 3 keeps at most 3, not {kept}");
         assert_eq!(session.length(), kept, "`length` is what `truncate` returned");
+    }
+
+    fn a_session_says_where_it_goes_back_to(&self) {
+        let all = self.units.len();
+        for cut in [0, 1, all / 2, all - 1, all, all + 5] {
+            let mut session = self.open();
+            self.feed(session.as_mut(), 0, 5);
+            session.mark();
+            let said = session.reaches(cut);
+            assert_eq!(session.length(), all, "asking and marking change nothing");
+            let mut fork = checked(session.fork());
+            assert_eq!(checked(session.truncate(cut)), said, "`truncate` keeps what `reaches` says");
+            assert_eq!(checked(fork.truncate(cut)), said, "a fork goes back to where its trunk does");
+            if session.rewinds() {
+                assert_eq!(said, cut.min(all), "a session that rewinds goes back to any length");
+            }
+        }
     }
 
     fn a_fork_is_independent(&self) {

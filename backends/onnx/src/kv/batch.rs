@@ -107,7 +107,7 @@ impl Batch {
         &self,
         decoder: &Decoder,
         feed: &Feed<'_>,
-        read: impl FnOnce(&SessionOutputs<'_>) -> ort::Result<()>,
+        read: impl FnOnce(&mut SessionOutputs<'_>) -> ort::Result<()>,
     ) -> Result<()> {
         let mut state = self.lock();
         state.buffers.run(decoder, feed, read).map_err(error::runtime("run the model"))?;

@@ -4,7 +4,7 @@ use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
-use ort::value::DynTensor;
+use ort::value::{DynTensor, DynValue};
 
 use super::positions::{read_positions, write_positions};
 use super::room::Room;
@@ -34,6 +34,8 @@ pub(super) struct Feed<'a> {
     /// The number of last tokens whose logits are wanted.
     pub(super) keep: usize,
     pub(super) options: Option<&'a RunOptions>,
+    /// The states of the only row, where the graph has any, in the order of the layout.
+    pub(super) states: &'a [DynValue],
 }
 
 /// The tensors of a cache, bound to the graph.
@@ -145,20 +147,30 @@ impl Buffers {
         &mut self,
         decoder: &Decoder,
         feed: &Feed<'_>,
-        read: impl FnOnce(&SessionOutputs<'_>) -> ort::Result<()>,
+        read: impl FnOnce(&mut SessionOutputs<'_>) -> ort::Result<()>,
     ) -> ort::Result<()> {
         for (name, value) in feeds(decoder, feed.rows, feed.keep)? {
             self.binding.bind_input(name, &value)?;
         }
+        self.bind_states(decoder, feed)?;
         self.bind_logits(decoder, feed)?;
         self.written = feed.rows.iter().map(Row::end).fold(self.written, usize::max);
         self.fetch_ends(&decoder.layout.slots, feed.rows);
         let mut session = decoder.lock();
-        let outputs = decoder.time.counted(|| match feed.options {
+        let mut outputs = decoder.time.counted(|| match feed.options {
             Some(options) => session.run_binding_with_options(&self.binding, options),
             None => session.run_binding(&self.binding),
         })?;
-        read(&outputs)
+        read(&mut outputs)
+    }
+
+    /// Binds the states. Each run makes new tensors, as the former ones may be those of a checkpoint or a fork.
+    fn bind_states(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
+        for (slot, value) in decoder.layout.states.iter().zip(feed.states) {
+            self.binding.bind_input(&slot.past, value)?;
+            self.binding.bind_output_to_device(&slot.present, &host()?)?;
+        }
+        Ok(())
     }
 
     /// Binds the output of the logits. In steps the logits have always the same shape, so they are bound once to one tensor. For
@@ -166,15 +178,18 @@ impl Buffers {
     fn bind_logits(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
         let steps = decoder.layout.logits_in_rows && feed.rows.iter().all(|row| row.tokens.len() == 1);
         if !steps {
-            let host =
-                MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
-            self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
+            self.binding.bind_output_to_device(&decoder.layout.logits, &host()?)?;
         } else if !self.stepped {
             self.binding.bind_output(&decoder.layout.logits, &mut self.logits)?;
         }
         self.stepped = steps;
         Ok(())
     }
+}
+
+/// The memory in which the graph makes the outputs that are read here.
+fn host() -> ort::Result<MemoryInfo<'static>> {
+    MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)
 }
 
 fn bind(decoder: &Decoder, room: &mut Room) -> ort::Result<IoBinding> {

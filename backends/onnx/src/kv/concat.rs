@@ -14,6 +14,7 @@ use ort::value::{DynTensor, DynValue};
 
 use super::positions::{read_positions, write_positions};
 use super::run::Run;
+use super::states::States;
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::feeds;
@@ -30,38 +31,59 @@ pub(crate) struct ConcatCache {
 }
 
 impl ConcatCache {
-    pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
+    /// Computes tokens, and replaces the states of the session, where there are any.
+    pub(super) fn run(
+        &mut self,
+        decoder: &Decoder,
+        run: &Run<'_>,
+        states: Option<&mut States>,
+        logits: &mut Vec<f32>,
+    ) -> Result<()> {
         self.cut(decoder, run.row.cached)?;
-        let values = self.compute(decoder, run, logits).map_err(error::runtime("run the model"))?;
+        let values = self.compute(decoder, run, states, logits).map_err(error::runtime("run the model"))?;
         self.values = Arc::new(values);
         self.positions = run.row.end();
         Ok(())
     }
 
     /// Runs the graph and returns the new tensors.
-    fn compute(&self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> ort::Result<Vec<DynValue>> {
+    fn compute(
+        &self,
+        decoder: &Decoder,
+        run: &Run<'_>,
+        states: Option<&mut States>,
+        logits: &mut Vec<f32>,
+    ) -> ort::Result<Vec<DynValue>> {
         let mut session = decoder.lock();
-        let inputs = self.inputs(decoder, run)?;
+        let values = states.as_deref().map(States::values).unwrap_or_default();
+        let inputs = self.inputs(decoder, run, &values)?;
         let mut outputs = decoder.time.counted(|| match run.options {
             Some(options) => session.run_with_options(inputs, options),
             None => session.run(inputs),
         })?;
         last_rows(&outputs, &decoder.layout, run.rows, logits)?;
-        presents(decoder, &mut outputs)
+        let values = presents(decoder, &mut outputs)?;
+        if let Some(states) = states {
+            states.take(&decoder.layout, run.row.end(), &mut outputs)?;
+        }
+        Ok(values)
     }
 
     fn inputs<'a>(
         &'a self,
         decoder: &'a Decoder,
         run: &Run<'_>,
+        states: &'a [DynValue],
     ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
         let feeds = feeds(decoder, &[run.row], run.rows)?.into_iter();
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
+        let states = decoder.layout.states.iter().zip(states);
+        let states = states.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
         let adapter = decoder.adapter.tensors();
         let adapter = adapter.map(|(name, tensor)| (Cow::from(name), SessionInputValue::from(tensor)));
-        Ok(feeds.chain(pasts).chain(adapter).collect())
+        Ok(feeds.chain(pasts).chain(states).chain(adapter).collect())
     }
 
     pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {

@@ -14,6 +14,7 @@ use super::buffers::{CapacityNeed, FIRST_CAPACITY, Feed};
 use super::lease::Lease;
 use super::place::Place;
 use super::run::Run;
+use super::states::States;
 use crate::decoder::{Decoder, last_rows};
 use crate::layout::Slot;
 
@@ -34,11 +35,27 @@ impl SharedCache {
         Self { lease: None, least, copied: 0 }
     }
 
-    pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
+    /// Computes tokens, and replaces the states of the session, where there are any.
+    pub(super) fn run(
+        &mut self,
+        decoder: &Decoder,
+        run: &Run<'_>,
+        states: Option<&mut States>,
+        logits: &mut Vec<f32>,
+    ) -> Result<()> {
         let Run { row, rows, options } = *run;
         let batch = self.alone(decoder, row.cached, row.end())?;
-        let feed = Feed { rows: &[row], keep: rows, options };
-        batch.run_alone(decoder, &feed, |outputs| last_rows(outputs, &decoder.layout, rows, logits))
+        let layout = &decoder.layout;
+        let Some(states) = states else {
+            let feed = Feed { rows: &[row], keep: rows, options, states: &[] };
+            return batch.run_alone(decoder, &feed, |outputs| last_rows(outputs, layout, rows, logits));
+        };
+        let values = states.values();
+        let feed = Feed { rows: &[row], keep: rows, options, states: &values };
+        batch.run_alone(decoder, &feed, |outputs| {
+            last_rows(outputs, layout, rows, logits)?;
+            states.take(layout, row.end(), outputs)
+        })
     }
 
     /// Returns a cache that reads the first `cached` positions in the same row.

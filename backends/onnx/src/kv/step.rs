@@ -102,7 +102,7 @@ fn run(batch: &Arc<Batch>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Resul
         .iter()
         .map(|token| Row::of_tokens(std::slice::from_ref(&token.id), token.cached, token.shift))
         .collect();
-    let feed = Feed { rows: &fed, keep: 1, options: None };
+    let feed = Feed { rows: &fed, keep: 1, options: None, states: &[] };
     let ran = buffers.run(decoder, &feed, |outputs| {
         for share in &mut *shares {
             let row = share.row_in(batch).unwrap_or_default();

@@ -89,3 +89,29 @@ pub fn likeliest(logits: &[f32]) -> TokenId {
     let better = |best: usize, next: usize| if logits[next] > logits[best] { next } else { best };
     (0..logits.len()).reduce(better).unwrap() as TokenId
 }
+
+/// Compares a reply with that of a reference. Up to a first difference they must be equal, and there the tokens of both must be likeliest up
+/// to `margin`: kernels for weights of 4 bits round otherwise on other processors. What follows another token is not compared. With a
+/// margin of 0, all tokens must be equal.
+pub fn agrees(
+    engine: &dyn Engine,
+    prompt: &[TokenId],
+    (reply, expected): (&[TokenId], &[TokenId]),
+    margin: f32,
+) -> Result<(), String> {
+    if reply == expected {
+        return Ok(());
+    }
+    let place = reply.iter().zip(expected).take_while(|(left, right)| left == right).count();
+    let (Some(&left), Some(&right)) = (reply.get(place), expected.get(place)) else {
+        return Err(format!("{} tokens, not {}", reply.len(), expected.len()));
+    };
+    let before = [prompt, &expected[..place]].concat();
+    let logits = feed(engine.open().unwrap().as_mut(), &before, before.len());
+    let largest = logits[likeliest(&logits) as usize];
+    let missing = [left, right].map(|token| largest - logits[token as usize]);
+    if missing[0] < margin && missing[1] < margin {
+        return Ok(());
+    }
+    Err(format!("token {place} is {left}, not {right}, whose logits are {missing:?} below the largest one"))
+}

@@ -13,11 +13,10 @@ impl Laws<'_> {
         let all = self.units.len();
         for length in [1, all / 2, all - 1] {
             let (first, rest) = self.units.split_at(length);
-            let mut original = self.open();
-            self.feed(original.as_mut(), 0, 7);
+            let mut original = self.marked(length);
             let Some(state) = self.snapshot(&*original, length) else { return };
             assert_eq!(original.length(), all, "a snapshot leaves the session as it is");
-            checked(original.truncate(length));
+            assert_eq!(checked(original.truncate(length)), length, "what was saved can be gone back to");
             let mut restored = self.open();
             restore(restored.as_mut(), first, &state);
             assert_eq!(restored.length(), length, "a restored session holds the units of its snapshot");
@@ -56,8 +55,7 @@ impl Laws<'_> {
 
     pub(super) fn a_snapshot_is_of_the_units_alone(&self) {
         let half = self.units.len() / 2;
-        let mut session = self.open();
-        self.feed(session.as_mut(), 0, 7);
+        let mut session = self.marked(half);
         let Some(longer) = self.snapshot(&*session, half) else { return };
         checked(session.truncate(half));
         let shorter = self.snapshot(&*session, half);
@@ -96,6 +94,18 @@ impl Laws<'_> {
             &self.whole(),
             "a session that was restored in place of another state and one that was fed whole",
         );
+    }
+
+    /// Returns a session that holds all units, and was marked after the first `length`.
+    fn marked(&self, length: usize) -> Box<dyn Session> {
+        let mut session = self.open();
+        let (first, rest) = self.units.split_at(length);
+        checked(session.forward(first, &CancelToken::default()));
+        session.mark();
+        for chunk in rest.chunks(7) {
+            checked(session.forward(chunk, &CancelToken::default()));
+        }
+        session
     }
 
     fn snapshot(&self, session: &dyn Session, length: usize) -> Option<Vec<u8>> {
