@@ -7,6 +7,7 @@ use alloquy_core::{Error, Result};
 use alloquy_model_files::{Description, FactPlace, missing_fact};
 use ort::value::{Outlet, TensorElementType, ValueType};
 
+use crate::cache_element::CacheElement;
 use crate::element::Element;
 use crate::error::{model, unsupported};
 
@@ -84,8 +85,9 @@ pub(crate) struct Slot {
     pub(crate) past: String,
     pub(crate) present: String,
     pub(crate) heads: usize,
+    /// How many elements a head has for each position.
     pub(crate) width: usize,
-    pub(crate) element: Element,
+    pub(crate) element: CacheElement,
 }
 
 /// How many numbers a cache tensor may have for a position: thousands of times as many as in any model.
@@ -105,7 +107,7 @@ pub(crate) struct StateSlot {
     pub(crate) present: String,
     /// The dimensions after the batch.
     pub(crate) shape: Vec<usize>,
-    pub(crate) element: Element,
+    pub(crate) element: CacheElement,
 }
 
 impl StateSlot {
@@ -128,7 +130,8 @@ const SHARED: FactPlace = ("genai_config.json", "/search/past_present_share_buff
 const WINDOW: FactPlace = ("genai_config.json", "/model/decoder/sliding_window/window_size");
 
 /// The beginnings of the names of caches: of an input, and of the output that becomes it.
-const PRESENTS: [(&str, &str); 3] = [("past_key_values.", "present."), ("past_", "present_"), ("past.", "present.")];
+const PRESENTS: [(&str, &str); 3] =
+    [("past_key_values.", "present."), ("past_", "present_"), ("past.", "present.")];
 
 const HEADS: &[FactPlace] = &[
     ("genai_config.json", "/model/decoder/num_key_value_heads"),
@@ -402,14 +405,14 @@ impl Graph<'_> {
     }
 
     /// Returns the number type of a cache, which must be that of the output that it becomes.
-    fn cache_element(&self, input: &Outlet, present: &str) -> Result<Element> {
+    fn cache_element(&self, input: &Outlet, present: &str) -> Result<CacheElement> {
         let past = input.name();
         let Some(output) = find(self.outputs, present) else {
             return Err(model(format!("the graph takes {past} but does not give {present}")));
         };
         let (kind, _) = tensor(input)?;
-        let Some(element) = Element::of(kind) else {
-            let message = format!("the cache {past} is {}, {}", input.dtype(), Element::SUPPORTED);
+        let Some(element) = CacheElement::of(kind) else {
+            let message = format!("the cache {past} is {}, {}", input.dtype(), CacheElement::SUPPORTED);
             return Err(unsupported(message));
         };
         if tensor(output)?.0 != kind {
@@ -433,7 +436,9 @@ impl Graph<'_> {
         let Some(heads) = self.size(heads, HEADS) else {
             return Err(missing_fact("number of key-value heads", HEADS));
         };
-        let Some(width) = self.size(width, WIDTH) else {
+        // A description has the number of numbers, of which an element may have two.
+        let described = || self.description.size(WIDTH).map(|size| size.div_ceil(element.numbers()));
+        let Some(width) = usize::try_from(width).ok().or_else(described) else {
             return Err(missing_fact("head size", WIDTH));
         };
         // Sums and products of sizes up to this limit cannot overflow, so they are not checked elsewhere.

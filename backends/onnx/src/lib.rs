@@ -89,6 +89,7 @@
 
 mod adapter;
 mod adapter_file;
+mod cache_element;
 mod cached_units;
 mod compute_time;
 mod cpu;

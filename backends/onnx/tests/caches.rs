@@ -1,4 +1,4 @@
-//! Caches of 16 bits, and the cost of forks.
+//! Caches of 16, 8 and 4 bits, and the cost of forks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stderr)] // a test may panic
 
@@ -17,7 +17,7 @@ use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
 
 use common::{feed, likeliest, load, models, units};
-use narrow::{BFLOAT16, FLOAT16, narrow};
+use narrow::{BFLOAT16, FLOAT16, narrow, quantize};
 
 /// An export with shared buffers. On the processor its attention computes in the number type of the cache, if that is `f16`.
 const SHARED: &str = "stories260k";
@@ -80,6 +80,43 @@ fn caches_of_16_bits_take_half_the_bytes_and_say_almost_the_same() {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:#}");
         assert_ne!(wide.identity(), narrow.identity());
+    }
+}
+
+/// Bits of a cache's numbers, the greatest of them, and how far logits may differ when the same tokens are fed in other chunks: it depends
+/// on the chunk whether keys and values are rounded before the attention reads them.
+const QUANTIZED: [(u64, f32, f32); 2] = [(8, 127.0, 0.3), (4, 7.0, 8.0)];
+
+/// Makes an export with quantized caches, and its scale from what the prompt's keys and values are.
+fn quantized(models: &Path, bits: u64, greatest: f32) -> (OnnxEngine, tempfile::TempDir) {
+    let engine = load(models, SHARED);
+    let mut session = engine.open().unwrap();
+    feed(session.as_mut(), &prompt(), 40);
+    let mut state = Vec::new();
+    session.snapshot(40, &mut state).unwrap();
+    let numbers = state.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()).abs());
+    let scale = numbers.fold(0.0, f32::max) * 1.25 / greatest;
+    let folder = tempfile::tempdir().unwrap();
+    quantize(&models.join(SHARED), folder.path(), bits, scale);
+    (load(Path::new("/"), folder.path().to_str().unwrap()), folder)
+}
+
+#[test]
+fn quantized_caches_obey_the_laws_and_take_their_bytes() {
+    let Some(models) = models() else { return };
+    let wide = load(&models, SHARED);
+    let text = wide.tokenizer().encode(&[TokenizerInput::Text("Tom and Mia went to the zoo.")]).unwrap();
+    for (bits, greatest, tolerance) in QUANTIZED {
+        let (engine, _folder) = quantized(&models, bits, greatest);
+        laws::session::all(&engine, &text, tolerance);
+        let mut sessions = [&wide, &engine].map(|engine| engine.open().unwrap());
+        let logits = sessions.each_mut().map(|session| feed(session.as_mut(), &text, 40));
+        if bits == 8 {
+            assert_eq!(likeliest(&logits[0]), likeliest(&logits[1]));
+        }
+        let [wide_bytes, bytes] = sessions.each_ref().map(|session| session.bytes());
+        assert_eq!(bytes * 32, wide_bytes * bits as usize, "{bits} bits");
+        assert_ne!(wide.identity(), engine.identity());
     }
 }
 

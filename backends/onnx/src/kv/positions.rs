@@ -45,11 +45,13 @@ fn in_little_endian(slot: &Slot, numbers: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache_element::CacheElement;
     use crate::element::Element;
 
     #[test]
     fn a_snapshot_has_no_spare_room_and_is_read_into_any_room() {
-        for element in [Element::F32, Element::F16, Element::Bf16] {
+        let floats = [Element::F32, Element::F16, Element::Bf16].map(CacheElement::Float);
+        for element in floats.into_iter().chain([CacheElement::Int8, CacheElement::PackedInt4]) {
             let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2, element };
             let numbers = |numbers: &[u8]| -> Vec<u8> {
                 numbers.iter().flat_map(|&number| std::iter::repeat_n(number, element.size())).collect()

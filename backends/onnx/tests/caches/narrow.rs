@@ -230,3 +230,90 @@ pub(crate) fn narrow(from: &Path, to: &Path, kind: u64) {
     *graph = narrowed_graph(graph, kind);
     fs::write(to.join("model.onnx"), model.bytes()).unwrap();
 }
+
+/// Numbers of `onnx.TensorProto.DataType`.
+const UINT8: u64 = 2;
+const INT8: u64 = 3;
+
+/// Numbers of `onnx.AttributeProto.AttributeType`.
+const INTEGER: u64 = 2;
+const STRING: u64 = 3;
+
+/// The inputs of `GroupQueryAttention` that are the scales of keys and of values; those before it may be absent.
+const SCALES: [&str; 2] = ["key_scale", "value_scale"];
+const BEFORE_SCALES: usize = 12;
+
+/// Copies an export's folder with caches of `bits` bits, 8 or 4, whose numbers are multiples of `scale`.
+pub(crate) fn quantize(from: &Path, to: &Path, bits: u64, scale: f32) {
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+    let mut model = Message::read(&fs::read(from.join("model.onnx")).unwrap());
+    model.within(7, |graph| {
+        graph.within(1, |node| quantize_attention(node, bits));
+        for field in [11, 12] {
+            graph.within(field, |value| quantize_value(value, bits));
+        }
+        for name in SCALES {
+            graph.push(5, scale_tensor(name, scale).bytes());
+        }
+    });
+    fs::write(to.join("model.onnx"), model.bytes()).unwrap();
+}
+
+fn quantize_attention(node: &mut Message, bits: u64) {
+    if node.text(4) != "GroupQueryAttention" {
+        return;
+    }
+    for _ in node.all(1).count()..BEFORE_SCALES {
+        node.push(1, "");
+    }
+    for name in SCALES {
+        node.push(1, name);
+    }
+    for name in ["k_quant_type", "v_quant_type"] {
+        let mut attribute = Message::default();
+        attribute.push(1, name);
+        attribute.push(4, "PER_TENSOR");
+        attribute.push_number(20, STRING);
+        node.push(5, attribute.bytes());
+    }
+    let mut attribute = Message::default();
+    attribute.push(1, "kv_cache_bit_width");
+    attribute.push_number(3, bits);
+    attribute.push_number(20, INTEGER);
+    node.push(5, attribute.bytes());
+}
+
+/// Changes the type of a cache; a byte has two numbers of 4 bits.
+fn quantize_value(value: &mut Message, bits: u64) {
+    if !is_cache(&value.text(1)) {
+        return;
+    }
+    let kind = if bits == 4 { UINT8 } else { INT8 };
+    value.within(2, |of| of.within(1, |tensor| set_number(tensor, 1, kind)));
+    if bits == 4 {
+        value.within(2, |of| of.within(1, |tensor| tensor.within(2, halve_last_dimension)));
+    }
+}
+
+fn halve_last_dimension(shape: &mut Message) {
+    let last = shape.all(1).last().unwrap();
+    let mut dimension = Message::read(last);
+    for (_, field) in &mut dimension.0 {
+        if let Field::Number(size) = field {
+            *size /= 2;
+        }
+    }
+    *last = dimension.bytes();
+}
+
+fn scale_tensor(name: &str, scale: f32) -> Message {
+    let mut tensor = Message::default();
+    tensor.push_number(1, 1); // one dimension, of size 1
+    tensor.push_number(2, FLOAT);
+    tensor.push(8, name);
+    tensor.push(9, scale.to_le_bytes());
+    tensor
+}
