@@ -51,6 +51,15 @@ const SUITES: &[Suite] = &[
         about: "dataknobs: trees, queries, and what eight releases stored, read and written",
     },
     Suite {
+        name: "decoders",
+        cases: "decoders",
+        package: "alloquy-onnx",
+        test: "decoders",
+        features: &[],
+        settings: &[],
+        about: "folders with an export and a golden: the same tokens, however a session came to them",
+    },
+    Suite {
         name: "fastchat",
         cases: "fastchat",
         package: "alloquy-templates",
