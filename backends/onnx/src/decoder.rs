@@ -88,6 +88,7 @@ pub(crate) fn load(graph: &Graph, loading: &Loading<'_>) -> Result<Session> {
     let session = match graph {
         Graph::File(path) => builder.commit_from_file(path),
         Graph::Bytes { bytes, .. } => builder.commit_from_memory(bytes),
+        Graph::Edited { path, bytes } => with_weights_of(builder, path)?.commit_from_memory(bytes),
     };
     session.map_err(|source| {
         let cause = Cause(source.message().to_owned());
@@ -126,6 +127,13 @@ fn with_optimization(builder: SessionBuilder, loading: &Loading<'_>) -> Result<S
         .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", LONG)
         .map_err(error::runtime(action))?;
     builder.with_optimized_model_path(path).map_err(error::runtime(action))
+}
+
+/// Names the folder of a graph that is in memory, in which its weights are.
+fn with_weights_of(builder: SessionBuilder, graph: &Path) -> Result<SessionBuilder> {
+    let folder = graph.parent().unwrap_or(graph).to_string_lossy();
+    let builder = builder.with_config_entry("session.model_external_initializers_file_folder_path", folder);
+    builder.map_err(error::runtime("set where a graph's weights are"))
 }
 
 /// Returns whether the backend or the model is at fault when a graph could not be loaded.

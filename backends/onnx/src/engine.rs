@@ -17,12 +17,13 @@ use alloquy_onnx_runtime::{DownloadEvent, Locator};
 
 use crate::decoder::{Decoder, Threads};
 use crate::error::invalid;
-use crate::graph_cache::{self, GraphCache, GraphCacheStatus, Made};
+use crate::graph_cache::{GraphCache, GraphCacheStatus};
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
 use crate::graphs::{Graphs, LoadedGraph};
 use crate::identity::{GraphRuntime, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
+use crate::prompt_logits::{DecoderGraph, LoadedDecoder, PromptLogits};
 use crate::providers::{CPU, Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many, without_media};
@@ -55,6 +56,7 @@ pub struct OnnxEngine {
     identity: Digest,
     timing: LoadTiming,
     graph_cache: GraphCacheStatus,
+    prompt_logits: PromptLogits,
     waiting: ThreadWaiting,
 }
 
@@ -80,6 +82,11 @@ impl OnnxEngine {
     /// Returns how the [`graph_cache`](OnnxEngineBuilder::graph_cache) was used when the model was loaded.
     pub fn graph_cache(&self) -> &GraphCacheStatus {
         &self.graph_cache
+    }
+
+    /// Returns of which tokens of a prompt logits are computed.
+    pub fn prompt_logits(&self) -> &PromptLogits {
+        &self.prompt_logits
     }
 
     /// Returns how the threads that compute wait for work: as [requested](OnnxEngineBuilder::waiting), or
@@ -238,6 +245,9 @@ impl OnnxEngineBuilder {
     }
 
     /// Sets how far the graph is rewritten when it is loaded; the default is [`GraphOptimization::All`].
+    ///
+    /// With every level but [`GraphOptimization::Disable`], a graph that computes logits for all tokens of a prompt is edited so that
+    /// it computes the last ones only. [`OnnxEngine::prompt_logits`] returns whether it was.
     #[must_use]
     pub fn graph_optimization(mut self, level: GraphOptimization) -> Self {
         self.optimization = level;
@@ -422,15 +432,20 @@ impl OnnxEngineBuilder {
         let loading =
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
         let Loaded { loaded, provider, warnings } = timing.measure(LoadPhase::Graph, || {
+            let graph = DecoderGraph::new(&parts, &digests, self.optimization)?;
             self.providers.load(|provider, providers| {
                 let ran = GraphRuntime { provider, version: &version, optimization: self.optimization };
-                let made = Made { graph: &parts.decoder.graph, digests: &digests, ran };
-                graph_cache::load(self.graph_cache.as_ref(), &made, &loading.with(providers))
+                graph.load(self.graph_cache.as_ref(), ran, &loading.with(providers))
             })
         })?;
-        let (session, graph_cache) = loaded;
+        let LoadedDecoder { session, cache: graph_cache, digests, unedited } = loaded;
         let (mut decoder, embedding) =
             timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
+        let prompt_logits = match (unedited, &decoder.layout.num_logits_to_keep) {
+            (None, _) => PromptLogits::Edited,
+            (Some(_), Some(_)) => PromptLogits::Exported,
+            (Some(reason), None) => PromptLogits::All { reason },
+        };
         decoder.state_budget = self.state_budget.unwrap_or(decoder.state_budget);
         let description = &parts.description;
         let name = parts.name.clone();
@@ -454,7 +469,18 @@ impl OnnxEngineBuilder {
         let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout, ran);
         let decoder = Arc::new(decoder);
         let chunk = self.prefill_chunk;
-        Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache, waiting })
+        Ok(OnnxEngine {
+            model,
+            tokenizer,
+            decoder,
+            media,
+            chunk,
+            identity,
+            timing,
+            graph_cache,
+            prompt_logits,
+            waiting,
+        })
     }
 
     fn check(&self) -> Result<()> {

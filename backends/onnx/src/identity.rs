@@ -51,7 +51,7 @@ impl GraphRuntime<'_> {
 pub(crate) fn graph_digests(part: &Part) -> Result<Vec<Digest>> {
     match &part.graph {
         Graph::Bytes { bytes, .. } => Ok(vec![of_bytes(bytes)?]),
-        Graph::File(graph) => {
+        Graph::File(graph) | Graph::Edited { path: graph, .. } => {
             let folder = graph.parent().unwrap_or(graph);
             let weights = part.file.weights().map(|weights| folder.join(weights));
             [graph.clone()].into_iter().chain(weights).map(|path| file_digest(&path)).collect()

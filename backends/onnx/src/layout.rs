@@ -10,6 +10,7 @@ use ort::value::{Outlet, TensorElementType, ValueType};
 use crate::cache_element::CacheElement;
 use crate::element::Element;
 use crate::error::{model, unsupported};
+use crate::graph_edit::KEEP;
 
 /// The inputs and outputs of a graph.
 #[derive(Debug)]
@@ -175,7 +176,7 @@ impl Layout {
             attention_mask: graph.optional("attention_mask"),
             position_ids: graph.positions()?,
             token_type_ids: graph.optional("token_type_ids"),
-            num_logits_to_keep: graph.optional("num_logits_to_keep"),
+            num_logits_to_keep: graph.optional(KEEP),
             use_cache_branch: graph.optional("use_cache_branch"),
             vocabulary: graph.vocabulary(&logits)?,
             logits_element: graph.logits_element(&logits)?,

@@ -78,14 +78,24 @@ pub(crate) struct Wanted<'a> {
 #[derive(Debug)]
 pub(crate) enum Graph {
     File(PathBuf),
-    Bytes { name: String, bytes: Cow<'static, [u8]> },
+    Bytes {
+        name: String,
+        bytes: Cow<'static, [u8]>,
+    },
+    /// What was made of a file, whose folder has the weights.
+    Edited {
+        path: PathBuf,
+        bytes: Vec<u8>,
+    },
 }
 
 impl Graph {
     /// Returns the file's name.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Self::File(path) | Self::Edited { path, .. } => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+            }
             Self::Bytes { name, .. } => name.clone(),
         }
     }
@@ -94,7 +104,7 @@ impl Graph {
 impl fmt::Display for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => write!(formatter, "{path:?}"),
+            Self::File(path) | Self::Edited { path, .. } => write!(formatter, "{path:?}"),
             Self::Bytes { name, .. } => write!(formatter, "{name:?}"),
         }
     }
