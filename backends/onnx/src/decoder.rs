@@ -58,6 +58,34 @@ pub(crate) struct Loading<'a> {
     pub(crate) written: Option<&'a Path>,
 }
 
+impl Threads {
+    /// Refuses a number of threads that is out of range.
+    pub(crate) fn check(self) -> Result<()> {
+        let Some(count) = self.count else { return Ok(()) };
+        if count == 0 {
+            return Err(error::invalid("threads must be at least 1, not 0"));
+        }
+        let most = most_threads();
+        if count > most {
+            return Err(error::invalid(format!(
+                "{count} threads, expected at most {most}, four times the processors here"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the largest number of threads: four times the processors that this process may use.
+///
+/// More threads only wait for each other; a thousand times more take minutes to start.
+///
+/// ```
+/// assert!(alloquy_onnx::most_threads() >= 4);
+/// ```
+pub fn most_threads() -> usize {
+    4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 impl Decoder {
     pub(crate) fn new(
         session: Session,

@@ -12,20 +12,19 @@ use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_engine::{BatchStep, Engine, LoadPhase, LoadTiming, Session};
-use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, model_info};
+use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles};
 use alloquy_onnx_runtime::{DownloadEvent, Locator};
 
 use crate::decoder::{Decoder, Threads};
 use crate::error::invalid;
 use crate::graph_cache::{GraphCache, GraphCacheStatus};
-use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
 use crate::graphs::{Graphs, LoadedGraph};
 use crate::identity::{GraphRuntime, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
 use crate::prompt_logits::{DecoderGraph, LoadedDecoder, PromptLogits};
 use crate::providers::{CPU, Loaded, Providers};
-use crate::runtime::{loaded_version, require_version};
+use crate::runtime::loaded_version;
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
 use crate::waiting::ThreadWaiting;
@@ -230,7 +229,7 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how many threads compute: from 1 to [`most_threads`]. The default is one for each physical core.
+    /// Sets how many threads compute: from 1 to [`most_threads`](crate::most_threads). The default is one for each physical core.
     #[must_use]
     pub fn threads(mut self, count: usize) -> Self {
         self.threads.count = Some(count);
@@ -425,7 +424,7 @@ impl OnnxEngineBuilder {
         let environment = timing.measure(LoadPhase::Runtime, || {
             self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
         })?;
-        check_windows(&parts.decoder.file)?;
+        parts.decoder.file.check_windows()?;
         let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts.decoder))?;
         let version = loaded_version()?;
         let waiting = self.threads.waiting.in_force()?;
@@ -441,16 +440,9 @@ impl OnnxEngineBuilder {
         let LoadedDecoder { session, cache: graph_cache, digests, unedited } = loaded;
         let (mut decoder, embedding) =
             timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
-        let prompt_logits = match (unedited, &decoder.layout.num_logits_to_keep) {
-            (None, _) => PromptLogits::Edited,
-            (Some(_), Some(_)) => PromptLogits::Exported,
-            (Some(reason), None) => PromptLogits::All { reason },
-        };
+        let prompt_logits = PromptLogits::of(unedited, &decoder.layout);
         decoder.state_budget = self.state_budget.unwrap_or(decoder.state_budget);
-        let description = &parts.description;
-        let name = parts.name.clone();
-        let files = parts.files.clone();
-        let mut model = model_info(name, files, description, &tokenizer, decoder.layout.vocabulary)?;
+        let mut model = parts.model_info(&tokenizer, decoder.layout.vocabulary)?;
         model.warnings = warnings;
         let tokenizer = Arc::new(tokenizer);
         let opened = Opened {
@@ -487,38 +479,8 @@ impl OnnxEngineBuilder {
         if self.prefill_chunk == 0 {
             return Err(invalid("a prefill chunk of 0 tokens would never end, at least 1"));
         }
-        let Some(count) = self.threads.count else { return Ok(()) };
-        if count == 0 {
-            return Err(invalid("threads must be at least 1, not 0"));
-        }
-        let most = most_threads();
-        if count > most {
-            return Err(invalid(format!(
-                "{count} threads, expected at most {most}, four times the processors here"
-            )));
-        }
-        Ok(())
+        self.threads.check()
     }
-}
-
-/// Returns the largest number of threads: four times the processors that this process may use.
-///
-/// More threads only wait for each other; a thousand times more take minutes to start.
-///
-/// ```
-/// assert!(alloquy_onnx::most_threads() >= 4);
-/// ```
-pub fn most_threads() -> usize {
-    4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// Requires version 1.24 for a graph with a sliding window. Before it, `GroupQueryAttention` computed windows that are one token too
-/// long (microsoft/onnxruntime, pull request 25927). Once a text is longer than the window, every logit is wrong.
-fn check_windows(graph: &GraphFile) -> Result<()> {
-    if graph.is_windowed {
-        require_version((1, 24), "sliding windows are computed wrongly before")?;
-    }
-    Ok(())
 }
 
 impl fmt::Debug for OnnxEngineBuilder {

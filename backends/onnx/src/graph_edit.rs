@@ -4,7 +4,7 @@
 //! With 150,000 tokens in the vocabulary that is a quarter of the work for a prompt, and 600 KB for each of its tokens. So the hidden states
 //! are cut before that product, at a number of tokens that is a new input, `num_logits_to_keep`, as some exporters write it themselves.
 //!
-//! The file is a protocol buffer (`onnx.proto`, field numbers as of ONNX 1.23). Only the changed messages are written anew, and all other bytes,
+//! The file is a protocol buffer (`onnx.proto`, field numbers as of ONNX 1.23). Only the changed messages are written again, and all other bytes,
 //! weights among them, are copied as they are.
 
 use std::collections::{HashMap, HashSet};
@@ -141,8 +141,8 @@ impl<'a> Product<'a> {
         let mut changed = HashSet::new();
         let mut value = logits;
         // Each step goes to an earlier node; more steps than nodes would be a circle.
-        for _ in 0..=values.makers.len() {
-            let (place, node) = values.makers.get(value).ok_or("nothing makes its logits")?;
+        for _ in 0..=values.sources.len() {
+            let (place, node) = values.sources.get(value).ok_or("nothing makes its logits")?;
             let operator = node.only(field::NODE_OPERATOR).unwrap_or_default();
             let mut inputs = node.all(field::NODE_INPUT);
             let states = inputs.next().ok_or("an operator before its logits takes nothing")?;
@@ -169,19 +169,19 @@ impl<'a> Product<'a> {
 /// What makes the values of a graph.
 struct Values<'a> {
     /// The node that makes a value, and where it begins.
-    makers: HashMap<&'a [u8], (usize, Message<'a>)>,
+    sources: HashMap<&'a [u8], (usize, Message<'a>)>,
     weights: HashSet<&'a [u8]>,
 }
 
 impl<'a> Values<'a> {
     fn read(graph: &Message<'a>) -> Result<Self, &'static str> {
-        let mut makers = HashMap::new();
+        let mut sources = HashMap::new();
         let mut weights = HashSet::new();
         for part in &graph.fields {
             match part.number {
                 field::GRAPH_NODE => {
                     for output in Message::read(part.value)?.all(field::NODE_OUTPUT) {
-                        makers.insert(output, (part.place, Message::read(part.value)?));
+                        sources.insert(output, (part.place, Message::read(part.value)?));
                     }
                 }
                 field::GRAPH_INITIALIZER => {
@@ -190,7 +190,7 @@ impl<'a> Values<'a> {
                 _ => {}
             }
         }
-        Ok(Self { makers, weights })
+        Ok(Self { sources, weights })
     }
 
     /// Returns whether a value is a weight, or is made of weights alone by at most `depth` operators. An absent input has no name.
@@ -198,7 +198,7 @@ impl<'a> Values<'a> {
         if value.is_empty() || self.weights.contains(value) {
             return true;
         }
-        match self.makers.get(value) {
+        match self.sources.get(value) {
             Some((_, node)) if depth > 0 => {
                 node.all(field::NODE_INPUT).all(|input| self.is_constant(input, depth - 1))
             }

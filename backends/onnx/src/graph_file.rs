@@ -12,6 +12,7 @@ use alloquy_core::{Error, Result};
 use alloquy_model_files::bounded;
 
 use crate::error::{model, unreadable};
+use crate::runtime::require_version;
 
 /// The file name of an optimised graph's weights, beside the graph.
 pub(crate) const WEIGHTS: &str = "weights.bin";
@@ -25,7 +26,7 @@ pub(crate) struct GraphFile {
     /// Every file that the graph takes weights from.
     locations: BTreeSet<String>,
     /// Whether an attention in it is limited to a window of tokens.
-    pub(crate) is_windowed: bool,
+    is_windowed: bool,
     has_graph: bool,
 }
 
@@ -33,6 +34,15 @@ impl GraphFile {
     /// Returns the files that the graph takes weights from, relative to its own folder.
     pub(crate) fn weights(&self) -> impl Iterator<Item = &str> {
         self.locations.iter().map(String::as_str)
+    }
+
+    /// Requires version 1.24 for a graph with a sliding window. Before it, `GroupQueryAttention` computed windows that are one token too
+    /// long (microsoft/onnxruntime, pull request 25927). Once a text is longer than the window, every logit is wrong.
+    pub(crate) fn check_windows(&self) -> Result<()> {
+        if self.is_windowed {
+            require_version((1, 24), "sliding windows are computed wrongly before")?;
+        }
+        Ok(())
     }
 
     /// Reads the file at `path`, and checks that every file it names lies inside `fence`.

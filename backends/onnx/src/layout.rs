@@ -11,6 +11,7 @@ use crate::cache_element::CacheElement;
 use crate::element::Element;
 use crate::error::{model, unsupported};
 use crate::graph_edit::KEEP;
+use crate::slot::{MOST_NUMBERS, Slot, StateSlot};
 
 /// The inputs and outputs of a graph.
 #[derive(Debug)]
@@ -78,44 +79,6 @@ pub(crate) struct Positions {
     pub(crate) first: usize,
     /// How many numbers a position has: one, or one for each axis of a multimodal rotary embedding.
     pub(crate) axes: usize,
-}
-
-/// One tensor of the cache: batch, heads, positions, width.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
-    pub(crate) past: String,
-    pub(crate) present: String,
-    pub(crate) heads: usize,
-    /// How many elements a head has for each position.
-    pub(crate) width: usize,
-    pub(crate) element: CacheElement,
-}
-
-/// How many numbers a cache tensor may have for a position: thousands of times as many as in any model.
-const MOST_NUMBERS: usize = 1 << 26;
-
-impl Slot {
-    /// Returns how many bytes one position takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.heads * self.width * self.element.size()
-    }
-}
-
-/// One state: a tensor whose size does not depend on the number of positions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StateSlot {
-    pub(crate) past: String,
-    pub(crate) present: String,
-    /// The dimensions after the batch.
-    pub(crate) shape: Vec<usize>,
-    pub(crate) element: CacheElement,
-}
-
-impl StateSlot {
-    /// Returns how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.shape.iter().product::<usize>() * self.element.size()
-    }
 }
 
 /// How past becomes present.

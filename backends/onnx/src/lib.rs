@@ -117,6 +117,7 @@ mod providers;
 mod row;
 mod runtime;
 mod session;
+mod slot;
 mod source;
 mod telemetry;
 mod waiting;
@@ -125,7 +126,8 @@ pub use alloquy_onnx_runtime::{
     DownloadEvent, DownloadPolicy, Gpu, Library, LibraryOrigin, LocateError, Locator, Presence, Wheel,
     cache_folder,
 };
-pub use engine::{OnnxEngine, OnnxEngineBuilder, most_threads};
+pub use decoder::most_threads;
+pub use engine::{OnnxEngine, OnnxEngineBuilder};
 pub use graph_cache::GraphCacheStatus;
 pub use graph_optimization::GraphOptimization;
 pub use media::MediaStatistics;

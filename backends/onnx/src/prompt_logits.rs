@@ -12,6 +12,7 @@ use crate::graph_cache::{self, GraphCache, GraphCacheStatus, Made};
 use crate::graph_edit::with_last_logits;
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::GraphRuntime;
+use crate::layout::Layout;
 use crate::source::{Graph, Parts};
 
 /// The longest file that is edited, in bytes: it is read into memory for that.
@@ -40,6 +41,17 @@ pub enum PromptLogits {
         /// Why the graph was not edited.
         reason: String,
     },
+}
+
+impl PromptLogits {
+    /// Returns what holds for a graph that was edited or, with a reason, was not.
+    pub(crate) fn of(unedited: Option<String>, layout: &Layout) -> Self {
+        match unedited {
+            None => Self::Edited,
+            Some(_) if layout.num_logits_to_keep.is_some() => Self::Exported,
+            Some(reason) => Self::All { reason },
+        }
+    }
 }
 
 impl fmt::Display for PromptLogits {

@@ -6,7 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::Result;
-use alloquy_model_files::{Description, FactPlace, ModelFiles, ModelFolder, bounded};
+use alloquy_core::model_info::ModelInfo;
+use alloquy_model_files::{
+    Description, FactPlace, HuggingFaceTokenizer, ModelFiles, ModelFolder, bounded, model_info,
+};
 
 use crate::adapter::ADAPTER;
 use crate::graph_file::GraphFile;
@@ -48,6 +51,17 @@ pub(crate) struct Parts {
     /// The encoder of audio.
     pub(crate) audio: Option<Part>,
     pub(crate) adapter: Option<AdapterBytes>,
+}
+
+impl Parts {
+    /// Returns the facts about the model.
+    pub(crate) fn model_info(
+        &self,
+        tokenizer: &HuggingFaceTokenizer,
+        vocabulary: usize,
+    ) -> Result<ModelInfo> {
+        model_info(self.name.clone(), self.files.clone(), &self.description, tokenizer, vocabulary)
+    }
 }
 
 /// A graph, and the facts read from its file.

@@ -13,7 +13,7 @@ use ort::session::SessionOutputs;
 use super::buffers::{Buffers, CapacityNeed, Feed};
 use crate::decoder::Decoder;
 use crate::error;
-use crate::layout::Slot;
+use crate::slot::Slot;
 
 /// Buffers with a row for each of several sessions.
 #[derive(Debug)]

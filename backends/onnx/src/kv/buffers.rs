@@ -11,8 +11,8 @@ use super::room::Room;
 use crate::decoder::Decoder;
 use crate::error;
 use crate::feeds::feeds;
-use crate::layout::Slot;
 use crate::row::Row;
+use crate::slot::Slot;
 
 /// The smallest capacity of a cache, in positions.
 pub(super) const FIRST_CAPACITY: usize = 256;

@@ -18,7 +18,7 @@ use super::states::States;
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::feeds;
-use crate::layout::Slot;
+use crate::slot::Slot;
 
 /// A cache of new tensors at each run.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use alloquy_engine::decoder::StateReader;
 
 use super::batch::Batch;
 use super::place::Place;
-use crate::layout::Slot;
+use crate::slot::Slot;
 
 /// A row in use. It is freed when this is dropped.
 #[derive(Debug)]

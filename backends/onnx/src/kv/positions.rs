@@ -3,7 +3,7 @@
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
 
-use crate::layout::Slot;
+use crate::slot::Slot;
 
 /// Appends the first `cached` positions of every head.
 pub(super) fn write_positions(slot: &Slot, cached: usize, from: &[u8], into: &mut Vec<u8>) {

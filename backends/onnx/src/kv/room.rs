@@ -13,7 +13,7 @@ use ort::{AsPointer, ortsys};
 use rayon::prelude::*;
 
 use crate::error;
-use crate::layout::Slot;
+use crate::slot::Slot;
 
 /// The tensors of a cache, each in memory of its own.
 #[derive(Debug)]

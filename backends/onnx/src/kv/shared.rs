@@ -16,7 +16,7 @@ use super::place::Place;
 use super::run::Run;
 use super::states::States;
 use crate::decoder::{Decoder, last_rows};
-use crate::layout::Slot;
+use crate::slot::Slot;
 
 /// A cache that the graph writes into.
 #[derive(Debug)]

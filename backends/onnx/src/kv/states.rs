@@ -12,7 +12,8 @@ use ort::session::SessionOutputs;
 use ort::value::{DynTensor, DynValue};
 
 use crate::error::{self, invalid};
-use crate::layout::{Layout, StateSlot};
+use crate::layout::Layout;
+use crate::slot::StateSlot;
 
 /// The states after some positions.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ impl States {
 
     /// Keeps the states after `positions`, if they are known, so that a later rewind can go back to them.
     ///
-    /// Beyond the budget the oldest are dropped, except for the first: conversations are continued at their ends, and begun anew after
+    /// Beyond the budget the oldest are dropped, except for the first: conversations are continued at their ends, and begun again after
     /// their instructions.
     pub(super) fn mark(&mut self, layout: &Layout, positions: usize) {
         let is_marked = self.marked.iter().any(|marked| marked.positions == positions);
