@@ -76,6 +76,37 @@ fn all_questions() {
     std::fs::write(std::env::var_os("ALLOQUY_ANSWERS").unwrap(), lines).unwrap();
 }
 
+/// A line of the file of judged answers.
+#[derive(Deserialize)]
+struct Judged {
+    id: String,
+    answer: String,
+}
+
+/// One question of this many is asked in every test run.
+const SAMPLE: usize = 10;
+
+/// The figures of the README are those of the embedded model only as long as it gives these answers.
+#[test]
+fn the_embedded_model_gives_the_answers_that_were_judged() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../xtask/pocket/questions/answers.jsonl");
+    let text = std::fs::read_to_string(file).unwrap();
+    let judged: Vec<Judged> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let questions = questions();
+    assert_eq!(judged.len(), questions.len());
+    let model = Model::pocket().unwrap();
+    let mut others = Vec::new();
+    for (question, judged) in questions.iter().zip(&judged).step_by(SAMPLE) {
+        assert_eq!(question.id, judged.id);
+        let answer = shown(&answered(&model, question));
+        if answer != judged.answer {
+            others.push(format!("{}: {answer:?}, judged {:?}", judged.id, judged.answer));
+        }
+    }
+    // On another processor, two tokens that are nearly as likely may change places.
+    assert!(others.len() <= 1, "{}", others.join("\n"));
+}
+
 #[test]
 fn no_answer_has_a_call_where_no_tool_is_offered() {
     let model = model();

@@ -83,8 +83,8 @@ struct Questions {
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     /// What people judged: JSON lines with `id`, `answer` and `verdict`.
-    #[arg(long, value_name = "FILE")]
-    verdicts: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", default_value = "xtask/pocket/questions/answers.jsonl")]
+    verdicts: PathBuf,
 }
 
 impl Pocket {
@@ -269,9 +269,7 @@ impl Questions {
         let mut judge = Command::new("python3");
         judge.arg(root().join("xtask/pocket/questions/judge.py")).arg(&answers);
         judge.arg("--open").arg(folder.join("first-open.jsonl"));
-        if let Some(verdicts) = &self.verdicts {
-            judge.arg("--verdicts").arg(root().join(verdicts));
-        }
+        judge.arg("--verdicts").arg(root().join(&self.verdicts));
         command::run(&mut judge)
     }
 }
