@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use alloquy::ModelDescription;
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::hub::{HubCache, HubFile, Listing, ModelName, Repository, Variant, Weights, variants};
+use alloquy::model_files::TokenizerFile;
 
 use crate::hub;
 use crate::pocket::{POCKET, describe_pocket};
@@ -181,7 +182,10 @@ fn walk(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
 
 /// Returns whether a folder has a tokenizer and a graph, the latter in the folder itself or in `onnx`.
 fn is_model(folder: &Path) -> bool {
-    folder.join("tokenizer.json").is_file() && (has_graph(folder) || has_graph(&folder.join("onnx")))
+    let has_tokenizer = entries(folder).any(|path| {
+        path.is_file() && path.file_name().and_then(|name| name.to_str()).is_some_and(TokenizerFile::is_name)
+    });
+    has_tokenizer && (has_graph(folder) || has_graph(&folder.join("onnx")))
 }
 
 fn has_graph(folder: &Path) -> bool {

@@ -16,6 +16,13 @@ const GENAI: &str = "genai_config.json";
 
 const TOKENIZER: &str = "tokenizer.json";
 
+/// The files of SentencePiece and tiktoken. The first one is needed if there is no `tokenizer.json`.
+const OTHER_TOKENIZERS: [&str; 5] =
+    ["tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model"];
+
+/// How other files of tiktoken end.
+const TIKTOKEN: &str = ".tiktoken";
+
 /// The files that describe a model, beside its graphs.
 const DESCRIPTIONS: [&str; 15] = [
     "added_tokens.json",
@@ -143,10 +150,14 @@ fn genai_variants(listing: &Listing) -> Vec<Variant> {
         let Some(folder) = file.path.strip_suffix(GENAI).map(|folder| folder.trim_end_matches('/')) else {
             continue;
         };
-        let files = files_of_folder(listing, folder);
+        let mut files = files_of_folder(listing, folder);
         let has_graph = files.iter().any(|path| path.ends_with(".onnx"));
-        if !has_graph || !files.contains(&join(folder, TOKENIZER)) {
+        let Some(tokenizer) = tokenizer(listing, folder) else { continue };
+        if !has_graph {
             continue;
+        }
+        if !files.contains(&tokenizer) {
+            files.push(tokenizer);
         }
         let name = folder.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("genai");
         found.push(Variant {
@@ -159,6 +170,18 @@ fn genai_variants(listing: &Listing) -> Vec<Variant> {
         });
     }
     found
+}
+
+/// Returns the path of the tokenizer in a folder: `tokenizer.json`, or else a file of SentencePiece or tiktoken.
+fn tokenizer(listing: &Listing, folder: &str) -> Option<String> {
+    for name in std::iter::once(TOKENIZER).chain(OTHER_TOKENIZERS) {
+        let path = join(folder, name);
+        if listing.file(&path).is_some() {
+            return Some(path);
+        }
+    }
+    let mut paths = listing.files.iter().map(|file| &file.path);
+    paths.find(|path| split(path).0 == folder && path.ends_with(TIKTOKEN)).cloned()
 }
 
 /// Returns the graphs, weights and descriptions right in a folder.
@@ -180,7 +203,7 @@ fn files_of_folder(listing: &Listing, folder: &str) -> Vec<String> {
 /// Finds the graphs of optimum and transformers.js: in the root or in `onnx`, one for each number type.
 fn graph_variants(listing: &Listing) -> Vec<Variant> {
     let mut found = Vec::new();
-    if listing.file(TOKENIZER).is_none() || listing.file(GENAI).is_some() {
+    if tokenizer(listing, "").is_none() || listing.file(GENAI).is_some() {
         return found;
     }
     let mut names = BTreeSet::new();
@@ -203,9 +226,12 @@ fn graph_variant(listing: &Listing, graph: &str, folder: &str, type_name: &str) 
     for name in BESIDE {
         graphs.extend(beside(listing, folder, name, type_name));
     }
+    let tokenizer = tokenizer(listing, "");
     let mut files = Vec::new();
     for file in &listing.files {
-        let is_description = DESCRIPTIONS.contains(&file.path.as_str()) || file.path.starts_with(TEMPLATES);
+        let is_description = DESCRIPTIONS.contains(&file.path.as_str())
+            || file.path.starts_with(TEMPLATES)
+            || tokenizer.as_deref() == Some(file.path.as_str());
         let is_weights = graphs.iter().any(|graph| is_part_of(graph, &file.path));
         if is_description || is_weights {
             files.push(file.path.clone());

@@ -8,6 +8,7 @@ use alloquy_core::Result;
 
 use crate::description::{DESCRIPTIONS, MORE_TEMPLATES};
 use crate::error::model;
+use crate::tokenizer_file::{TOKENIZER_JSON, TokenizerFile, tokenizer_among};
 
 /// The files of a model in memory, for a program that embeds or unpacks its model.
 ///
@@ -74,6 +75,15 @@ impl ModelFiles {
             return Err(model(format!("model {:?} has no {name}; it has {}", self.name, self.listed())));
         };
         Ok(bytes)
+    }
+
+    /// Returns the file of the tokenizer: `tokenizer.json`, or else a file of SentencePiece or tiktoken.
+    ///
+    /// # Errors
+    /// As [`ModelFiles::read`].
+    pub fn tokenizer(&self) -> Result<TokenizerFile> {
+        let name = tokenizer_among(self.names()).unwrap_or(TOKENIZER_JSON);
+        Ok(TokenizerFile::new(name, self.read(name)?))
     }
 
     /// Returns the texts of the description files, by name.

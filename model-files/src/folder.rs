@@ -9,14 +9,13 @@ use alloquy_core::{Error, Result};
 use crate::bounded;
 use crate::description::{DESCRIPTIONS, MORE_TEMPLATES};
 use crate::error::{model, unreadable};
+use crate::tokenizer_file::{TOKENIZER_JSON, TokenizerFile, tokenizer_among};
 
 /// How many bytes a tokenizer may have. The largest published ones have 40 MB.
 const TOKENIZER: u64 = 256 << 20;
-const TOKENIZER_FILE: &str = "tokenizer.json";
 
-/// Files of tokenizers in other formats: SentencePiece, tiktoken, and the lists that `tokenizer.json` combines.
-const OTHER_TOKENIZERS: [&str; 5] =
-    ["tokenizer.model", "sentencepiece.bpe.model", "tiktoken.model", "vocab.json", "vocab.txt"];
+/// Files of tokenizers that are not read: the lists that `tokenizer.json` combines, and Mistral's.
+const OTHER_TOKENIZERS: [&str; 3] = ["vocab.json", "vocab.txt", "tekken.json"];
 
 /// How many bytes all other description files may have together. Some published models have 5 MB. A parsed file takes at most
 /// sixteen times its length in memory.
@@ -31,10 +30,10 @@ const REVISION: u64 = 64 << 10;
 /// A model's folder: a downloaded repository of the Hugging Face Hub, or a folder of its local cache.
 ///
 /// ```no_run
-/// use alloquy_model_files::{HuggingFaceTokenizer, ModelFolder};
+/// use alloquy_model_files::{Description, HuggingFaceTokenizer, ModelFolder};
 ///
 /// let folder = ModelFolder::open("models/qwen3-0.6b".as_ref())?;
-/// let tokenizer = HuggingFaceTokenizer::from_json(&folder.tokenizer()?)?;
+/// let tokenizer = HuggingFaceTokenizer::of_file(&folder.tokenizer()?, &Description::read(&folder.files)?)?;
 /// println!("{}: {} tokens", folder.name, tokenizer.vocabulary());
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
@@ -75,7 +74,7 @@ impl ModelFolder {
         }
         let folder = graph.parent().unwrap_or(graph);
         let above = folder.parent().filter(|_| folder.ends_with("onnx"));
-        let root = above.filter(|above| above.join("tokenizer.json").exists()).unwrap_or(folder);
+        let root = above.filter(|above| has_tokenizer(above)).unwrap_or(folder);
         Self::of_folder(root, Some(graph.to_owned()))
     }
 
@@ -113,29 +112,40 @@ impl ModelFolder {
         }
     }
 
-    /// Reads `tokenizer.json`.
+    /// Reads the file of the tokenizer: `tokenizer.json`, or else a file of SentencePiece (`tokenizer.model`) or tiktoken
+    /// (`qwen.tiktoken`).
     ///
     /// # Errors
-    /// As [`ModelFolder::read`]. If the folder has a tokenizer in another format instead, such as SentencePiece's
-    /// `tokenizer.model`, the error names it and how to convert it.
-    pub fn tokenizer(&self) -> Result<Vec<u8>> {
-        match OTHER_TOKENIZERS.into_iter().find(|other| self.has(other)) {
-            Some(other) if !self.has(TOKENIZER_FILE) => Err(self.other_tokenizer(other)),
-            _ => self.read(TOKENIZER_FILE, TOKENIZER),
+    /// As [`ModelFolder::read`]. If the folder has a tokenizer in another format instead, such as `vocab.json`, the error
+    /// names it and how to convert it.
+    pub fn tokenizer(&self) -> Result<TokenizerFile> {
+        let entries = fs::read_dir(&self.root).map_err(|source| unreadable(&self.root, source))?;
+        let names: Vec<_> = entries.flatten().map(|entry| file_name(&entry.path())).collect();
+        let found = tokenizer_among(names.iter().map(String::as_str));
+        if found.is_none()
+            && let Some(other) =
+                OTHER_TOKENIZERS.into_iter().find(|other| names.iter().any(|name| name == other))
+        {
+            return Err(self.other_tokenizer(other));
         }
-    }
-
-    fn has(&self, name: &str) -> bool {
-        !is_absent(&self.root.join(name))
+        let name = found.unwrap_or(TOKENIZER_JSON);
+        Ok(TokenizerFile::new(name, self.read(name, TOKENIZER)?))
     }
 
     fn other_tokenizer(&self, other: &str) -> Error {
         model(format!(
-            "model folder {:?} has {other} and no {TOKENIZER_FILE}, which alone is read. Transformers converts it: \
-             AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
+            "model folder {:?} has {other}, which is not read, and none of {TOKENIZER_JSON}, tokenizer.model and *.tiktoken. \
+             Transformers converts it: AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
             self.root
         ))
     }
+}
+
+/// Returns whether a folder has the file of a tokenizer.
+fn has_tokenizer(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names: Vec<_> = entries.map(|entry| file_name(&entry.path())).collect();
+    tokenizer_among(names.iter().map(String::as_str)).is_some()
 }
 
 /// Returns the snapshot of a cached repository that `refs/main` names, or the only one.

@@ -1,7 +1,7 @@
 //! Reads a model's description files and its tokenizer, without weights and without a runtime.
 //!
 //! A model is a folder, as downloaded from the Hugging Face Hub. Its description files contain the architecture, the length
-//! of the context, the chat template and the recommended sampling; `tokenizer.json` contains the vocabulary. With these, a
+//! of the context, the chat template and the recommended sampling; `tokenizer.json`, or `tokenizer.model`, contains the vocabulary. With these, a
 //! program can render a prompt, count its tokens and decode a reply. Only the graph, which computes the reply, needs a
 //! runtime. So a backend whose graph runs elsewhere needs this crate alone.
 //!
@@ -26,7 +26,7 @@
 //!   milliseconds for a model of any size. [`describe_files`] does the same for files in memory.
 //! - [`ModelFolder`] opens a folder, a folder of a Hugging Face cache, or the folder of an `.onnx` file. [`ModelFiles`] holds
 //!   files in memory, for a program that embeds its model.
-//! - [`HuggingFaceTokenizer`] encodes prompts with the ids of Hugging Face's `tokenizers`. A piece that is
+//! - [`HuggingFaceTokenizer`] reads the [`TokenizerFile`] and encodes prompts with the ids of Hugging Face's `tokenizers`. A piece that is
 //!   [`Literal`](alloquy_core::tokenizer::TokenizerInput::Literal) never becomes a control token. It decodes replies token by token.
 //! - [`model_info`] adds to a description what the tokenizer knows: the stop tokens and the control tokens.
 //! - [`Description`] looks a fact up in the places where models keep it. A backend uses it for facts of its own.
@@ -57,7 +57,8 @@
 //!
 //! - A folder may come from strangers. [`bounded`] reads regular files of limited length, and no path leads out of the
 //!   folder. A tokenizer whose steps could make a text far too long is refused before it is run.
-//! - Only `tokenizer.json` is read. The error for a SentencePiece or tiktoken file contains the command that converts it.
+//! - A tokenizer is a `tokenizer.json`, or else a file of SentencePiece or tiktoken. The error for other files contains the
+//!   command that converts them.
 //! - Weights and graphs are never opened, and nothing is downloaded.
 //!
 //! # Modules
@@ -75,6 +76,7 @@ mod folder;
 mod generation_config;
 mod model_info;
 mod tokenizer;
+mod tokenizer_file;
 
 pub use describe::{describe, describe_files};
 pub use description::{Description, FactPlace, missing_fact};
@@ -82,3 +84,4 @@ pub use files::ModelFiles;
 pub use folder::ModelFolder;
 pub use model_info::{context_length, model_info};
 pub use tokenizer::HuggingFaceTokenizer;
+pub use tokenizer_file::TokenizerFile;

@@ -1,12 +1,19 @@
 //! Encodes text to token ids as Hugging Face's `tokenizers` does, with pieces that never become control tokens.
 
+mod added;
 mod decoding;
 mod detokenizer;
 mod file;
 mod growth;
 mod memo;
+mod merging;
 mod normalizer;
+mod plain;
+mod prefixes;
+mod protobuf;
+mod sentencepiece;
 mod tables;
+mod tiktoken;
 
 use std::sync::Arc;
 
@@ -15,14 +22,17 @@ use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use self::decoding::{Decoding, Position};
-use self::detokenizer::StreamDetokenizer;
+use self::detokenizer::{Decodes, StreamDetokenizer};
 use self::file::File;
 use self::growth::Growth;
 use self::memo::Memo;
 use self::normalizer::Respelling;
+use self::plain::Plain;
 use self::tables::{Place, Steps, Tables};
+use crate::description::Description;
+use crate::tokenizer_file::{TOKENIZER_JSON, TokenizerFile};
 
-/// A tokenizer read from a `tokenizer.json`.
+/// A tokenizer of a model, from its `tokenizer.json`, or from a file of SentencePiece or tiktoken.
 ///
 /// ```
 /// use alloquy_core::tokenizer::{TokenizerInput, Tokenizer, decode};
@@ -42,10 +52,47 @@ use self::tables::{Place, Steps, Tables};
 /// ```
 #[derive(Clone, Debug)]
 pub struct HuggingFaceTokenizer {
-    tables: Arc<Tables>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Json(Arc<Tables>),
+    Plain(Arc<Plain>),
 }
 
 impl HuggingFaceTokenizer {
+    /// Reads a tokenizer's file of any kind. Where it is not a `tokenizer.json`, the description files have the tokens that the
+    /// model adds: `tokenizer_config.json`, `added_tokens.json` and `special_tokens_map.json`.
+    ///
+    /// # Errors
+    /// As [`HuggingFaceTokenizer::from_json`]; [`ErrorKind::Unsupported`] for a SentencePiece model of words or characters,
+    /// and for a tiktoken file whose pattern to split text into words is not known.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    ///
+    /// use alloquy_core::tokenizer::{Tokenizer, TokenizerInput};
+    /// use alloquy_model_files::{Description, HuggingFaceTokenizer, TokenizerFile};
+    /// use base64::Engine as _;
+    /// use base64::engine::general_purpose::STANDARD;
+    ///
+    /// let config = r#"{"added_tokens_decoder": {"256": {"content": "<end>"}}}"#;
+    /// let files = BTreeMap::from([("tokenizer_config.json".to_owned(), config.to_owned())]);
+    /// // A file of tiktoken has a token in base64 and its rank on each line. This one has a token for each byte.
+    /// let lines = (0..=255_u8).map(|byte| format!("{} {byte}\n", STANDARD.encode([byte])));
+    /// let file = TokenizerFile::new("cl100k_base.tiktoken", lines.collect::<String>());
+    /// let tokenizer = HuggingFaceTokenizer::of_file(&file, &Description::read(&files)?)?;
+    /// assert_eq!(tokenizer.encode(&[TokenizerInput::Text("Hi<end>")])?, [72, 105, 256]);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn of_file(file: &TokenizerFile, description: &Description) -> Result<Self> {
+        if file.name == TOKENIZER_JSON {
+            return Self::from_json(&file.bytes);
+        }
+        Ok(Self { kind: Kind::Plain(Arc::new(Plain::read(file, description)?)) })
+    }
+
     /// Reads a `tokenizer.json`.
     ///
     /// The file's truncation and padding are ignored, because a prompt is never cut silently.
@@ -76,52 +123,71 @@ impl HuggingFaceTokenizer {
             decoding,
             growth,
         };
-        Ok(Self { tables: Arc::new(tables) })
+        Ok(Self { kind: Kind::Json(Arc::new(tables)) })
     }
 
     /// Returns the normalizer if it can turn other spellings into an added token, such as `＜think＞` into `<think>`.
     pub fn normalizer(&self) -> Option<Arc<dyn Normalizer>> {
-        self.tables.respelling.clone().map(|respelling| respelling as Arc<dyn Normalizer>)
+        match &self.kind {
+            Kind::Json(tables) => {
+                tables.respelling.clone().map(|respelling| respelling as Arc<dyn Normalizer>)
+            }
+            Kind::Plain(plain) => plain.normalizer(),
+        }
     }
 
     /// Returns the number of tokens, including added ones.
     pub fn vocabulary(&self) -> usize {
-        self.tables.tokenizer.get_vocab_size(true)
+        match &self.kind {
+            Kind::Json(tables) => tables.tokenizer.get_vocab_size(true),
+            Kind::Plain(plain) => plain.len(),
+        }
     }
 
     /// Returns the token with this text, as the vocabulary writes it.
     pub fn token(&self, text: &str) -> Option<TokenId> {
-        self.tables.tokenizer.token_to_id(text)
+        match &self.kind {
+            Kind::Json(tables) => tables.tokenizer.token_to_id(text),
+            Kind::Plain(plain) => plain.token(text),
+        }
     }
 
     /// Returns a token's text as the vocabulary writes it, such as `▁Once`.
     pub fn spelling(&self, token: TokenId) -> Option<String> {
-        self.tables.tokenizer.id_to_token(token)
+        match &self.kind {
+            Kind::Json(tables) => tables.tokenizer.id_to_token(token),
+            Kind::Plain(plain) => plain.spelling(token),
+        }
+    }
+
+    fn decodes(&self) -> Arc<dyn Decodes> {
+        match &self.kind {
+            Kind::Json(tables) => Arc::clone(tables) as Arc<dyn Decodes>,
+            Kind::Plain(plain) => Arc::clone(plain) as Arc<dyn Decodes>,
+        }
     }
 }
 
 impl Tokenizer for HuggingFaceTokenizer {
     fn specials(&self) -> &[SpecialToken] {
-        &self.tables.specials
+        match &self.kind {
+            Kind::Json(tables) => &tables.specials,
+            Kind::Plain(plain) => &plain.specials,
+        }
     }
 
     fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
-        self.tables.growth.check(pieces.iter().map(|piece| piece.text().len()).sum(), ErrorKind::Tokenize)?;
-        let mut tokens = Vec::new();
-        let mut place = Place::Start;
-        for run in joined(pieces) {
-            match (run, place) {
-                (Run::Text(text), Place::Start) => tokens.extend(self.tables.encode_start(&text)?),
-                (Run::Text(text), Place::Middle) => self.tables.encode_middle(&text, &mut tokens)?,
-                (Run::Literal(text), place) => self.tables.encode_literal(text, place, &mut tokens)?,
-            }
-            place = Place::Middle;
+        match &self.kind {
+            Kind::Json(tables) => encode(tables, pieces),
+            Kind::Plain(plain) => plain.encode(pieces),
         }
-        Ok(tokens)
     }
 
     fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
-        self.tables.bytes(token, Position::Within)
+        match &self.kind {
+            Kind::Json(tables) => tables.bytes(token, Position::Within),
+            Kind::Plain(plain) => plain.bytes(token, Position::Within),
+        }
     }
 
     /// Starts decoding.
@@ -130,8 +196,23 @@ impl Tokenizer for HuggingFaceTokenizer {
     /// Face's, the decoder drops it at the start of a stream. For a stream that continues a text, push the tokens before it
     /// first and discard their text.
     fn detokenizer(&self) -> Box<dyn Detokenizer> {
-        Box::new(StreamDetokenizer::new(Arc::clone(&self.tables)))
+        Box::new(StreamDetokenizer::new(self.decodes()))
     }
+}
+
+fn encode(tables: &Tables, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
+    tables.growth.check(pieces.iter().map(|piece| piece.text().len()).sum(), ErrorKind::Tokenize)?;
+    let mut tokens = Vec::new();
+    let mut place = Place::Start;
+    for run in joined(pieces) {
+        match (run, place) {
+            (Run::Text(text), Place::Start) => tokens.extend(tables.encode_start(&text)?),
+            (Run::Text(text), Place::Middle) => tables.encode_middle(&text, &mut tokens)?,
+            (Run::Literal(text), place) => tables.encode_literal(text, place, &mut tokens)?,
+        }
+        place = Place::Middle;
+    }
+    Ok(tokens)
 }
 
 /// Returns the added tokens, in the order of their ids.

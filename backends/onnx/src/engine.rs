@@ -419,8 +419,9 @@ impl OnnxEngineBuilder {
         let mut timing = LoadTiming::default();
         let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
         let parts = timing.measure(LoadPhase::Files, || self.source.parts(wanted))?;
-        let tokenizer =
-            timing.measure(LoadPhase::Tokenizer, || HuggingFaceTokenizer::from_json(&parts.tokenizer))?;
+        let tokenizer = timing.measure(LoadPhase::Tokenizer, || {
+            HuggingFaceTokenizer::of_file(&parts.tokenizer, &parts.description)
+        })?;
         let environment = timing.measure(LoadPhase::Runtime, || {
             self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
         })?;

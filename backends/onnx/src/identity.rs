@@ -79,7 +79,7 @@ pub(crate) fn identity(
 ) -> Digest {
     let mut lines = ran.lines();
     // The media processor adds texts, and these are tokenized here, so the tokenizer is part of the identity then.
-    lines.extend(media.map(|media| format!("media {media} {}", Digest::of(&parts.tokenizer))));
+    lines.extend(media.map(|media| format!("media {media} {}", Digest::of(&parts.tokenizer.bytes))));
     lines.extend(layout.slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     lines.extend(layout.states.iter().map(|state| format!("{} of {}", state.past, state.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {

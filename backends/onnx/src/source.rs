@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_model_files::{
-    Description, FactPlace, HuggingFaceTokenizer, ModelFiles, ModelFolder, bounded, model_info,
+    Description, FactPlace, HuggingFaceTokenizer, ModelFiles, ModelFolder, TokenizerFile, bounded, model_info,
 };
 
 use crate::adapter::ADAPTER;
@@ -41,8 +41,7 @@ pub(crate) struct Parts {
     /// The texts of the description files, by name.
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) description: Description,
-    /// The bytes of `tokenizer.json`.
-    pub(crate) tokenizer: Vec<u8>,
+    pub(crate) tokenizer: TokenizerFile,
     pub(crate) decoder: Part,
     /// The graph of embeddings.
     pub(crate) embedding: Option<Part>,
@@ -179,7 +178,7 @@ fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
     let vision = beside_in_memory(&mut source, VISION, graph_type, &description)?;
     let audio = beside_in_memory(&mut source, AUDIO, graph_type, &description)?;
     let decoder = part_in_memory(name, bytes)?;
-    let tokenizer = source.read(TOKENIZER)?.to_vec();
+    let tokenizer = source.tokenizer()?;
     let adapter = match wanted.adapter {
         Some(name) => Some(adapter(name, || Ok(source.read(&name.display().to_string())?.to_vec()))?),
         None => None,
@@ -211,5 +210,3 @@ fn adapter(name: &Path, of_model: impl FnOnce() -> Result<Vec<u8>>) -> Result<Ad
         if name.file_name() == Some(name.as_os_str()) { of_model()? } else { bounded::bytes(name, ADAPTER)? };
     Ok(AdapterBytes { name: name.to_owned(), bytes })
 }
-
-const TOKENIZER: &str = "tokenizer.json";

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use alloquy_core::ErrorKind;
 use alloquy_core::report::Warning;
+use alloquy_core::tokenizer::{TokenizerInput, decode};
 use alloquy_engine::Engine;
 use alloquy_onnx::{Locator, OnnxEngine};
+use common::protobuf::Message;
 use common::{golden, greedy, models};
 use tempfile::TempDir;
 
@@ -193,12 +195,19 @@ const BAD: &[Bad] = &[
         said: "model folder \"{}\" has no tokenizer.json",
     },
     Bad {
-        what: "a tokenizer of SentencePiece",
+        what: "a tokenizer of two lists",
+        model: STORIES,
+        spoil: |folder| fs::rename(folder.join("tokenizer.json"), folder.join("vocab.json")).unwrap(),
+        kind: ErrorKind::Model,
+        said: "model folder \"{}\" has vocab.json, which is not read, and none of tokenizer.json, tokenizer.model and *.tiktoken. \
+               Transformers converts it: AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
+    },
+    Bad {
+        what: "a damaged tokenizer of SentencePiece",
         model: STORIES,
         spoil: |folder| fs::rename(folder.join("tokenizer.json"), folder.join("tokenizer.model")).unwrap(),
         kind: ErrorKind::Model,
-        said: "model folder \"{}\" has tokenizer.model and no tokenizer.json, which alone is read. Transformers converts it: \
-               AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
+        said: "the SentencePiece file is damaged: ",
     },
     Bad {
         what: "a damaged tokenizer",
@@ -384,6 +393,55 @@ fn a_second_library_is_refused() {
 
 /// Builds `models--me--stories` as the hub's client does: files are links into `blobs`.
 #[cfg(unix)]
+/// Writes the vocabulary of a `tokenizer.json` as a file of SentencePiece, with a better score for each piece that was learned
+/// before the next.
+fn sentence_piece(json: &serde_json::Value) -> Vec<u8> {
+    let mut pieces: Vec<_> = json["model"]["vocab"].as_object().unwrap().iter().collect();
+    pieces.sort_by_key(|(_, id)| id.as_u64());
+    let mut file = Message::default();
+    for (text, id) in pieces {
+        let kind = match text.as_str() {
+            "<unk>" => 2,
+            "<s>" | "</s>" => 3,
+            byte if byte.starts_with("<0x") => 6,
+            _ => 1,
+        };
+        let score = -(id.as_u64().unwrap() as f32);
+        let mut piece = Message::default().text(1, text).number(3, kind).bytes();
+        piece.push(2 << 3 | 5);
+        piece.extend(score.to_le_bytes());
+        file = file.raw(1, &piece);
+    }
+    let trainer = Message::default().number(3, 2).number(35, 1);
+    let normalizer = Message::default().number(3, 1).number(4, 0).number(5, 1);
+    file.message(2, trainer).message(3, normalizer).bytes()
+}
+
+#[test]
+fn a_folder_with_the_tokenizer_of_sentencepiece_is_the_same_model() {
+    let Some(models) = models() else { return };
+    let (_place, folder) = copied(&models, STORIES);
+    let read = OnnxEngine::load(&folder).unwrap();
+    let path = folder.join("tokenizer.json");
+    let json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    fs::write(folder.join("tokenizer.model"), sentence_piece(&json)).unwrap();
+    fs::remove_file(path).unwrap();
+    let other = OnnxEngine::load(&folder).unwrap();
+    assert_eq!(other.model().stop_tokens, read.model().stop_tokens);
+    assert_eq!(other.model().bos, read.model().bos);
+    assert_eq!(other.model().specials, read.model().specials);
+    for text in ["Once upon a time, there was a girl", "<s> Lily  said:\n“Hi”</s>中😀", " a", ""] {
+        for piece in [TokenizerInput::Text(text), TokenizerInput::Literal(text)] {
+            let tokens = other.tokenizer().encode(&[piece]).unwrap();
+            assert_eq!(tokens, read.tokenizer().encode(&[piece]).unwrap(), "{piece:?}");
+            assert_eq!(
+                decode(other.tokenizer(), &tokens).unwrap(),
+                decode(read.tokenizer(), &tokens).unwrap()
+            );
+        }
+    }
+}
+
 fn cached(models: &Path, name: &str, place: &Path) -> PathBuf {
     let repository = place.join("models--me--stories");
     let snapshot = repository.join("snapshots/0123abcd");

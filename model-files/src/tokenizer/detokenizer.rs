@@ -3,18 +3,27 @@
 //! Most programs decode a growing list of tokens for each new token, and keep what is new. That costs the length of the
 //! list each time, and cannot tell a character that is still incomplete from one that never will be complete.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use alloquy_core::tokenizer::{Detokenizer, TokenId};
 use alloquy_core::{Error, ErrorKind, Result};
 
 use super::decoding::{Position, Start};
-use super::tables::Tables;
+
+/// What decodes single tokens.
+pub(super) trait Decodes: Send + Sync + Debug {
+    /// Returns the bytes of a token; `None` for an id without a token.
+    fn bytes(&self, token: TokenId, position: Position) -> Option<Vec<u8>>;
+
+    /// Returns what is removed at the start of a text.
+    fn start(&self) -> &Start;
+}
 
 /// Decodes a stream.
 #[derive(Debug)]
 pub(super) struct StreamDetokenizer {
-    tables: Arc<Tables>,
+    tables: Arc<dyn Decodes>,
     /// Bytes of a character that has begun and may still be completed.
     held: Vec<u8>,
     position: Position,
@@ -23,9 +32,9 @@ pub(super) struct StreamDetokenizer {
 }
 
 impl StreamDetokenizer {
-    pub(super) fn new(tables: Arc<Tables>) -> Self {
-        let taking = match tables.decoding.start {
-            Start::Characters(_, count) => count,
+    pub(super) fn new(tables: Arc<dyn Decodes>) -> Self {
+        let taking = match tables.start() {
+            Start::Characters(_, count) => *count,
             Start::Nothing | Start::InFirstToken(_) => 0,
         };
         Self { tables, held: Vec::new(), position: Position::First, taking }
@@ -45,7 +54,7 @@ impl StreamDetokenizer {
     /// Removes what the decoder removes at the start of a stream.
     fn without_start(&mut self, text: &str) -> String {
         let mut rest = text;
-        while let (Start::Characters(taken, _), true) = (&self.tables.decoding.start, self.taking > 0) {
+        while let (Start::Characters(taken, _), true) = (self.tables.start(), self.taking > 0) {
             if rest.is_empty() {
                 return String::new();
             }

@@ -44,6 +44,9 @@ pub(super) struct Growth {
 }
 
 impl Growth {
+    /// The factor of NFC.
+    pub(super) const COMPOSED: Self = Self { times: 3 };
+
     /// Computes the factor of a `tokenizer.json`, and checks it against the limits.
     ///
     /// # Errors
@@ -55,15 +58,27 @@ impl Growth {
         for (name, step) in file.steps() {
             check_steps(name, step)?;
         }
-        check("normalizer", "a text", normalizer, NORMALIZER)?;
-        check("pre_tokenizer", "a text", pre_tokenizer, PRE_TOKENIZER)?;
-        check("decoder", "a token", decoder, DECODER)?;
+        check("normalizer of tokenizer.json", "a text", normalizer, NORMALIZER)?;
+        check("pre_tokenizer of tokenizer.json", "a text", pre_tokenizer, PRE_TOKENIZER)?;
+        check("decoder of tokenizer.json", "a token", decoder, DECODER)?;
         check_post_processor(&file.post_processor)?;
         check_affix("continuing_subword_prefix", file.model.continuing_subword_prefix.as_deref())?;
         check_affix("end_of_word_suffix", file.model.end_of_word_suffix.as_deref())?;
         let growth = Self { times: normalizer.saturating_mul(pre_tokenizer) };
         growth.check(file.added_tokens.iter().map(|token| token.content.len()).sum(), ErrorKind::Model)?;
         Ok(growth)
+    }
+
+    /// Computes the factor of a table of rules of SentencePiece's.
+    ///
+    /// # Errors
+    /// As [`Growth::read`].
+    pub(super) fn of_rules(table: &[u8]) -> Result<Self> {
+        let rules = if table.is_empty() { 1 } else { longest_of_table(table).unwrap_or(usize::MAX) };
+        // A space is written with the three bytes of `▁`.
+        let times = rules.saturating_mul(3);
+        check("normalizer of the SentencePiece file", "a text", times, NORMALIZER)?;
+        Ok(Self { times })
     }
 
     /// Returns an error if a text of `bytes` bytes could become too long.
@@ -85,9 +100,7 @@ fn check(name: &str, what: &str, times: usize, most: usize) -> Result<()> {
         return Ok(());
     }
     let times = if times == usize::MAX { "endlessly".to_owned() } else { format!("{times} times as") };
-    let message = format!(
-        "the {name} of tokenizer.json can make {what} {times} long, and at most {most} times is taken"
-    );
+    let message = format!("the {name} can make {what} {times} long, and at most {most} times is taken");
     Err(Error::new(ErrorKind::Model, message))
 }
 
@@ -177,7 +190,10 @@ fn shortest(pattern: &str) -> Option<usize> {
 /// Returns the length of the longest text in a table of SentencePiece's. A table has the size of an index, the index, and texts
 /// that each end in NUL.
 fn of_table(step: &Value) -> Option<usize> {
-    let table = STANDARD.decode(text(step, "precompiled_charsmap")).ok()?;
+    longest_of_table(&STANDARD.decode(text(step, "precompiled_charsmap")).ok()?)
+}
+
+fn longest_of_table(table: &[u8]) -> Option<usize> {
     let (size, rest) = table.split_first_chunk::<4>()?;
     let texts = rest.get(usize::try_from(u32::from_le_bytes(*size)).ok()?..)?;
     texts.split(|byte| *byte == 0).map(<[u8]>::len).max().map(|longest| longest.max(1))

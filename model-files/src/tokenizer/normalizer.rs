@@ -54,6 +54,15 @@ impl Respelling {
         Some(respelling)
     }
 
+    /// Lists tokens that a normalizer may make of other spellings.
+    pub(super) fn of_tokens(
+        normalizer: NormalizerWrapper,
+        tokens: Vec<SpecialToken>,
+        growth: Growth,
+    ) -> Self {
+        Self { normalizer: Some(normalizer), space: None, tokens, growth }
+    }
+
     /// Returns the characters that the normalizer writes into texts if that is all that it does; `None` if it does more.
     ///
     /// A normalizer that only replaces a space by `▁` writes `▁`: a token without `▁` has no other spelling.

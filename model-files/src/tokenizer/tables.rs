@@ -10,7 +10,8 @@ use tokenizers::{
     OffsetType, PreTokenizedString, PreTokenizer as _, PreTokenizerWrapper,
 };
 
-use super::decoding::{Decoding, Position};
+use super::decoding::{Decoding, Position, Start};
+use super::detokenizer::Decodes;
 use super::growth::Growth;
 use super::memo::Memo;
 use super::normalizer::Respelling;
@@ -173,8 +174,15 @@ impl Tables {
         words.into_encoding(None, 0, OffsetType::Byte)
     }
 
+    fn special(&self, token: TokenId) -> Option<&SpecialToken> {
+        let index = self.specials.binary_search_by_key(&token, |special| special.id).ok()?;
+        self.specials.get(index)
+    }
+}
+
+impl Decodes for Tables {
     /// Returns the bytes of a token. Special tokens are their text; other added tokens are decoded like ordinary text.
-    pub(super) fn bytes(&self, token: TokenId, position: Position) -> Option<Vec<u8>> {
+    fn bytes(&self, token: TokenId, position: Position) -> Option<Vec<u8>> {
         let spelling = self.tokenizer.id_to_token(token)?;
         let added = self.tokenizer.get_added_vocabulary();
         let special = self.special(token).is_some() && added.is_special_token(&spelling);
@@ -184,9 +192,8 @@ impl Tables {
         Some(self.decoding.bytes(&spelling, position))
     }
 
-    fn special(&self, token: TokenId) -> Option<&SpecialToken> {
-        let index = self.specials.binary_search_by_key(&token, |special| special.id).ok()?;
-        self.specials.get(index)
+    fn start(&self) -> &Start {
+        &self.decoding.start
     }
 }
 

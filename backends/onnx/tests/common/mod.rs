@@ -4,7 +4,7 @@
 
 pub mod adapters;
 pub mod graphs;
-mod protobuf;
+pub mod protobuf;
 
 use std::path::PathBuf;
 
