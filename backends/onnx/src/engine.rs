@@ -16,6 +16,7 @@ use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles};
 use alloquy_onnx_runtime::{DownloadEvent, Locator};
 
 use crate::decoder::{Decoder, Threads};
+use crate::draft_heads;
 use crate::error::invalid;
 use crate::graph_cache::{GraphCache, GraphCacheStatus};
 use crate::graph_optimization::GraphOptimization;
@@ -445,6 +446,7 @@ impl OnnxEngineBuilder {
         decoder.state_budget = self.state_budget.unwrap_or(decoder.state_budget);
         let mut model = parts.model_info(&tokenizer, decoder.layout.vocabulary)?;
         model.warnings = warnings;
+        model.warnings.extend(draft_heads::ignored(&decoder.layout.draft_heads, &parts.draft_graphs));
         let tokenizer = Arc::new(tokenizer);
         let opened = Opened {
             parts: &parts,

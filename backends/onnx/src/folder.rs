@@ -7,6 +7,7 @@ use alloquy_core::Result;
 use alloquy_model_files::{ModelFolder, bounded};
 
 use crate::adapter::{ADAPTER, ENDING};
+use crate::draft_heads::is_draft_graph;
 use crate::error::{model, unreadable};
 use crate::graph_names::{GRAPHS, graph_name, is_decoder, is_graph_of};
 
@@ -69,6 +70,11 @@ fn onnx_files(folder: &ModelFolder) -> Vec<PathBuf> {
     let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "onnx")).collect();
     paths.sort();
     paths
+}
+
+/// Returns the files of graphs that predict several tokens at once, sorted by name.
+pub(crate) fn draft_graphs(folder: &ModelFolder) -> Vec<String> {
+    onnx_files(folder).iter().map(|path| file_name(path)).filter(|name| is_draft_graph(name)).collect()
 }
 
 fn without_graph(folder: &ModelFolder, wanted: Option<&str>) -> alloquy_core::Error {

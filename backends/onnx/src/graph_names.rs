@@ -1,5 +1,7 @@
 //! How exporters name the files of graphs.
 
+use crate::draft_heads::is_draft_graph;
+
 /// The names of a decoder's graph, without type and extension, the most usual first.
 pub(crate) const GRAPHS: [&str; 2] = ["model", "decoder_model_merged"];
 
@@ -19,7 +21,7 @@ pub(crate) fn is_graph_of(graph: &str, file: &str) -> bool {
 
 /// Returns whether a file is a decoder's graph, by its name.
 pub(crate) fn is_decoder(file: &str) -> bool {
-    file.ends_with(".onnx") && GRAPHS.iter().any(|graph| file.starts_with(graph))
+    file.ends_with(".onnx") && !is_draft_graph(file) && GRAPHS.iter().any(|graph| file.starts_with(graph))
 }
 
 /// Returns the number type in the file name of a decoder's graph.

@@ -8,6 +8,7 @@ use alloquy_model_files::{Description, FactPlace, missing_fact};
 use ort::value::{Outlet, TensorElementType, ValueType};
 
 use crate::cache_element::CacheElement;
+use crate::draft_heads::is_draft_head;
 use crate::element::Element;
 use crate::error::{model, unsupported};
 use crate::graph_edit::KEEP;
@@ -41,6 +42,8 @@ pub(crate) struct Layout {
     pub(crate) cache: CacheKind,
     /// Whether a run may have several rows.
     pub(crate) takes_rows: bool,
+    /// The outputs of heads that predict several tokens at once. No run computes them.
+    pub(crate) draft_heads: Vec<String>,
 }
 
 /// The input for tokens or their embeddings.
@@ -133,6 +136,7 @@ impl Layout {
         let token_input = graph.token_input()?;
         Ok(Self {
             takes_rows: graph.takes_rows(&token_input),
+            draft_heads: graph.draft_heads(),
             token_input,
             beside_embeddings: Vec::new(),
             deepstack: graph.deepstack(),
@@ -308,6 +312,11 @@ impl Graph<'_> {
     }
 
     /// Returns the tensors that grow with the positions, and the states. A tensor is a state if only its batch has a symbol as its size.
+    fn draft_heads(&self) -> Vec<String> {
+        let names = self.outputs.iter().map(|output| output.name().to_owned());
+        names.filter(|name| is_draft_head(name)).collect()
+    }
+
     fn caches(&self) -> Result<(Vec<Slot>, Vec<StateSlot>)> {
         let mut slots = Vec::new();
         let mut states = Vec::new();

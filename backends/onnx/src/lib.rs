@@ -94,6 +94,7 @@ mod cached_units;
 mod compute_time;
 mod cpu;
 mod decoder;
+mod draft_heads;
 mod element;
 mod embedded;
 mod embedder;

@@ -12,6 +12,7 @@ use alloquy_model_files::{
 };
 
 use crate::adapter::ADAPTER;
+use crate::draft_heads::is_draft_graph;
 use crate::graph_file::GraphFile;
 use crate::graph_names::type_of;
 use crate::{embedded, folder};
@@ -50,6 +51,8 @@ pub(crate) struct Parts {
     /// The encoder of audio.
     pub(crate) audio: Option<Part>,
     pub(crate) adapter: Option<AdapterBytes>,
+    /// The files of graphs that predict several tokens at once.
+    pub(crate) draft_graphs: Vec<String>,
 }
 
 impl Parts {
@@ -147,8 +150,20 @@ fn of_folder(opened: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
         Some(name) => Some(adapter(name, || folder::adapter(&opened, name))?),
         None => None,
     };
+    let draft_graphs = folder::draft_graphs(&opened);
     let ModelFolder { name, files, .. } = opened;
-    Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
+    Ok(Parts {
+        name,
+        files,
+        description,
+        tokenizer,
+        decoder,
+        embedding,
+        vision,
+        audio,
+        adapter,
+        draft_graphs,
+    })
 }
 
 fn beside_in_folder(
@@ -183,8 +198,20 @@ fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
         Some(name) => Some(adapter(name, || Ok(source.read(&name.display().to_string())?.to_vec()))?),
         None => None,
     };
+    let draft_graphs = source.names().filter(|name| is_draft_graph(name)).map(str::to_owned).collect();
     let name = source.name().to_owned();
-    Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
+    Ok(Parts {
+        name,
+        files,
+        description,
+        tokenizer,
+        decoder,
+        embedding,
+        vision,
+        audio,
+        adapter,
+        draft_graphs,
+    })
 }
 
 fn beside_in_memory(

@@ -317,6 +317,12 @@ pub(crate) fn warning(warning: &Warning) -> String {
         Warning::ProviderReplaced { asked, used, reason } => {
             format!("({used} computes instead of {asked}: {reason})")
         }
+        Warning::DraftHeadsIgnored { heads } => {
+            format!(
+                "(the model's heads that predict several tokens at once are not used: {})",
+                heads.join(", ")
+            )
+        }
         other => of_media(other).unwrap_or_else(|| format!("({other:?})")),
     }
 }

@@ -191,4 +191,10 @@ pub enum Warning {
         /// Why the requested provider is unavailable.
         reason: String,
     },
+    /// The model has heads that predict several tokens at once (MTP), which are not used. The replies are those of the model
+    /// without them.
+    DraftHeadsIgnored {
+        /// Their outputs of the model's graph, such as `mtp_logits`, and the files of their own graphs.
+        heads: Vec<String>,
+    },
 }

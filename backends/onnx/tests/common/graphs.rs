@@ -56,7 +56,13 @@ pub fn model(cache: Cache, lora: &Lora) -> ModelFiles {
 
 /// The bytes of such a graph.
 pub fn graph(cache: Cache, lora: &Lora) -> Vec<u8> {
-    graph_of(cache, lora, weights(lora))
+    graph_of(cache, lora, weights(lora), &[])
+}
+
+/// The bytes of a graph with further outputs, such as those of heads that predict several tokens at once.
+pub fn graph_with_outputs(more: &[&str]) -> Vec<u8> {
+    let lora = Lora::Merged(noise(3, WIDTH * RANK), noise(4, RANK * VOCABULARY));
+    graph_of(Cache::Concat, &lora, weights(&lora), more)
 }
 
 /// The bytes of the embeddings, for a file beside a graph.
@@ -74,10 +80,10 @@ pub fn graph_with_embeddings_at(entries: &[(&str, &str)]) -> Vec<u8> {
     }
     let mut all = weights(&lora);
     all[0] = tensor.number(14, 1);
-    graph_of(Cache::Concat, &lora, all)
+    graph_of(Cache::Concat, &lora, all, &[])
 }
 
-fn graph_of(cache: Cache, lora: &Lora, weights: Vec<Message>) -> Vec<u8> {
+fn graph_of(cache: Cache, lora: &Lora, weights: Vec<Message>, more: &[&str]) -> Vec<u8> {
     let mut graph = Message::default().text(2, "little");
     let nodes = match cache {
         Cache::Concat => summing(),
@@ -85,6 +91,9 @@ fn graph_of(cache: Cache, lora: &Lora, weights: Vec<Message>) -> Vec<u8> {
     };
     for node in nodes.into_iter().chain(head(lora)) {
         graph = graph.message(1, node);
+    }
+    for output in more {
+        graph = graph.message(1, node("MatMul", &["h", "head"], &[output]));
     }
     for weight in weights {
         graph = graph.message(5, weight);
@@ -98,7 +107,8 @@ fn graph_of(cache: Cache, lora: &Lora, weights: Vec<Message>) -> Vec<u8> {
         float("present.0.key", &past),
         float("present.0.value", &past),
     ];
-    for output in outputs {
+    let more = more.iter().map(|output| float(output, &["rows", "tokens", "64"]));
+    for output in outputs.into_iter().chain(more) {
         graph = graph.message(12, output);
     }
     let plain = Message::default().text(1, "").number(2, 17);
