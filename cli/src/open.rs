@@ -13,6 +13,9 @@ use crate::notes::{Loudness, Notes};
 use crate::pocket::{POCKET, describe_pocket};
 use crate::progress::Progress;
 
+/// The name of the fastest provider.
+pub(crate) const AUTO: &str = "auto";
+
 /// The provider that computes unless another is named.
 pub(crate) const PROVIDER: &str = "cpu";
 
@@ -31,6 +34,7 @@ pub(crate) fn opened(builder: ModelBuilder, notes: Notes) -> Result<Model> {
     for warning in model.warnings() {
         match warning {
             ModelWarning::GraphCache(outcome) => notes.say(outcome),
+            ModelWarning::ProviderChosen(choice) => notes.say(choice),
             ModelWarning::NoMessages { origin } => {
                 let message = format!(
                     "template {origin:?} reads no messages, so that every prompt would be the same text"
@@ -125,8 +129,8 @@ pub(crate) fn warn(model: &Model, notes: Notes) {
     }
     for warning in model.warnings() {
         match warning {
-            // The first was noted when the model was loaded, the second is noted with each reply.
-            ModelWarning::GraphCache(_) | ModelWarning::Degraded(_) => {}
+            // The first two were noted when the model was loaded, the third is noted with each reply.
+            ModelWarning::GraphCache(_) | ModelWarning::ProviderChosen(_) | ModelWarning::Degraded(_) => {}
             ModelWarning::DialectIgnored { origin } => {
                 notes.say(format_args!("{origin}: no Jinja template, so --template-dialect has no effect"));
             }

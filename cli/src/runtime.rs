@@ -4,7 +4,7 @@ use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::onnx::{DownloadPolicy, Gpu, LocateError, Locator, Presence};
 
 use crate::arguments::{ModelArguments, names};
-use crate::open::{PROVIDER, describe};
+use crate::open::{self, describe};
 
 /// Whether ONNX Runtime is available.
 pub(crate) enum Runtime {
@@ -18,11 +18,14 @@ pub(crate) enum Runtime {
 pub(crate) fn runtime(arguments: &ModelArguments) -> Result<Runtime> {
     let locator = match arguments.provider.as_deref().and_then(|named| named.split(',').next()) {
         // A build without it says so when the model is loaded.
-        Some("cuda") if alloquy::onnx::providers().any(|name| name == "cuda") => {
+        Some("cuda" | open::AUTO) if alloquy::onnx::providers().any(|name| name == "cuda") => {
             Locator::new().gpu(Gpu::Cuda).policy(DownloadPolicy::Never)
         }
         _ => Locator::new(),
     };
+    // The fastest provider may be another one than CUDA, which needs a library of its own.
+    let is_auto = arguments.provider.as_deref() == Some(open::AUTO);
+    let locator = if is_auto && locator.look().is_err() { Locator::new() } else { locator };
     if let Presence::Fetchable(wheel) = locator.look().map_err(absent)? {
         return Ok(Runtime::Fetchable(wheel.bytes));
     }
@@ -39,6 +42,9 @@ fn absent(source: LocateError) -> Error {
 /// Returns [`Model::summary`](alloquy::Model::summary) without loading anything. A provider that this build does not have is an
 /// error.
 pub(crate) fn described(arguments: &ModelArguments) -> Result<String> {
-    alloquy::onnx::require_providers(names(arguments.provider.as_deref().unwrap_or(PROVIDER)))?;
+    let provider = arguments.provider.as_deref().unwrap_or(open::PROVIDER);
+    if provider != open::AUTO {
+        alloquy::onnx::require_providers(names(provider))?;
+    }
     Ok(describe(arguments.model.as_deref())?.summary())
 }

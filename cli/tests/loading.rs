@@ -84,6 +84,33 @@ fn a_provider_that_this_build_does_not_have_is_refused_before_anything_is_fetche
     }
 }
 
+#[test]
+fn the_doctor_measures_providers_and_auto_is_the_fastest_of_them() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = program(&model);
+    let text = program.run(&["doctor", "--providers"]).ok().out;
+    let line = text.lines().find(|line| line.starts_with("usable   cpu ")).unwrap();
+    assert!(
+        line.contains(" tokens a second, loaded in ") && line.ends_with(" nodes on the processor"),
+        "{line}"
+    );
+    let document = program.run(&["doctor", "--providers", "--json"]).ok().events().remove(0);
+    let providers = document["providers"].as_array().unwrap();
+    assert_eq!(providers.len(), alloquy::onnx::providers().count());
+    let cpu = providers.iter().find(|provider| provider["provider"] == "cpu").unwrap();
+    assert!(cpu["ok"] == true && cpu["tokens_per_second"].as_f64().unwrap() > 0.0, "{cpu}");
+    assert_eq!(cpu["nodes"], cpu["nodes_on_cpu"]);
+    assert!(program.run(&["doctor", "--json"]).ok().events().remove(0).get("providers").is_none());
+    let auto = program.run(&["complete", "--provider", "auto", "--max-tokens", "4", "Once"]).ok();
+    assert!(auto.err.contains(" computes, as the "), "{}", auto.err);
+    assert_eq!(auto.out, program.run(&["complete", "--max-tokens", "4", "Once"]).ok().out);
+    // Without a model that can be loaded, nothing can be measured.
+    let broken = program.path("broken");
+    fs::create_dir(&broken).unwrap();
+    let ran = program.run(&["doctor", "--providers", "--model", broken.to_str().unwrap()]);
+    assert!(ran.code == Some(1) && ran.out.contains("problem  providers "), "{}", ran.out);
+}
+
 /// Runs the doctor where there is no library, with a Python that notes what it is asked for.
 #[cfg(unix)]
 fn doctor_without_a_library(program: &Program, variables: &[(&str, &str)]) -> Ran {

@@ -54,6 +54,8 @@ pub struct ModelInfo {
     pub ignored: BTreeMap<String, serde_json::Value>,
     /// The texts of the model's description files, by name.
     pub files: BTreeMap<String, String>,
+    /// What computes it, such as `cpu` or `cuda`; `None` before it is loaded, or where its engine has no choice.
+    pub provider: Option<String>,
     /// What was not done as requested when it was loaded; every reply reports it.
     pub warnings: Vec<Warning>,
 }

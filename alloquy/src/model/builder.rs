@@ -1,5 +1,8 @@
 //! Builds a model. Defaults are those of the model's files, then those of the library.
 
+#[cfg(feature = "onnx")]
+mod providers;
+
 use std::fmt;
 #[cfg(feature = "onnx")]
 use std::path::{Path, PathBuf};
@@ -354,27 +357,6 @@ impl ModelBuilder {
 /// Settings of ONNX Runtime.
 #[cfg(feature = "onnx")]
 impl ModelBuilder {
-    /// Sets the execution providers of the decoder, in the order of preference. The default is `cpu`.
-    ///
-    /// The others are `cuda`, `coreml`, `directml` and `webgpu`, each with its feature. If the first one is not used, a warning
-    /// and each reply report it.
-    pub fn providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.engine.providers = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the execution providers of the encoder of images and video. The default is those of the decoder.
-    pub fn vision_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.engine.vision_providers = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the execution providers of the encoder of audio. The default is those of the decoder.
-    pub fn audio_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.engine.audio_providers = names.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Sets how the library of ONNX Runtime is found, and whether it may be downloaded.
     ///
     /// A process loads the library once, for its first model. The locator of a later model has no effect.
@@ -449,6 +431,11 @@ impl ModelBuilder {
     /// The errors of [`ModelBuilder::build`], and [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if an engine was
     /// given, which is loaded already.
     pub fn load_engine(&self) -> Result<OnnxEngine> {
+        self.engine_builder()?.load()
+    }
+
+    /// Configures an engine.
+    fn engine_builder(&self) -> Result<OnnxEngineBuilder> {
         let builder = match &self.source {
             Source::Folder(folder) => {
                 let located = located(folder)?;
@@ -464,7 +451,7 @@ impl ModelBuilder {
         };
         let listener = self.listener.clone();
         let builder = builder.on_event(move |event| listener.report(&event.to_string()));
-        self.engine.added_to(self.with_media(builder)).load()
+        Ok(self.engine.added_to(self.with_media(builder)))
     }
 
     #[cfg(feature = "media")]
@@ -483,10 +470,11 @@ impl ModelBuilder {
             return Ok((Arc::clone(engine), Vec::new()));
         }
         let engine = self.load_engine()?;
-        let warnings = match engine.graph_cache() {
+        let mut warnings = match engine.graph_cache() {
             GraphCacheStatus::Off | GraphCacheStatus::Read => Vec::new(),
             status => vec![ModelWarning::GraphCache(status.clone())],
         };
+        warnings.extend(engine.provider_choice().cloned().map(ModelWarning::ProviderChosen));
         Ok((Arc::new(engine), warnings))
     }
 }

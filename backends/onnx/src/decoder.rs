@@ -56,6 +56,8 @@ pub(crate) struct Loading<'a> {
     pub(crate) optimization: GraphOptimization,
     /// Where the optimised graph is written to.
     pub(crate) written: Option<&'a Path>,
+    /// How the name of a profile begins, if one is written.
+    pub(crate) profile: Option<&'a Path>,
 }
 
 impl Threads {
@@ -109,7 +111,10 @@ impl Decoder {
 pub(crate) fn load(graph: &Graph, loading: &Loading<'_>) -> Result<Session> {
     let builder = Session::builder(loading.environment).map_err(error::runtime("start a session"))?;
     let builder = with_threads(builder, loading.threads)?;
-    let builder = with_optimization(builder, loading)?;
+    let mut builder = with_optimization(builder, loading)?;
+    if let Some(path) = loading.profile {
+        builder = builder.with_profiling(path).map_err(error::runtime("write a profile"))?;
+    }
     let named: Vec<_> = loading.providers.iter().map(ExecutionProviderDispatch::name).collect();
     let action = format!("use the execution provider {}", named.join(", "));
     let mut builder = builder.with_execution_providers(loading.providers).map_err(error::runtime(&action))?;

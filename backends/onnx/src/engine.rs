@@ -1,5 +1,7 @@
 //! A model loaded with ONNX Runtime: the engine and its builder.
 
+mod provider_options;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +18,6 @@ use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles};
 use alloquy_onnx_runtime::{DownloadEvent, Locator};
 
 use crate::decoder::{Decoder, Threads};
-use crate::draft_heads;
 use crate::error::invalid;
 use crate::graph_cache::{GraphCache, GraphCacheStatus};
 use crate::graph_optimization::GraphOptimization;
@@ -24,10 +25,12 @@ use crate::graphs::{Graphs, LoadedGraph};
 use crate::identity::{GraphRuntime, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
 use crate::prompt_logits::{DecoderGraph, LoadedDecoder, PromptLogits};
+use crate::provider_trial::ProviderChoice;
 use crate::providers::{CPU, Loaded, Providers};
 use crate::runtime::loaded_version;
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
+use crate::trial::Trial;
 use crate::waiting::ThreadWaiting;
 
 /// How many tokens of a prompt are computed at once by default. A graph computes logits for each of them, so a long
@@ -58,6 +61,7 @@ pub struct OnnxEngine {
     graph_cache: GraphCacheStatus,
     prompt_logits: PromptLogits,
     waiting: ThreadWaiting,
+    chosen: Option<ProviderChoice>,
 }
 
 impl OnnxEngine {
@@ -93,6 +97,11 @@ impl OnnxEngine {
     /// [`ThreadWaiting::Sleep`] where the loaded library does not support that.
     pub fn waiting(&self) -> ThreadWaiting {
         self.waiting
+    }
+
+    /// Returns which provider was chosen and why, if the [providers](OnnxEngineBuilder::providers) were `auto`.
+    pub fn provider_choice(&self) -> Option<&ProviderChoice> {
+        self.chosen.as_ref()
     }
 
     /// Returns statistics of encoded media; all numbers are 0 for a model without a media processor.
@@ -205,28 +214,6 @@ impl OnnxEngineBuilder {
     #[must_use]
     pub fn runtime(mut self, locator: Locator) -> Self {
         self.runtime = Some(locator);
-        self
-    }
-
-    /// Sets the execution providers: `cpu`, and those of `cuda`, `coreml`, `directml` and `webgpu` that this build has as a
-    /// feature and the library supports. An empty list means `cpu`.
-    ///
-    /// The first provider computes. A later one replaces it only if all before it are unavailable or cannot load the model;
-    /// [`ModelInfo::warnings`] and each reply report that.
-    ///
-    /// ```no_run
-    /// use alloquy_engine::Engine;
-    /// use alloquy_onnx::OnnxEngine;
-    ///
-    /// let engine = OnnxEngine::builder("models/qwen3-0.6b").providers(["cuda", "cpu"]).load()?;
-    /// for warning in &engine.model().warnings {
-    ///     eprintln!("{warning:?}");
-    /// }
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// ```
-    #[must_use]
-    pub fn providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.providers = Providers::of(names).unwrap_or_else(|| Providers::first(CPU));
         self
     }
 
@@ -366,28 +353,6 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets the execution providers of the encoder of images and video, as [`providers`](Self::providers) does for the decoder.
-    /// The default is the decoder's providers.
-    ///
-    /// ```no_run
-    /// use alloquy_onnx::OnnxEngine;
-    ///
-    /// let engine = OnnxEngine::builder("models/qwen2.5-vl-3b").vision_providers(["cuda", "cpu"]).load()?;
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// ```
-    #[must_use]
-    pub fn vision_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.media.vision = Providers::of(names);
-        self
-    }
-
-    /// Sets the execution providers of the encoder of audio; the default is the decoder's providers.
-    #[must_use]
-    pub fn audio_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.media.audio = Providers::of(names);
-        self
-    }
-
     /// Sets how many bytes of encoded media are kept, so that an image in the history is encoded only once; the default is
     /// 256 MiB. The least recently used are removed first.
     #[must_use]
@@ -420,9 +385,7 @@ impl OnnxEngineBuilder {
         let mut timing = LoadTiming::default();
         let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
         let parts = timing.measure(LoadPhase::Files, || self.source.parts(wanted))?;
-        let tokenizer = timing.measure(LoadPhase::Tokenizer, || {
-            HuggingFaceTokenizer::of_file(&parts.tokenizer, &parts.description)
-        })?;
+        let tokenizer = timing.measure(LoadPhase::Tokenizer, || parts.tokenizer())?;
         let environment = timing.measure(LoadPhase::Runtime, || {
             self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
         })?;
@@ -432,6 +395,8 @@ impl OnnxEngineBuilder {
         let waiting = self.threads.waiting.in_force()?;
         let loading =
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
+        let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk: self.prefill_chunk };
+        let chosen = timing.measure(LoadPhase::Graph, || trial.choose(&mut self.providers))?;
         let Loaded { loaded, provider, warnings } = timing.measure(LoadPhase::Graph, || {
             let graph = DecoderGraph::new(&parts, &digests, self.optimization)?;
             self.providers.load(|provider, providers| {
@@ -444,9 +409,7 @@ impl OnnxEngineBuilder {
             timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
         let prompt_logits = PromptLogits::of(unedited, &decoder.layout);
         decoder.state_budget = self.state_budget.unwrap_or(decoder.state_budget);
-        let mut model = parts.model_info(&tokenizer, decoder.layout.vocabulary)?;
-        model.warnings = warnings;
-        model.warnings.extend(draft_heads::ignored(&decoder.layout.draft_heads, &parts.draft_graphs));
+        let mut model = parts.model_info(&tokenizer, &decoder.layout, &provider, warnings)?;
         let tokenizer = Arc::new(tokenizer);
         let opened = Opened {
             parts: &parts,
@@ -475,6 +438,7 @@ impl OnnxEngineBuilder {
             graph_cache,
             prompt_logits,
             waiting,
+            chosen,
         })
     }
 

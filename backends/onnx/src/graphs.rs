@@ -44,7 +44,7 @@ impl<'a> Graphs<'a> {
     /// Returns the settings for some providers.
     pub(crate) fn with(&'a self, providers: &'a [ExecutionProviderDispatch]) -> Loading<'a> {
         let Self { environment, threads, optimization } = *self;
-        Loading { environment, providers, threads, optimization, written: None }
+        Loading { environment, providers, threads, optimization, written: None, profile: None }
     }
 
     /// Loads a graph for the first of the providers that can.

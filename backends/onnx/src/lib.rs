@@ -113,7 +113,9 @@ mod identity;
 mod kv;
 mod layout;
 mod media;
+mod profile;
 mod prompt_logits;
+mod provider_trial;
 mod providers;
 mod row;
 mod runtime;
@@ -121,6 +123,7 @@ mod session;
 mod slot;
 mod source;
 mod telemetry;
+mod trial;
 mod waiting;
 
 pub use alloquy_onnx_runtime::{
@@ -133,6 +136,7 @@ pub use graph_cache::GraphCacheStatus;
 pub use graph_optimization::GraphOptimization;
 pub use media::MediaStatistics;
 pub use prompt_logits::PromptLogits;
+pub use provider_trial::{CpuShare, ProviderChoice, ProviderSpeed, ProviderTrial};
 pub use providers::{providers, require_providers};
 pub use runtime::{Runtime, inspect_runtime};
 pub use waiting::ThreadWaiting;

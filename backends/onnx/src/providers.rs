@@ -12,6 +12,9 @@ use crate::environment::environment;
 /// would never see later changes. So for other providers the cache is fed again at each run.
 pub(crate) const CPU: &str = "cpu";
 
+/// The name for the fastest provider.
+pub(crate) const AUTO: &str = "auto";
+
 /// One execution provider that this build knows.
 struct Provider {
     name: &'static str,
@@ -70,12 +73,22 @@ impl Providers {
         Some(Self { first: names.next()?, fallbacks: names.collect() })
     }
 
+    /// Returns whether the fastest provider is to compute.
+    pub(crate) fn is_auto(&self) -> bool {
+        self.first == AUTO
+    }
+
     /// Loads the library: the one that the caller named, else one for the first provider, else one for the others.
     pub(crate) fn environment(
         &self,
         named: Option<&Locator>,
         on_event: &mut dyn FnMut(DownloadEvent),
     ) -> Result<Environment> {
+        if self.is_auto() {
+            return Self::of(fastest_first())
+                .unwrap_or_else(|| Self::first(CPU))
+                .environment(named, on_event);
+        }
         // First, so that no library is searched for or fetched in vain.
         require_providers([&self.first].into_iter().chain(&self.fallbacks))?;
         let first = match self.first.as_str() {
@@ -179,6 +192,13 @@ fn provider(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
         Some(provider) => Ok(provider.build.iter().map(|build| build().error_on_failure()).collect()),
         None => Err(unknown(name)),
     }
+}
+
+/// Returns the names of the providers that this build has, those of accelerators first.
+pub(crate) fn fastest_first() -> Vec<&'static str> {
+    let mut names: Vec<_> = providers().filter(|name| *name != CPU).collect();
+    names.push(CPU);
+    names
 }
 
 /// Returns the names of the providers that this build and the loaded library have.

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
+use alloquy_core::report::Warning;
 use alloquy_model_files::{
     Description, FactPlace, HuggingFaceTokenizer, ModelFiles, ModelFolder, TokenizerFile, bounded, model_info,
 };
 
 use crate::adapter::ADAPTER;
-use crate::draft_heads::is_draft_graph;
+use crate::draft_heads::{self, is_draft_graph};
 use crate::graph_file::GraphFile;
 use crate::graph_names::type_of;
+use crate::layout::Layout;
 use crate::{embedded, folder};
 
 /// Where GenAI exports name their decoder's graph.
@@ -56,13 +58,25 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Returns the facts about the model.
+    /// Reads the tokenizer.
+    pub(crate) fn tokenizer(&self) -> Result<HuggingFaceTokenizer> {
+        HuggingFaceTokenizer::of_file(&self.tokenizer, &self.description)
+    }
+
+    /// Returns the facts about the model, whose decoder a provider computes.
     pub(crate) fn model_info(
         &self,
         tokenizer: &HuggingFaceTokenizer,
-        vocabulary: usize,
+        layout: &Layout,
+        provider: &str,
+        warnings: Vec<Warning>,
     ) -> Result<ModelInfo> {
-        model_info(self.name.clone(), self.files.clone(), &self.description, tokenizer, vocabulary)
+        let files = self.files.clone();
+        let mut info = model_info(self.name.clone(), files, &self.description, tokenizer, layout.vocabulary)?;
+        info.provider = Some(provider.to_owned());
+        info.warnings = warnings;
+        info.warnings.extend(draft_heads::ignored(&layout.draft_heads, &self.draft_graphs));
+        Ok(info)
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct ModelArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) channel: Vec<ChannelArgument>,
 
-    /// What computes: cpu, cuda, coreml, …; of several, such as cuda,cpu, the first that works
+    /// What computes: cpu, cuda, coreml, …; of several, such as cuda,cpu, the first that works; auto is the fastest
     #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
     pub(crate) provider: Option<String>,
 

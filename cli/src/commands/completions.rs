@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::open;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +62,7 @@ fn with_values(command: clap::Command) -> clap::Command {
 fn values(id: &str, is_archive: bool) -> Option<Vec<&'static str>> {
     match id {
         "family" => Some(families().collect()),
-        "provider" | "vision_provider" | "audio_provider" => Some(providers().collect()),
+        "provider" | "vision_provider" | "audio_provider" => Some(providers().chain([open::AUTO]).collect()),
         "from" | "to" if is_archive => Some(ArchiveFormat::ALL.map(ArchiveFormat::as_str).to_vec()),
         "from" | "to" => Some(Dialect::ALL.map(Dialect::as_str).to_vec()),
         "tool_choice" => Some(vec!["auto", "none", "required", "free"]),

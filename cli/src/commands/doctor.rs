@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use alloquy::core::{Error, Result};
+use alloquy::core::{Error, ErrorKind, Result};
+use alloquy::onnx::{CpuShare, ProviderTrial};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   alloquy doctor
   alloquy doctor --model ~/models/qwen3-0.6b      also load this model
+  alloquy doctor --providers --model NAME         and measure each execution provider with it
   alloquy doctor --json | jq '.checks[] | select(.ok | not)'
 
 The exit code is 1 when there is a problem.";
@@ -30,6 +32,11 @@ pub(crate) struct Doctor {
     model: ModelArguments,
     #[command(flatten)]
     store: StoreArguments,
+
+    /// Also measure what each execution provider of this build can do with the model: whether it loads it, how fast it
+    /// generates, and what it leaves to the processor
+    #[arg(long)]
+    providers: bool,
 }
 
 /// The result of one check.
@@ -54,15 +61,27 @@ impl Doctor {
             Ok(Runtime::Fetchable(_)) => Some("as the runtime is not here yet"),
             Err(_) => Some("because of the problem with the runtime"),
         };
-        let checks = [
+        let mut checks = vec![
             check("configuration", configuration(context), CONFIGURATION),
             check("runtime", runtime.map(|runtime| present(&runtime)), RUNTIME),
             check("store", pollster::block_on(kept::inspect_store(&store)), STORE),
             check("model", inspect_model(&model, unloaded, context), MODEL),
         ];
-        let text: String = checks.iter().map(line).collect();
+        let mut trials = Vec::new();
+        if self.providers {
+            match tried(&model, unloaded, context) {
+                Ok(tried) => trials = tried,
+                Err(error) => checks.push(check("providers", Err::<String, _>(error), PROVIDERS)),
+            }
+        }
+        let text: String = checks.iter().map(line).chain(trials.iter().map(trial_line)).collect();
         let values: Vec<_> = checks.iter().map(value).collect();
-        context.print(&text, &json!({"checks": values}))?;
+        let document = if self.providers {
+            json!({"checks": values, "providers": trials.iter().map(trial_value).collect::<Vec<_>>()})
+        } else {
+            json!({"checks": values})
+        };
+        context.print(&text, &document)?;
         if checks.iter().all(|check| check.found.is_ok()) { Ok(()) } else { Err(Failure::Problems) }
     }
 }
@@ -71,6 +90,8 @@ const RUNTIME: &str = "correct ORT_DYLIB_PATH if it is set; without it the first
                        pip, unless ALLOQUY_OFFLINE is set";
 const CONFIGURATION: &str = "`alloquy config show` shows every setting, and what is wrong";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
+const PROVIDERS: &str =
+    "correct what the lines of the runtime and the model name, or choose another model with --model NAME";
 const MODEL: &str = "check the folder or fetch the model again; `alloquy models` lists those that are here";
 
 fn check(name: &'static str, found: Result<impl Display>, advice: &'static str) -> Check {
@@ -107,6 +128,47 @@ fn inspect_model(arguments: &ModelArguments, unloaded: Option<&str>, context: &C
     };
     let described = runtime::described(arguments)?;
     Ok(format!("{described}; it was not loaded, {reason}"))
+}
+
+/// Measures the execution providers with the model.
+fn tried(
+    arguments: &ModelArguments,
+    unloaded: Option<&str>,
+    context: &Context,
+) -> Result<Vec<ProviderTrial>> {
+    if let Some(reason) = unloaded {
+        return Err(Error::new(ErrorKind::Backend, format!("nothing was measured, {reason}")));
+    }
+    let trials = open::builder(arguments, context.notes)?.try_providers()?;
+    if trials.iter().any(|trial| trial.outcome.is_ok()) {
+        return Ok(trials);
+    }
+    let reasons: Vec<_> = trials.iter().map(ToString::to_string).collect();
+    let message = format!("no execution provider can compute the model: {}", reasons.join("; "));
+    Err(Error::new(ErrorKind::Backend, message))
+}
+
+fn trial_line(trial: &ProviderTrial) -> String {
+    match &trial.outcome {
+        Ok(speed) => format!("usable   {:14} {speed}\n", trial.provider),
+        Err(reason) => format!("absent   {:14} {}\n", trial.provider, reason.replace('\n', " ")),
+    }
+}
+
+fn trial_value(trial: &ProviderTrial) -> Value {
+    let provider = &trial.provider;
+    match &trial.outcome {
+        Ok(speed) => json!({
+            "provider": provider,
+            "ok": true,
+            "load_seconds": speed.load.as_secs_f64(),
+            "tokens_per_second": speed.rate(),
+            "nodes": speed.on_cpu.as_ref().map(|share| share.nodes),
+            "nodes_on_cpu": speed.on_cpu.as_ref().map(CpuShare::on_cpu),
+            "operators_on_cpu": speed.on_cpu.as_ref().map(|share| &share.operators),
+        }),
+        Err(reason) => json!({"provider": provider, "ok": false, "problem": reason}),
+    }
 }
 
 fn line(check: &Check) -> String {
