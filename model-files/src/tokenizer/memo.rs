@@ -15,8 +15,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::Result;
 use alloquy_core::tokenizer::TokenId;
-use tokenizers::Encoding;
-
 /// Shorter texts are encoded as fast as they are looked up.
 const SHORTEST: usize = 1024;
 
@@ -67,6 +65,12 @@ impl Memo {
                 parting.insert(id, token.content);
             }
         }
+        Self::with(parting, longest)
+    }
+
+    /// Creates a memo for a tokenizer whose texts are split at the tokens `parting`, and whose longest added token has so many
+    /// bytes.
+    pub(super) fn with(parting: HashMap<TokenId, String>, longest: usize) -> Self {
         Self { parting, reach: longest + ONE_CHARACTER, texts: Mutex::default() }
     }
 
@@ -75,16 +79,16 @@ impl Memo {
         text.len() >= SHORTEST && !self.parting.is_empty()
     }
 
-    /// Encodes a text. `encode` is given what follows the longest known beginning.
+    /// Encodes a text. `encode` is given what follows the longest known beginning, and returns its ids, each with the byte at which
+    /// it starts.
     pub(super) fn encode(
         &self,
         text: &str,
-        encode: impl FnOnce(&str) -> Result<Encoding>,
+        encode: impl FnOnce(&str) -> Result<Vec<(TokenId, usize)>>,
     ) -> Result<Vec<TokenId>> {
         let Prefix { mut ids, mut borders, bytes } = self.longest_prefix(text);
         let rest = text.get(bytes..).unwrap_or_default();
-        let encoding = encode(rest)?;
-        for (&id, &(start, _)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+        for (id, start) in encode(rest)? {
             if self.parts(id, rest.get(start..)) {
                 borders.push(Border { byte: bytes + start, index: ids.len() });
             }
@@ -174,7 +178,7 @@ mod tests {
             let ids = memo.encode(&prompt, |rest| {
                 given += prompt.len();
                 encoded += rest.len();
-                Ok(tokenizer.encode(rest, false).unwrap())
+                Ok(placed(&tokenizer.encode(rest, false).unwrap()))
             });
             assert_eq!(ids.unwrap(), tokenizer.encode(prompt.as_str(), false).unwrap().get_ids());
         }
@@ -192,6 +196,11 @@ mod tests {
         assert_eq!(memo.texts().len(), 4);
         memo.remember(without_ids("f".repeat(REMEMBERED + 1)));
         assert_eq!(memo.texts().len(), 0);
+    }
+
+    fn placed(encoding: &tokenizers::Encoding) -> Vec<(TokenId, usize)> {
+        let starts = encoding.get_offsets().iter().map(|(start, _)| *start);
+        encoding.get_ids().iter().copied().zip(starts).collect()
     }
 
     fn without_ids(text: String) -> Encoded {

@@ -14,6 +14,7 @@ use super::added::{self, Added, AddedTokens};
 use super::decoding::{Position, Start};
 use super::detokenizer::Decodes;
 use super::growth::Growth;
+use super::memo::Memo;
 use super::normalizer::Respelling;
 use super::sentencepiece::{Edges, SentencePiece, Symbols};
 use super::tiktoken::{Pattern, PatternHints, Tiktoken, is_tiktoken};
@@ -33,6 +34,7 @@ pub(super) struct Plain {
     start: Start,
     /// Whether a space is written before the first word after each added token, not only before the first word.
     spaces_after_added: bool,
+    memo: Memo,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,7 @@ struct Run {
 
 /// A part of a text.
 enum Part<'t> {
-    Added(TokenId),
+    Added { id: TokenId, start: usize },
     Text { text: &'t str, is_literal: bool },
 }
 
@@ -78,6 +80,7 @@ impl Plain {
         let specials = specials(&spellings);
         let normalizer = if vocabulary.is_composed() { composing(&specials) } else { None };
         Ok(Self {
+            memo: memo(&spellings),
             added: AddedTokens::of(spellings.clone()),
             forbidden: specials.iter().map(|special| special.id).collect(),
             vocabulary: Vocabulary::Tiktoken(Box::new(vocabulary)),
@@ -116,6 +119,7 @@ impl Plain {
         let specials: Vec<_> = specials(&spellings);
         let vocabulary = Arc::new(vocabulary);
         Ok(Self {
+            memo: memo(&before),
             added: AddedTokens::of(before),
             forbidden: specials.iter().map(|special| special.id).collect(),
             normalizer: vocabulary.normalizer(),
@@ -161,30 +165,44 @@ impl Plain {
     }
 
     pub(super) fn encode(&self, pieces: &[TokenizerInput<'_>]) -> Result<Vec<TokenId>> {
-        let mut tokens = Vec::new();
-        let mut joined = joined(pieces);
+        let mut runs = joined(pieces);
         match &self.vocabulary {
             Vocabulary::SentencePiece(vocabulary) => {
-                let length = pieces.iter().map(|piece| piece.text().len()).sum();
+                let length = runs.iter().map(|run| run.text.len()).sum();
                 vocabulary.growth.check(length, ErrorKind::Tokenize)?;
-                self.encode_sentencepiece(vocabulary, &self.parts(&joined), &mut tokens);
             }
             Vocabulary::Tiktoken(vocabulary) => {
-                for run in &mut joined {
+                for run in &mut runs {
                     run.text = vocabulary.composed(&run.text)?;
-                }
-                for part in self.parts(&joined) {
-                    match part {
-                        Part::Added(id) => tokens.push(id),
-                        Part::Text { text, is_literal } => {
-                            let excluded = if is_literal { Some(&self.forbidden) } else { None };
-                            vocabulary.encode(text, excluded, &mut tokens)?;
-                        }
-                    }
                 }
             }
         }
-        Ok(tokens)
+        // The prompt of a chat begins like the one before it.
+        if let [Run { text, is_literal: false }] = runs.as_slice()
+            && self.memo.is_long(text)
+        {
+            return self
+                .memo
+                .encode(text, |rest| self.placed(&[Run { text: rest.to_owned(), is_literal: false }]));
+        }
+        Ok(self.placed(&runs)?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Encodes runs. Each added token has the byte of its run at which it starts, the others have none.
+    fn placed(&self, runs: &[Run]) -> Result<Vec<(TokenId, usize)>> {
+        let parts = self.parts(runs);
+        let mut placed = Vec::new();
+        let mut tokens = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            match part {
+                Part::Added { id, start } => placed.push((*id, *start)),
+                Part::Text { text, is_literal } => {
+                    self.encode_text(text, *is_literal, self.edges(&parts, index), &mut tokens)?;
+                    placed.extend(tokens.drain(..).map(|token| (token, usize::MAX)));
+                }
+            }
+        }
+        Ok(placed)
     }
 
     /// Splits texts at the added tokens. Literal ones have none.
@@ -206,42 +224,47 @@ impl Plain {
         while let Some(found) = self.added.next(text, end) {
             parts
                 .push(Part::Text { text: text.get(end..found.start).unwrap_or_default(), is_literal: false });
-            parts.push(Part::Added(found.id));
+            parts.push(Part::Added { id: found.id, start: found.start });
             end = found.end;
         }
         parts.push(Part::Text { text: text.get(end..).unwrap_or_default(), is_literal: false });
     }
 
-    /// Encodes parts. The start of the whole text and the ends of the parts between added tokens are treated as SentencePiece
-    /// treats those of a text; where a literal part adjoins another one, nothing starts or ends.
-    fn encode_sentencepiece(
-        &self,
-        vocabulary: &SentencePiece,
-        parts: &[Part<'_>],
-        tokens: &mut Vec<TokenId>,
-    ) {
-        let mut is_first = true;
-        let mut is_after_added = false;
-        for (index, part) in parts.iter().enumerate() {
-            match part {
-                Part::Added(id) => {
-                    tokens.push(*id);
-                    is_after_added = true;
-                }
-                Part::Text { text, is_literal } => {
-                    let edges = Edges {
-                        prefix: is_first || is_after_added && self.spaces_after_added,
-                        start: is_first || is_after_added,
-                        end: !matches!(parts.get(index + 1), Some(Part::Text { .. })),
-                    };
-                    let symbols = if *is_literal { Symbols::Without(&self.forbidden) } else { Symbols::All };
-                    vocabulary.encode(text, edges, symbols, tokens);
-                    is_after_added = false;
-                }
-            }
-            is_first = false;
+    /// Returns what SentencePiece does at the edges of a part. Between added tokens it is a text of its own; where a literal part
+    /// adjoins another one, nothing starts or ends.
+    fn edges(&self, parts: &[Part<'_>], index: usize) -> Edges {
+        let before = index.checked_sub(1).and_then(|before| parts.get(before));
+        let is_after_added = matches!(before, Some(Part::Added { .. }));
+        Edges {
+            prefix: before.is_none() || is_after_added && self.spaces_after_added,
+            start: before.is_none() || is_after_added,
+            end: !matches!(parts.get(index + 1), Some(Part::Text { .. })),
         }
     }
+
+    fn encode_text(
+        &self,
+        text: &str,
+        is_literal: bool,
+        edges: Edges,
+        tokens: &mut Vec<TokenId>,
+    ) -> Result<()> {
+        let excluded = if is_literal { Some(&self.forbidden) } else { None };
+        match &self.vocabulary {
+            Vocabulary::SentencePiece(vocabulary) => {
+                vocabulary.encode(text, edges, excluded.map_or(Symbols::All, Symbols::Without), tokens);
+                Ok(())
+            }
+            Vocabulary::Tiktoken(vocabulary) => vocabulary.encode(text, excluded, tokens),
+        }
+    }
+}
+
+/// Creates a memo for texts that are split at these tokens.
+fn memo(added: &BTreeMap<TokenId, Added>) -> Memo {
+    let longest = added.values().map(|added| added.text.len()).max().unwrap_or(0);
+    let parting = added.iter().filter(|(_, added)| added.is_plain());
+    Memo::with(parting.map(|(id, added)| (*id, added.text.clone())).collect(), longest)
 }
 
 impl Decodes for Plain {

@@ -51,7 +51,10 @@ impl Tables {
     pub(super) fn encode_start(&self, text: &str) -> Result<Vec<TokenId>> {
         if self.memo.is_long(text) {
             return self.memo.encode(text, |rest| {
-                self.tokenizer.encode(rest, false).map_err(|source| unencodable(text, source))
+                let encoding =
+                    self.tokenizer.encode(rest, false).map_err(|source| unencodable(text, source))?;
+                let starts = encoding.get_offsets().iter().map(|(start, _)| *start);
+                Ok(encoding.get_ids().iter().copied().zip(starts).collect())
             });
         }
         let encoding = self.tokenizer.encode_fast(text, false).map_err(|source| unencodable(text, source))?;
