@@ -261,23 +261,27 @@ fn added_tokens_come_from_the_description_files() {
 }
 
 #[test]
-fn the_control_tokens_of_qwen_are_known_if_no_file_lists_them() {
+fn the_control_tokens_of_qwen_and_llama_are_known_if_no_file_lists_them() {
     let last = ranks().iter().filter(|byte| **byte == b'\n').count() as TokenId;
     let file = TokenizerFile::new("qwen.tiktoken", ranks());
     let tokenizer = HuggingFaceTokenizer::of_file(&file, &description(&[])).unwrap();
     assert_eq!(text(&tokenizer, "<|im_start|><|im_end|>"), [last + 1, last + 2]);
     assert_eq!(tokenizer.token("<|extra_204|>"), Some(last + 207));
     assert_eq!(tokenizer.vocabulary(), last as usize + 208);
+    let llama = TokenizerFile::new("tokenizer.model", ranks());
+    let files = [("config.json", json!({"model_type": "llama"}))];
+    let tokenizer = HuggingFaceTokenizer::of_file(&llama, &description(&files)).unwrap();
+    assert_eq!(text(&tokenizer, "<|start_header_id|><|eot_id|>"), [last + 6, last + 9]);
 }
 
 #[test]
 fn a_tiktoken_file_whose_pattern_is_not_known_is_refused() {
     let file = TokenizerFile::new("house.tiktoken", ranks());
-    let files = [("config.json", json!({"model_type": "gemma"}))];
+    let files = [("config.json", json!({"model_type": "llama"}))];
     let error = HuggingFaceTokenizer::of_file(&file, &description(&files)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let said = error.to_string();
-    assert!(said.contains("\"house.tiktoken\" (tokenizer_class \"none\", model_type \"gemma\")"), "{said}");
+    assert!(said.contains("\"house.tiktoken\" (tokenizer_class \"none\", model_type \"llama\")"), "{said}");
     assert!(
         said.contains("known: r50k_base, p50k_base, cl100k_base, o200k_base, o200k_harmony, qwen"),
         "{said}"

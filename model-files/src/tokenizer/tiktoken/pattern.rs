@@ -17,7 +17,7 @@ pub(in super::super) struct Pattern {
     alternatives: &'static [&'static str],
     /// Classes in `tokenizer_config.json`.
     classes: &'static [&'static str],
-    /// Types of models in `config.json`.
+    /// Types of models in `config.json`, whose file has a name that says nothing.
     types: &'static [&'static str],
     /// Whether texts are normalized to NFC before they are split.
     pub(super) is_composed: bool,
@@ -38,6 +38,9 @@ pub(in super::super) struct PatternHints<'a> {
     pub(in super::super) encoding: Option<&'a str>,
     pub(in super::super) model_type: Option<&'a str>,
 }
+
+/// Names of files that every model may have: `tokenizer.model`, `tiktoken.model`. Other names are those of encodings.
+const PLAIN_NAMES: [&str; 2] = ["tokenizer", "tiktoken"];
 
 const NOTHING: Pattern = Pattern {
     name: "",
@@ -101,7 +104,24 @@ const PATTERNS: &[Pattern] = &[
         numbered: ("extra_", 205),
         ..NOTHING
     },
-    Pattern { name: "llama3", alternatives: LLAMA3, types: &["llama"], ..NOTHING },
+    Pattern {
+        name: "llama3",
+        alternatives: LLAMA3,
+        types: &["llama"],
+        following: &[
+            "<|begin_of_text|>",
+            "<|end_of_text|>",
+            "<|reserved_special_token_0|>",
+            "<|reserved_special_token_1|>",
+            "<|reserved_special_token_2|>",
+            "<|reserved_special_token_3|>",
+            "<|start_header_id|>",
+            "<|end_header_id|>",
+            "<|reserved_special_token_4|>",
+            "<|eot_id|>",
+        ],
+        ..NOTHING
+    },
     Pattern {
         name: "glm4",
         alternatives: LLAMA3,
@@ -194,9 +214,18 @@ impl Pattern {
                 return Ok(pattern);
             }
         }
-        let of_class = |pattern: &&Self| hints.class.is_some_and(|class| pattern.classes.contains(&class));
-        let of_type = |pattern: &&Self| hints.model_type.is_some_and(|kind| pattern.types.contains(&kind));
-        PATTERNS.iter().find(of_class).or_else(|| PATTERNS.iter().find(of_type)).ok_or_else(|| unknown(hints))
+        if let Some(class) = hints.class
+            && let Some(pattern) = PATTERNS.iter().find(|pattern| pattern.classes.contains(&class))
+        {
+            return Ok(pattern);
+        }
+        if let Some(model_type) = hints.model_type
+            && PLAIN_NAMES.contains(&stem)
+            && let Some(pattern) = PATTERNS.iter().find(|pattern| pattern.types.contains(&model_type))
+        {
+            return Ok(pattern);
+        }
+        Err(unknown(hints))
     }
 
     /// Returns the control tokens of a vocabulary with this many ranks.
