@@ -18,7 +18,7 @@ use crate::limits::count;
 
 pub(crate) use list::names;
 pub(crate) use media::MediaSettings;
-pub(crate) use model::{ModelArguments, OptimizationLevel, Waiting};
+pub(crate) use model::{ModelArguments, NumberType, OptimizationLevel, Waiting};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;

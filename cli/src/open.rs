@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::onnx::GraphOptimization;
+use alloquy::onnx::{GraphOptimization, KvCacheType, MatMulType};
 use alloquy::{ContextPolicy, Model, ModelBuilder, ModelDescription, ModelWarning};
 
-use crate::arguments::{ModelArguments, OptimizationLevel, Waiting, names};
+use crate::arguments::{ModelArguments, NumberType, OptimizationLevel, Waiting, names};
 use crate::found;
 use crate::hub;
 use crate::notes::{Loudness, Notes};
@@ -27,14 +27,14 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     opened(builder(arguments, notes)?, notes)
 }
 
-/// Loads a model, and notes how the graph cache was used. A template that reads no messages is an error: no question would reach the
+/// Loads a model, and notes how the graph cache was used and what was measured. A template that reads no messages is an error: no question would reach the
 /// model.
 pub(crate) fn opened(builder: ModelBuilder, notes: Notes) -> Result<Model> {
     let model = builder.build()?;
     for warning in model.warnings() {
         match warning {
             ModelWarning::GraphCache(outcome) => notes.say(outcome),
-            ModelWarning::ProviderChosen(choice) => notes.say(choice),
+            warning @ (ModelWarning::ProviderChosen(_) | ModelWarning::Quantized(_)) => notes.say(warning),
             ModelWarning::NoMessages { origin } => {
                 let message = format!(
                     "template {origin:?} reads no messages, so that every prompt would be the same text"
@@ -76,6 +76,12 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
     }
     if let Some(level) = arguments.graph_optimization {
         builder = builder.graph_optimization(level.into());
+    }
+    if let Some(kind) = arguments.kv_cache {
+        builder = builder.kv_cache(kind.into());
+    }
+    if let Some(kind) = arguments.matmul {
+        builder = builder.matmul(kind.into());
     }
     if arguments.graph_cache {
         builder = builder.graph_cache(alloquy::graph_cache_folder()?);
@@ -129,8 +135,10 @@ pub(crate) fn warn(model: &Model, notes: Notes) {
     }
     for warning in model.warnings() {
         match warning {
-            // The first two were noted when the model was loaded, the third is noted with each reply.
-            ModelWarning::GraphCache(_) | ModelWarning::ProviderChosen(_) | ModelWarning::Degraded(_) => {}
+            // These were noted when the model was loaded.
+            ModelWarning::GraphCache(_) | ModelWarning::ProviderChosen(_) | ModelWarning::Quantized(_) => {}
+            // This is noted with each reply.
+            ModelWarning::Degraded(_) => {}
             ModelWarning::DialectIgnored { origin } => {
                 notes.say(format_args!("{origin}: no Jinja template, so --template-dialect has no effect"));
             }
@@ -159,6 +167,24 @@ impl From<OptimizationLevel> for GraphOptimization {
             OptimizationLevel::Basic => Self::Basic,
             OptimizationLevel::Extended => Self::Extended,
             OptimizationLevel::All => Self::All,
+        }
+    }
+}
+
+impl From<NumberType> for KvCacheType {
+    fn from(kind: NumberType) -> Self {
+        match kind {
+            NumberType::Exported => Self::Exported,
+            NumberType::Int8 => Self::Int8,
+        }
+    }
+}
+
+impl From<NumberType> for MatMulType {
+    fn from(kind: NumberType) -> Self {
+        match kind {
+            NumberType::Exported => Self::Exported,
+            NumberType::Int8 => Self::Int8,
         }
     }
 }

@@ -55,6 +55,25 @@ fn how_far_the_graph_is_rewritten_can_be_said() {
 }
 
 #[test]
+fn number_types_of_8_bits_say_how_much_the_model_changes() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = program(&model);
+    for flag in ["--kv-cache", "--cache"] {
+        let quantized = program.run(&["doctor", "--graph-cache", flag, "int8"]).ok().err;
+        assert!(quantized.contains("with the chosen number types: over 384 tokens, "), "{quantized}");
+    }
+    let exported = program.run(&["doctor", "--kv-cache", "exported"]).ok().err;
+    assert!(!exported.contains("number types"), "{exported}");
+    let refused = program.run(&["doctor", "--matmul", "int8"]);
+    let said = format!("{}{}", refused.out, refused.err);
+    assert_ne!(refused.code, Some(0), "{said}");
+    assert!(
+        said.contains("cannot have products in int8: it has no products with weights of few bits"),
+        "{said}"
+    );
+}
+
+#[test]
 fn an_adapter_that_is_not_there_is_a_problem() {
     let Some(model) = shared::find("models/stories260k") else { return };
     let ran = program(&model).run(&["doctor", "--adapter", "french.onnx_adapter"]);

@@ -1,6 +1,7 @@
 //! Builds a model. Defaults are those of the model's files, then those of the library.
 
 #[cfg(feature = "onnx")]
+mod number_types;
 mod providers;
 
 use std::fmt;
@@ -474,6 +475,7 @@ impl ModelBuilder {
             GraphCacheStatus::Off | GraphCacheStatus::Read => Vec::new(),
             status => vec![ModelWarning::GraphCache(status.clone())],
         };
+        warnings.extend(engine.quantization_quality().copied().map(ModelWarning::Quantized));
         warnings.extend(engine.provider_choice().cloned().map(ModelWarning::ProviderChosen));
         Ok((Arc::new(engine), warnings))
     }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_onnx::{GraphOptimization, LocateError, Locator, OnnxEngineBuilder, ThreadWaiting};
+use alloquy_onnx::{
+    GraphOptimization, KvCacheType, LocateError, Locator, MatMulType, OnnxEngineBuilder, ThreadWaiting,
+};
 
 /// The options that are set; the engine decides the others.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,8 @@ pub(super) struct EngineOptions {
     pub(super) optimization: Option<GraphOptimization>,
     pub(super) graph_cache: Option<PathBuf>,
     pub(super) graph_type: Option<String>,
+    pub(super) kv_cache: KvCacheType,
+    pub(super) matmul: MatMulType,
     pub(super) prefill_chunk: Option<usize>,
     pub(super) media_cache: Option<usize>,
 }
@@ -49,6 +53,7 @@ impl EngineOptions {
         if let Some(name) = &self.graph_type {
             builder = builder.graph_type(name);
         }
+        builder = builder.kv_cache(self.kv_cache).matmul(self.matmul);
         if let Some(tokens) = self.prefill_chunk {
             builder = builder.prefill_chunk(tokens);
         }

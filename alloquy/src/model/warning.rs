@@ -4,7 +4,7 @@ use std::fmt;
 
 use alloquy_core::report::Warning;
 #[cfg(feature = "onnx")]
-use alloquy_onnx::{GraphCacheStatus, ProviderChoice};
+use alloquy_onnx::{GraphCacheStatus, ProviderChoice, QuantizationQuality};
 use alloquy_templates::mlc;
 
 /// A part of a model or of its settings that was missing, ignored or replaced when the model was opened.
@@ -46,6 +46,9 @@ pub enum ModelWarning {
     /// The state of the graph cache, if the graph was not read from it.
     #[cfg(feature = "onnx")]
     GraphCache(GraphCacheStatus),
+    /// How much the model changed with the number types that were chosen.
+    #[cfg(feature = "onnx")]
+    Quantized(QuantizationQuality),
     /// The execution provider that was chosen as the fastest, and why.
     #[cfg(feature = "onnx")]
     ProviderChosen(ProviderChoice),
@@ -75,6 +78,8 @@ impl fmt::Display for ModelWarning {
             Self::Degraded(warning) => write!(formatter, "{warning:?}"),
             #[cfg(feature = "onnx")]
             Self::GraphCache(status) => write!(formatter, "{status}"),
+            #[cfg(feature = "onnx")]
+            Self::Quantized(quality) => write!(formatter, "with the chosen number types: {quality}"),
             #[cfg(feature = "onnx")]
             Self::ProviderChosen(choice) => write!(formatter, "{choice}"),
         }

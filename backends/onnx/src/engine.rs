@@ -1,6 +1,7 @@
 //! A model loaded with ONNX Runtime: the engine and its builder.
 
 mod provider_options;
+mod quantization_options;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,18 +25,17 @@ use crate::graph_optimization::GraphOptimization;
 use crate::graphs::{Graphs, LoadedGraph};
 use crate::identity::{GraphRuntime, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
-use crate::prompt_logits::{DecoderGraph, LoadedDecoder, PromptLogits};
+use crate::prompt_logits::{LoadedDecoder, PromptLogits};
 use crate::provider_trial::ProviderChoice;
 use crate::providers::{CPU, Loaded, Providers};
+use crate::quantization::Quantization;
+use crate::quantization_quality::QuantizationQuality;
+use crate::quantized_graph::QuantizedGraph;
 use crate::runtime::loaded_version;
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
 use crate::trial::Trial;
 use crate::waiting::ThreadWaiting;
-
-/// How many tokens of a prompt are computed at once by default. A graph computes logits for each of them, so a long
-/// chunk is costly with a large vocabulary; a short one uses the kernels badly.
-const PREFILL_CHUNK: usize = 128;
 
 /// A language model run by ONNX Runtime.
 ///
@@ -60,6 +60,7 @@ pub struct OnnxEngine {
     timing: LoadTiming,
     graph_cache: GraphCacheStatus,
     prompt_logits: PromptLogits,
+    quantization_quality: Option<QuantizationQuality>,
     waiting: ThreadWaiting,
     chosen: Option<ProviderChoice>,
 }
@@ -91,6 +92,12 @@ impl OnnxEngine {
     /// Returns of which tokens of a prompt logits are computed.
     pub fn prompt_logits(&self) -> &PromptLogits {
         &self.prompt_logits
+    }
+
+    /// Returns how much the model changed with the number types that were [chosen](OnnxEngineBuilder::kv_cache); `None` where they are those
+    /// of the export.
+    pub fn quantization_quality(&self) -> Option<&QuantizationQuality> {
+        self.quantization_quality.as_ref()
     }
 
     /// Returns how the threads that compute wait for work: as [requested](OnnxEngineBuilder::waiting), or
@@ -181,7 +188,8 @@ pub struct OnnxEngineBuilder {
     threads: Threads,
     optimization: GraphOptimization,
     graph_cache: Option<GraphCache>,
-    prefill_chunk: usize,
+    prefill_chunk: Option<usize>,
+    quantization: Quantization,
     state_budget: Option<usize>,
     graph_type: Option<String>,
     adapter: Option<PathBuf>,
@@ -198,7 +206,8 @@ impl OnnxEngineBuilder {
             threads: Threads::default(),
             optimization: GraphOptimization::default(),
             graph_cache: None,
-            prefill_chunk: PREFILL_CHUNK,
+            prefill_chunk: None,
+            quantization: Quantization::default(),
             state_budget: None,
             graph_type: None,
             adapter: None,
@@ -268,7 +277,7 @@ impl OnnxEngineBuilder {
     /// compute.
     #[must_use]
     pub fn prefill_chunk(mut self, tokens: usize) -> Self {
-        self.prefill_chunk = tokens;
+        self.prefill_chunk = Some(tokens);
         self
     }
 
@@ -382,6 +391,7 @@ impl OnnxEngineBuilder {
     /// [`ErrorKind::Backend`]: alloquy_core::ErrorKind::Backend
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
+        let chunk = self.chunk();
         let mut timing = LoadTiming::default();
         let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
         let parts = timing.measure(LoadPhase::Files, || self.source.parts(wanted))?;
@@ -395,15 +405,20 @@ impl OnnxEngineBuilder {
         let waiting = self.threads.waiting.in_force()?;
         let loading =
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
-        let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk: self.prefill_chunk };
+        let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk };
         let chosen = timing.measure(LoadPhase::Graph, || trial.choose(&mut self.providers))?;
-        let Loaded { loaded, provider, warnings } = timing.measure(LoadPhase::Graph, || {
-            let graph = DecoderGraph::new(&parts, &digests, self.optimization)?;
-            self.providers.load(|provider, providers| {
-                let ran = GraphRuntime { provider, version: &version, optimization: self.optimization };
-                graph.load(self.graph_cache.as_ref(), ran, &loading.with(providers))
-            })
-        })?;
+        let quantized = QuantizedGraph {
+            wanted: self.quantization,
+            parts: &parts,
+            digests: &digests,
+            tokenizer: &tokenizer,
+            loading: &loading,
+            cache: self.graph_cache.as_ref(),
+            version: &version,
+        };
+        let (loaded, quantization_quality) =
+            timing.measure(LoadPhase::Graph, || quantized.load(&self.providers))?;
+        let Loaded { loaded, provider, warnings } = loaded;
         let LoadedDecoder { session, cache: graph_cache, digests, unedited } = loaded;
         let (mut decoder, embedding) =
             timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
@@ -426,7 +441,7 @@ impl OnnxEngineBuilder {
         let read_by = media.as_ref().map(|media| media.processor().identity());
         let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout, ran);
         let decoder = Arc::new(decoder);
-        let chunk = self.prefill_chunk;
+
         Ok(OnnxEngine {
             model,
             tokenizer,
@@ -437,13 +452,14 @@ impl OnnxEngineBuilder {
             timing,
             graph_cache,
             prompt_logits,
+            quantization_quality,
             waiting,
             chosen,
         })
     }
 
     fn check(&self) -> Result<()> {
-        if self.prefill_chunk == 0 {
+        if self.prefill_chunk == Some(0) {
             return Err(invalid("a prefill chunk of 0 tokens would never end, at least 1"));
         }
         self.threads.check()

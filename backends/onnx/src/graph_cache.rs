@@ -32,6 +32,9 @@ const ENTRY: &str = "entry.json";
 /// How long [`ENTRY`] may be, in bytes.
 const NOTE: u64 = 64 << 10;
 
+/// How long a note of what was measured of a model may be, in bytes.
+const MEASUREMENT: u64 = 1 << 20;
+
 /// The end of an entry's folder name while it is written.
 const PARTIAL: &str = ".partial";
 
@@ -156,6 +159,22 @@ impl GraphCache {
             }
         };
         Ok((session, used))
+    }
+
+    /// Reads a note that was kept under a key; `None` if there is none, or none that can be read.
+    pub(crate) fn note(&self, key: Digest) -> Option<Vec<u8>> {
+        bounded::bytes(&self.folder.join(format!("{key}.json")), MEASUREMENT).ok()
+    }
+
+    /// Keeps a note under a key. An earlier one is replaced at once, never in part.
+    pub(crate) fn keep_note(&self, key: Digest, note: &[u8]) -> Result<()> {
+        let partial = Partial::begin(&self.folder, key)?;
+        let written = partial.folder.join(ENTRY);
+        let place = self.folder.join(format!("{key}.json"));
+        let kept = fs::write(&written, note)
+            .and_then(|()| restrict(&partial.folder))
+            .and_then(|()| fs::rename(&written, &place));
+        kept.map_err(|source| unwritable(&place, source))
     }
 
     /// Loads an entry; `None` if there is none.

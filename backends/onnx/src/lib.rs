@@ -48,6 +48,7 @@
 //! | [`providers`](OnnxEngineBuilder::providers) | what computes: `cpu`, `cuda`, `coreml`, `directml`, `webgpu` |
 //! | [`threads`](OnnxEngineBuilder::threads), [`waiting`](OnnxEngineBuilder::waiting) | how many threads compute, and how they wait for work |
 //! | [`graph_optimization`](OnnxEngineBuilder::graph_optimization), [`graph_cache`](OnnxEngineBuilder::graph_cache) | how far a graph is rewritten, and where the result is kept |
+//! | [`kv_cache`](OnnxEngineBuilder::kv_cache), [`matmul`](OnnxEngineBuilder::matmul) | other number types than those of the export |
 //! | [`adapter`](OnnxEngineBuilder::adapter) | a low-rank adapter (LoRA) |
 //! | [`media`](OnnxEngineBuilder::media), [`media_cache`](OnnxEngineBuilder::media_cache) | the media processor, and how much of its results is kept |
 //!
@@ -91,6 +92,7 @@ mod adapter;
 mod adapter_file;
 mod cache_element;
 mod cached_units;
+mod calibration;
 mod compute_time;
 mod cpu;
 mod decoder;
@@ -117,6 +119,9 @@ mod profile;
 mod prompt_logits;
 mod provider_trial;
 mod providers;
+mod quantization;
+mod quantization_quality;
+mod quantized_graph;
 mod row;
 mod runtime;
 mod session;
@@ -138,5 +143,7 @@ pub use media::MediaStatistics;
 pub use prompt_logits::PromptLogits;
 pub use provider_trial::{CpuShare, ProviderChoice, ProviderSpeed, ProviderTrial};
 pub use providers::{providers, require_providers};
+pub use quantization::{KvCacheType, MatMulType};
+pub use quantization_quality::QuantizationQuality;
 pub use runtime::{Runtime, inspect_runtime};
 pub use waiting::ThreadWaiting;

@@ -1,5 +1,6 @@
 //! Of which tokens of a prompt logits are computed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use alloquy_core::media::Digest;
@@ -99,6 +100,20 @@ impl<'a> DecoderGraph<'a> {
         Ok(Self { own, digests, edited })
     }
 
+    /// Returns the bytes of the edited graph, or else of the model's own.
+    pub(crate) fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        match self.edited.as_ref().unwrap_or(self.own) {
+            Graph::Bytes { bytes, .. } => Ok(Cow::Borrowed(bytes)),
+            Graph::Edited { bytes, .. } => Ok(Cow::Borrowed(bytes)),
+            Graph::File(path) => Ok(Cow::Owned(bounded::bytes(path, MOST_BYTES)?)),
+        }
+    }
+
+    /// Returns why the graph was not edited; `None` if it was.
+    pub(crate) fn unedited(&self) -> Option<String> {
+        self.edited.as_ref().err().cloned()
+    }
+
     /// Loads the edited graph, or else the model's own.
     pub(crate) fn load(
         &self,
@@ -132,19 +147,18 @@ impl<'a> DecoderGraph<'a> {
 fn edited(parts: &Parts) -> Result<Result<Graph, String>> {
     let logits = parts.description.pointer("genai_config.json", "/model/decoder/outputs/logits");
     let logits = logits.and_then(serde_json::Value::as_str).unwrap_or("logits");
-    Ok(match &parts.decoder.graph {
-        Graph::Bytes { name, bytes } => with_last_logits(bytes, logits)
-            .map(|bytes| Graph::Bytes { name: name.clone(), bytes: bytes.into() })
-            .map_err(str::to_owned),
+    let graph = &parts.decoder.graph;
+    let bytes = match graph {
+        Graph::Bytes { bytes, .. } => Cow::Borrowed(&**bytes),
+        Graph::Edited { bytes, .. } => Cow::Borrowed(bytes.as_slice()),
         Graph::File(path) => {
             let (_, length) = bounded::open(path)?;
             if length > MOST_BYTES {
                 return Ok(Err(format!("its file has {length} bytes, and at most {MOST_BYTES} are edited")));
             }
-            with_last_logits(&bounded::bytes(path, MOST_BYTES)?, logits)
-                .map(|bytes| Graph::Edited { path: path.clone(), bytes })
-                .map_err(str::to_owned)
+            Cow::Owned(bounded::bytes(path, MOST_BYTES)?)
         }
-        Graph::Edited { .. } => Err("it is edited already".to_owned()),
-    })
+    };
+    let edited = with_last_logits(&bytes, logits);
+    Ok(edited.map(|bytes| graph.with_bytes(bytes)).map_err(str::to_owned))
 }

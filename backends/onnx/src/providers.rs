@@ -78,6 +78,11 @@ impl Providers {
         self.first == AUTO
     }
 
+    /// Returns whether a provider computes unless it is unavailable.
+    pub(crate) fn compute_first_on(&self, name: &str) -> bool {
+        self.first == name
+    }
+
     /// Loads the library: the one that the caller named, else one for the first provider, else one for the others.
     pub(crate) fn environment(
         &self,

@@ -120,6 +120,14 @@ pub(crate) enum Graph {
 }
 
 impl Graph {
+    /// Returns a graph of other bytes with the weights of this one.
+    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
+        match self {
+            Self::File(path) | Self::Edited { path, .. } => Self::Edited { path: path.clone(), bytes },
+            Self::Bytes { name, .. } => Self::Bytes { name: name.clone(), bytes: bytes.into() },
+        }
+    }
+
     /// Returns the file's name.
     pub(crate) fn name(&self) -> String {
         match self {

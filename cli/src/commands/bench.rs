@@ -67,6 +67,9 @@ impl Bench {
             GraphCacheStatus::Off | GraphCacheStatus::Read => {}
             other => context.notes.say(other),
         }
+        if let Some(quality) = engine.quantization_quality() {
+            context.notes.say(quality);
+        }
         let waiting = engine.waiting().to_string();
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let load = start.elapsed().as_secs_f64();

@@ -75,6 +75,7 @@ impl OnnxEngineBuilder {
     /// ```
     pub fn try_providers(mut self) -> Result<Vec<ProviderTrial>> {
         self.check()?;
+        let chunk = self.chunk();
         let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
         let parts = self.source.parts(wanted)?;
         let environment = Providers::first(AUTO).environment(self.runtime.as_ref(), &mut self.on_event)?;
@@ -82,7 +83,7 @@ impl OnnxEngineBuilder {
         let digests = graph_digests(&parts.decoder)?;
         let loading =
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
-        let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk: self.prefill_chunk };
+        let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk };
         let mut trials = Vec::new();
         for provider in fastest_first() {
             let speed = trial
