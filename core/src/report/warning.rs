@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::TextSource;
 use crate::media::Digest;
 
-use super::Usage;
+use super::{DraftSource, DraftStop, Usage};
 
 /// Something that was not done as requested, was done in another way, or was requested and is dangerous.
 ///
@@ -190,5 +190,12 @@ pub enum Warning {
         used: String,
         /// Why the requested provider is unavailable.
         reason: String,
+    },
+    /// The rest of the reply was generated without drafts from this source.
+    DraftsStopped {
+        /// What guessed them.
+        source: DraftSource,
+        /// Why there were no more.
+        reason: DraftStop,
     },
 }
