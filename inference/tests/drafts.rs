@@ -208,7 +208,7 @@ fn sampled_replies_are_as_likely_as_without_drafts() {
             "right {right}: chi-square {statistic:.1}, and at most {limit:.1} is chance"
         );
     }
-    // The test tells a temperature apart that is somewhat higher.
+    // The test detects a temperature that is somewhat higher.
     let warmer = counted(&plain, 0.005, REPLIES..2 * REPLIES);
     let (statistic, limit) = chi_square(&without, &warmer);
     assert!(statistic > 2.0 * limit, "chi-square {statistic:.1} shows no difference: {limit:.1}");

@@ -1,7 +1,7 @@
 //! A session of a draft model, which follows one reply and guesses its next tokens.
 
 use alloquy_core::Result;
-use alloquy_core::prompt::{PromptUnit, common_prefix};
+use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_engine::CancelToken;
 
@@ -25,7 +25,8 @@ impl Follower {
     /// A session with a state that cannot be cut keeps less, and lacks more.
     pub(super) fn cut(&mut self, units: &[PromptUnit]) -> Result<usize> {
         let own = units.get(self.start..).unwrap_or_default();
-        let shared = common_prefix(&self.slot.cached, own).min(own.len().saturating_sub(1));
+        let equal = self.slot.cached.iter().zip(own).take_while(|(held, own)| held == own).count();
+        let shared = equal.min(own.len().saturating_sub(1));
         if shared < self.slot.session.length() {
             self.slot.session.truncate(shared)?;
         }

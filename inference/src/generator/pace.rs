@@ -198,7 +198,7 @@ impl Pace {
         self.since = 0;
         self.counted.0 += guessed;
         self.counted.1 += kept;
-        // A rejected token tells nothing of those after it.
+        // Nothing is known of the tokens after a rejected one.
         let judged = guessed.min(kept + 1);
         for place in 0..judged {
             let accepted = if place < kept { 1.0 } else { 0.0 };
