@@ -8,6 +8,8 @@ mod description;
 #[cfg(feature = "onnx")]
 mod engine;
 mod family;
+mod generating;
+mod listener;
 mod location;
 #[cfg(all(feature = "media", feature = "onnx"))]
 mod media;

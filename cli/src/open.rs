@@ -74,6 +74,11 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
     if let Some(file) = &arguments.adapter {
         builder = builder.adapter(file);
     }
+    if let Some(draft) = &arguments.draft {
+        let folder = found::resolved(draft);
+        hub::offer(&folder, notes)?;
+        builder = builder.draft(folder);
+    }
     if let Some(level) = arguments.graph_optimization {
         builder = builder.graph_optimization(level.into());
     }

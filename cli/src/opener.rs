@@ -30,15 +30,16 @@ pub(crate) struct ModelOpener {
 }
 
 impl ModelOpener {
-    /// Returns the opener of another model. What is of the first one alone is left out: its template, family, channels and
-    /// adapter.
+    /// Returns the opener of another model. What is of the first one alone is left out: its template, family, channels, adapter and
+    /// draft model.
     pub(crate) fn of(&self, name: PathBuf) -> Self {
         let mut other = self.clone();
         let given = &self.arguments;
-        let has_own = given.template.is_some() || given.family.is_some() || given.adapter.is_some();
+        let has_files = given.adapter.is_some() || given.draft.is_some();
+        let has_own = given.template.is_some() || given.family.is_some() || has_files;
         if has_own || !given.channel.is_empty() {
             self.notes.say(
-                "--template, --family, --channel and --adapter were for the first model, and are left out",
+                "--template, --family, --channel, --adapter and --draft were for the first model, and are left out",
             );
         }
         other.arguments = ModelArguments {
@@ -46,6 +47,7 @@ impl ModelOpener {
             template: None,
             family: None,
             adapter: None,
+            draft: None,
             ..given.clone()
         };
         other.arguments.template_dialect = None;

@@ -63,3 +63,25 @@ fn what_does_not_fit_is_refused() {
     let none = program.run(&["bench", "--repeat", "0"]);
     assert!(none.err.contains("expected a whole number from 1 to"), "{}", none.err);
 }
+
+#[test]
+fn drafts_are_measured_on_three_kinds_of_text() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let draft = model.display().to_string();
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let shape = ["--prompt", "16", "--together", "1", "--generate", "40", "--repeat", "1"];
+    let json = [&["bench", "--json", "--draft", &draft], &shape[..]].concat();
+    let printed: Value = serde_json::from_str(&program.run(&json).ok().out).unwrap();
+    let drafts = printed["drafts"].as_array().unwrap();
+    let texts: Vec<_> = drafts.iter().map(|run| run["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["quoting", "prose", "code"]);
+    for run in drafts {
+        assert_eq!(run["same_tokens"], true, "{run}");
+        assert!(
+            run["ratio"].as_f64().unwrap() > 0.0 && run["kept"].as_u64() <= run["guessed"].as_u64(),
+            "{run}"
+        );
+    }
+    let table = program.run(&[&["bench", "--draft", &draft], &shape[..]].concat()).ok().out;
+    assert!(table.contains("\n  TEXT     TOKENS") && table.contains("\n  quoting"), "{table}");
+}

@@ -16,7 +16,7 @@ pub use facts::ReplyFacts;
 pub(crate) use facts::take;
 pub use finish_reason::FinishReason;
 pub use score::TextScore;
-pub use speculation::Speculation;
+pub use speculation::{DraftSource, DraftStop, Speculation};
 pub use timing::ReplyTiming;
 pub use usage::Usage;
 pub use warning::Warning;

@@ -15,7 +15,7 @@ use alloquy_core::grammar::{Grammar, GrammarMatcher};
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
-use alloquy_core::report::{CacheReport, Speculation};
+use alloquy_core::report::{CacheReport, DraftSource, DraftStop, Speculation};
 use alloquy_core::sampling::{SamplingOptions, TokenLogprob, TokenLogprobs};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result};
@@ -412,6 +412,13 @@ pub enum DecodeEventKind {
     },
     /// How many of the last tokens were draft tokens.
     Speculated(Speculation),
+    /// The rest of the tokens come without drafts from this source.
+    DraftsStopped {
+        /// What guessed them.
+        source: DraftSource,
+        /// Why there are no more.
+        reason: DraftStop,
+    },
     /// Thinking was ended at its budget. The tokens that end it follow.
     ThinkingCut {
         /// How many tokens the thinking has.

@@ -25,11 +25,19 @@ use crate::sampler::Sampler;
 
 mod active;
 mod cache_budget;
+mod costs;
+mod draft_model;
+mod drafter;
+mod drafting;
+mod drafts;
 mod exclusion;
+mod follower;
+mod guard;
 mod guided_sampler;
 mod job;
 mod lookup;
 mod options;
+mod pace;
 mod scorer;
 mod scoring;
 mod slots;
@@ -41,6 +49,8 @@ use job::{Job, Work};
 use scoring::Scoring;
 
 pub use cache_budget::CacheBudget;
+pub use draft_model::DraftModel;
+pub use drafting::Drafting;
 pub use lookup::PromptLookup;
 pub use options::GeneratorOptions;
 
@@ -82,12 +92,47 @@ impl Generator {
     /// # Errors
     /// [`ErrorKind::Backend`] if the thread cannot be started.
     pub fn new(engine: Arc<dyn Engine>, options: impl Into<GeneratorOptions>) -> Result<Self> {
-        let options = options.into();
+        Self::started(engine, None, options.into())
+    }
+
+    /// Starts the thread of an engine whose replies have drafts from a smaller model with the same tokenizer.
+    ///
+    /// Its sessions are kept beside those of the engine, as many, in a quarter of their bytes.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_engine::Engine;
+    /// use alloquy_inference::{Generator, GeneratorOptions};
+    /// use alloquy_testing::NoiseEngine;
+    ///
+    /// let engine: Arc<dyn Engine> = Arc::new(NoiseEngine::new([]));
+    /// let smaller: Arc<dyn Engine> = Arc::new(NoiseEngine::new([]));
+    /// let generator = Generator::with_draft(engine, smaller, GeneratorOptions::default())?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if the tokens of the draft model are not those of the model, and the errors of [`Generator::new`].
+    pub fn with_draft(
+        engine: Arc<dyn Engine>,
+        draft: impl Into<DraftModel>,
+        options: impl Into<GeneratorOptions>,
+    ) -> Result<Self> {
+        let draft = draft.into();
+        draft.check(&*engine)?;
+        Self::started(engine, Some(draft), options.into())
+    }
+
+    fn started(
+        engine: Arc<dyn Engine>,
+        draft: Option<DraftModel>,
+        options: GeneratorOptions,
+    ) -> Result<Self> {
         let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);
         let served = Arc::clone(&engine);
         let thread = std::thread::Builder::new().name(name);
-        thread.spawn(move || worker::serve_all(&*served, options, &inbox)).map_err(|source| {
+        thread.spawn(move || worker::serve_all(&*served, draft, options, &inbox)).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;
         Ok(Self { engine, work, masks: Arc::default() })

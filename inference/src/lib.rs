@@ -53,11 +53,11 @@
 //! * [`LanguageModel`], built by a [`LanguageModelBuilder`]: replies, prompts without a reply ([`LanguageModel::prepare`]),
 //!   scores, snapshots.
 //! * [`Generator`] with its [`GeneratorOptions`]: [`CacheBudget`], how many replies run concurrently, and speculative decoding
-//!   by [`PromptLookup`].
+//!   by [`PromptLookup`] or a [`DraftModel`], as long as it saves time ([`Drafting`]).
 //! * [`Sampler`]: from logits to a token, with the steps of Hugging Face `transformers` in their order.
 //! * [`StopStrings`] and [`StopTokens`]: find what ends a reply in a stream, and hold back only what may become it.
 //! * [`RoleMarkers`]: finds texts of users that look like the roles of a template, such as `USER:`.
-//! * [`Benchmark`]: measures how fast an engine computes here.
+//! * [`Benchmark`]: measures how fast an engine computes here; [`DraftBenchmark`]: what drafts save.
 //!
 //! # Limits
 //!
@@ -79,6 +79,7 @@
 //! [`Engine`]: alloquy_engine::Engine
 
 mod benchmark;
+mod draft_benchmark;
 mod generator;
 mod language_model;
 mod repetition;
@@ -89,7 +90,8 @@ mod stop;
 mod thinking;
 
 pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
-pub use generator::{CacheBudget, Generator, GeneratorOptions, PromptLookup};
+pub use draft_benchmark::{DraftBenchmark, DraftRun};
+pub use generator::{CacheBudget, DraftModel, Drafting, Generator, GeneratorOptions, PromptLookup};
 pub use language_model::{LanguageModel, LanguageModelBuilder};
 pub use role_markers::RoleMarkers;
 pub use sampler::Sampler;

@@ -10,7 +10,7 @@ use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind, TokenStream};
 use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
-use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, PromptLookup, Sampler};
+use alloquy_inference::{CacheBudget, Drafting, Generator, GeneratorOptions, PromptLookup, Sampler};
 use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::{FutureExt, StreamExt};
 use pollster::block_on;
@@ -209,7 +209,11 @@ fn a_dropped_stream_frees_its_place_at_once() {
 }
 
 fn guessing(engine: impl Engine + 'static) -> Generator {
-    let options = GeneratorOptions { lookup: Some(PromptLookup::default()), ..GeneratorOptions::default() };
+    let options = GeneratorOptions {
+        lookup: Some(PromptLookup::default()),
+        drafting: Drafting::Always,
+        ..GeneratorOptions::default()
+    };
     Generator::new(Arc::new(engine), options).unwrap()
 }
 

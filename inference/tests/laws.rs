@@ -7,7 +7,7 @@ use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
 use alloquy_core::{Message, Preface, Request, SamplingOptions};
 use alloquy_engine::decoder::Decoder;
-use alloquy_inference::{Generator, GeneratorOptions, LanguageModel, PromptLookup};
+use alloquy_inference::{Drafting, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 use alloquy_testing::{
     ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate, laws,
 };
@@ -48,7 +48,7 @@ fn a_round_is_a_chat_model_with_stop_texts() {
 fn a_generator_is_a_decoder() {
     for lookup in [None, Some(PromptLookup::default())] {
         let engine = ScriptedEngine::new([("Tell me: ", "a tale of six seas, of six seas and six tales")]);
-        let options = GeneratorOptions { lookup, ..GeneratorOptions::default() };
+        let options = GeneratorOptions { lookup, drafting: Drafting::Always, ..GeneratorOptions::default() };
         let decoder = Generator::new(Arc::new(engine), options).unwrap();
         let prompt = [PromptPart::Text("Tell me: ".to_owned())];
         let prompt = Prompt::lower(&prompt, decoder.tokenizer()).unwrap();

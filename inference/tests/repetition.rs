@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::{ChatModel, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
-use alloquy_inference::{Generator, GeneratorOptions, LanguageModel, PromptLookup};
+use alloquy_inference::{Drafting, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 use alloquy_testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 /// Returns the reply of a model that would say `script`, a token for each byte.
 fn ask(script: &str, sampling: SamplingOptions, lookup: Option<PromptLookup>) -> Result<Reply> {
     let engine = ScriptedEngine::new([("<assistant>", script)]);
-    let options = GeneratorOptions { lookup, ..GeneratorOptions::default() };
+    let options = GeneratorOptions { lookup, drafting: Drafting::Always, ..GeneratorOptions::default() };
     let generator = Generator::new(Arc::new(engine), options)?;
     let model =
         LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;

@@ -50,7 +50,8 @@
 //! # Test doubles
 //!
 //! * Models: [`ScriptedModel`] answers by a script, [`EchoModel`] repeats the last message.
-//! * Engines: [`ScriptedEngine`] continues a text by a script, [`NoiseEngine`] generates noise for tests of grammars. Their
+//! * Engines: [`ScriptedEngine`] continues a text by a script, [`NoiseEngine`] generates noise for tests of grammars, and
+//!   [`GuessingEngine`] guesses the tokens of another as a draft model does. Their
 //!   tokens come from a [`ByteTokenizer`], their media from [`ScriptedMedia`].
 //! * Prompts: [`TaggedTemplate`] and [`TaggedProcessor`] are the simplest template and processor.
 //! * Replies: [`ReadReply`] and [`join_deltas`] collect what a parser returns.
@@ -64,7 +65,7 @@ mod doubles;
 pub mod laws;
 
 pub use doubles::{
-    ByteTokenizer, CountingAllocator, Draws, EchoModel, FaultStore, HubFaults, HubRequest, HubServer,
-    NoiseEngine, ReadReply, ScriptedEngine, ScriptedMedia, ScriptedModel, ScriptedReply, StoreCall,
-    TaggedProcessor, TaggedTemplate, join_deltas,
+    ByteTokenizer, CountingAllocator, Draws, EchoModel, FaultStore, GuessingEngine, HubFaults, HubRequest,
+    HubServer, NoiseEngine, ReadReply, ScriptedEngine, ScriptedMedia, ScriptedModel, ScriptedReply,
+    StoreCall, TaggedProcessor, TaggedTemplate, join_deltas,
 };

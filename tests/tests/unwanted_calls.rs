@@ -12,7 +12,7 @@ use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{ChatModel, Message, Preface, Reply, Request, SamplingOptions, ToolSpec};
 use alloquy_engine::Engine;
 use alloquy_engine::decoder::{DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, TokenStream};
-use alloquy_inference::{Generator, GeneratorOptions, LanguageModel, PromptLookup};
+use alloquy_inference::{Drafting, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 use alloquy_processors::{DataProcessorConfig, Family};
 use alloquy_testing::{ScriptedEngine, TaggedTemplate, laws};
 use pollster::block_on;
@@ -119,7 +119,11 @@ fn over(family: &Family, decoder: impl Decoder + 'static, specials: &[&str]) -> 
 }
 
 fn model(family: &str, reply: &str, specials: &[&str]) -> LanguageModel {
-    let options = GeneratorOptions { lookup: Some(PromptLookup::default()), ..GeneratorOptions::default() };
+    let options = GeneratorOptions {
+        lookup: Some(PromptLookup::default()),
+        drafting: Drafting::Always,
+        ..GeneratorOptions::default()
+    };
     let generator = Generator::new(Arc::new(engine(reply, specials)), options).unwrap();
     over(&Family::named(family).unwrap(), generator, specials)
 }

@@ -2,9 +2,9 @@
 
 #[cfg(feature = "onnx")]
 mod number_types;
+#[cfg(feature = "onnx")]
 mod providers;
 
-use std::fmt;
 #[cfg(feature = "onnx")]
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use alloquy_core::processor::Channel;
 use alloquy_core::template::PromptTemplate;
 use alloquy_core::{Result, SamplingOptions};
 use alloquy_engine::{Engine, LoadPhase, LoadTiming};
-use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, LanguageModel, PromptLookup};
+use alloquy_inference::{CacheBudget, DraftModel, Drafting, LanguageModel, PromptLookup};
 #[cfg(all(feature = "media", feature = "onnx"))]
 use alloquy_media::MediaOptions;
 #[cfg(feature = "onnx")]
@@ -31,6 +31,8 @@ use super::context::{ContextPolicy, Fitting, FullContext};
 #[cfg(feature = "onnx")]
 use super::engine::EngineOptions;
 use super::family::{ChosenFamily, FamilySource, GENERIC};
+use super::generating::{DraftFrom, Generating};
+use super::listener::Listener;
 #[cfg(feature = "onnx")]
 use super::location::located;
 use super::recommended::recommended;
@@ -62,9 +64,7 @@ pub struct ModelBuilder {
     context_policy: Option<ContextPolicy>,
     sampling: SamplingOptions,
     tool_choice: Option<ToolChoice>,
-    cache: Option<CacheBudget>,
-    generations: Option<usize>,
-    lookup: Option<PromptLookup>,
+    generating: Generating,
     listener: Listener,
     #[cfg(feature = "onnx")]
     engine: EngineOptions,
@@ -82,27 +82,6 @@ enum Source {
     Engine(Arc<dyn Engine>),
 }
 
-/// The function that receives each step of opening.
-#[derive(Clone, Default)]
-struct Listener(Option<Arc<Report>>);
-
-type Report = dyn Fn(&str) + Send + Sync;
-
-impl Listener {
-    #[cfg(feature = "onnx")]
-    fn report(&self, step: &str) {
-        if let Some(listener) = &self.0 {
-            listener(step);
-        }
-    }
-}
-
-impl fmt::Debug for Listener {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Listener").field(&self.0.is_some()).finish()
-    }
-}
-
 impl ModelBuilder {
     fn on(source: Source) -> Self {
         Self {
@@ -116,9 +95,7 @@ impl ModelBuilder {
             context_policy: None,
             sampling: SamplingOptions::default(),
             tool_choice: None,
-            cache: None,
-            generations: None,
-            lookup: None,
+            generating: Generating::default(),
             listener: Listener::default(),
             #[cfg(feature = "onnx")]
             engine: EngineOptions::default(),
@@ -231,25 +208,38 @@ impl ModelBuilder {
 
     /// Sets the budget of the KV caches. The default is [`CacheBudget::default`].
     pub fn cache(mut self, budget: CacheBudget) -> Self {
-        self.cache = Some(budget);
+        self.generating.cache = Some(budget);
         self
     }
 
     /// Sets how many replies are generated concurrently; others are queued. The default is 4.
     pub fn generations(mut self, generations: usize) -> Self {
-        self.generations = Some(generations);
+        self.generating.generations = Some(generations);
         self
     }
 
     /// Generates replies by speculative decoding, with draft tokens from the prompt.
     pub fn lookup(mut self, lookup: PromptLookup) -> Self {
-        self.lookup = Some(lookup);
+        self.generating.lookup = Some(lookup);
+        self
+    }
+
+    /// Generates replies by speculative decoding, with draft tokens from a smaller model that is loaded already. With
+    /// [`ModelBuilder::lookup`], the prompt comes first.
+    pub fn draft_model(mut self, draft: impl Into<DraftModel>) -> Self {
+        self.generating.draft = Some(DraftFrom::Model(draft.into()));
+        self
+    }
+
+    /// Sets when replies have drafts. The default is [`Drafting::Measured`]: as long as they save time.
+    pub fn drafting(mut self, drafting: Drafting) -> Self {
+        self.generating.drafting = drafting;
         self
     }
 
     /// Sets a function that receives each step of opening as a sentence, such as a download.
     pub fn on_progress(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.listener = Listener(Some(Arc::new(listener)));
+        self.listener = Listener::new(listener);
         self
     }
 
@@ -283,7 +273,7 @@ impl ModelBuilder {
         }
         let sampling = self.sampling.clone().or(&recommended);
         let name = family.processor.name().to_owned();
-        let generator = Generator::new(engine, self.generator_options())?;
+        let generator = self.generating.start(engine, self.loaded_draft(&mut warnings)?)?;
         let builder =
             LanguageModel::builder(generator).template(template.template).processor(family.processor);
         #[cfg(feature = "constraints")]
@@ -335,17 +325,9 @@ impl ModelBuilder {
         Ok((template, family))
     }
 
-    /// Returns the options of the generator: the defaults, changed by the settings.
-    fn generator_options(&self) -> GeneratorOptions {
-        let mut options = GeneratorOptions::default();
-        if let Some(budget) = self.cache {
-            options.cache = budget;
-        }
-        if let Some(generations) = self.generations {
-            options.max_concurrent = generations;
-        }
-        options.lookup = self.lookup;
-        options
+    #[cfg(not(feature = "onnx"))]
+    fn loaded_draft(&self, _warnings: &mut Vec<ModelWarning>) -> Result<Option<DraftModel>> {
+        Ok(None)
     }
 
     #[cfg(not(feature = "onnx"))]
@@ -411,6 +393,21 @@ impl ModelBuilder {
         self
     }
 
+    /// Generates replies by speculative decoding, with draft tokens from the smaller model in a folder.
+    ///
+    /// It must have the same tokenizer, which [`ModelBuilder::build`] checks, and runs on the same providers and threads. Replies are
+    /// the same as without, at any temperature. They have drafts as long as these save time ([`ModelBuilder::drafting`]).
+    ///
+    /// ```no_run
+    /// let model = alloquy::Model::builder("models/qwen3-4b").draft("models/qwen3-0.6b").build()?;
+    /// println!("{:?}", model.ask("Name the planets.")?.reply.speculation);
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    pub fn draft(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.generating.draft = Some(DraftFrom::Folder(folder.into()));
+        self
+    }
+
     /// Sets how media are read, and which are refused.
     #[cfg(feature = "media")]
     pub fn media(mut self, options: MediaOptions) -> Self {
@@ -464,6 +461,16 @@ impl ModelBuilder {
     #[cfg(not(feature = "media"))]
     fn with_media(&self, builder: OnnxEngineBuilder) -> OnnxEngineBuilder {
         builder
+    }
+
+    /// Loads the draft model with those settings of the model that are not of its files.
+    fn loaded_draft(&self, warnings: &mut Vec<ModelWarning>) -> Result<Option<DraftModel>> {
+        let Some(mut builder) = self.generating.draft_folder().map(Self::folder) else { return Ok(None) };
+        builder.engine = EngineOptions { adapter: None, graph_type: None, ..self.engine.clone() };
+        builder.listener = self.listener.clone();
+        let (engine, noted) = builder.loaded_engine()?;
+        warnings.extend(noted);
+        Ok(Some(engine.into()))
     }
 
     fn loaded_engine(&self) -> Result<(Arc<dyn Engine>, Vec<ModelWarning>)> {

@@ -64,6 +64,11 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "FILE", env = "ALLOQUY_ADAPTER")]
     pub(crate) adapter: Option<PathBuf>,
 
+    /// A smaller model with the same tokenizer, a folder or a name as of --model: it guesses tokens that the model computes together.
+    /// Answers are the same, in less time; where they would take longer, the rest has no guesses, which is reported
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_DRAFT")]
+    pub(crate) draft: Option<PathBuf>,
+
     /// How far the model's graph is rewritten when it is loaded: disable, basic, extended or all; all unless set
     #[arg(
         long,

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloquy::ModelBuilder;
+use alloquy::core::Result;
 use alloquy::engine::{Engine, LoadPhase, LoadTiming};
-use alloquy::inference::{Benchmark, BenchmarkReport, BenchmarkRun};
+use alloquy::inference::{
+    Benchmark, BenchmarkReport, BenchmarkRun, DraftBenchmark, DraftModel, DraftRun, GeneratorOptions,
+};
 use alloquy::onnx::GraphCacheStatus;
 use clap::Args;
 use serde_json::{Value, json};
@@ -22,12 +25,13 @@ const EXAMPLES: &str = "\
 Examples:
   alloquy bench --model ~/models/qwen3-0.6b
   alloquy bench --prompt 128 --prompt 2048 --together 1 --together 8
+  alloquy bench --model ~/models/qwen3-4b --draft ~/models/qwen3-0.6b
   alloquy bench --json | jq '.runs[] | {prompt, together, decode_rate}'
 
 Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
 first token. Replies that are generated together share each reading of the weights. The overhead is the part of a \
 reply's time that is not the runtime's. Loading is reported phase by phase; a chat loads the template and the processor \
-as well as the engine. The way in which threads wait is the actual one: with an ONNX Runtime before 1.26 they sleep \
+as well as the engine. With --draft, replies on three kinds of text are measured with and without drafts, in turns. The way in which threads wait is the actual one: with an ONNX Runtime before 1.26 they sleep \
 where --waiting brief was requested.";
 
 /// A part of loading and how long it took.
@@ -61,7 +65,7 @@ impl Bench {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.model)?;
         let start = Instant::now();
-        let builder = open::builder(&arguments, context.notes)?;
+        let builder = open::builder(&of_model(&arguments), context.notes)?;
         let engine = builder.load_engine()?;
         match engine.graph_cache() {
             GraphCacheStatus::Off | GraphCacheStatus::Read => {}
@@ -82,6 +86,8 @@ impl Bench {
             repeats: self.repeat,
         };
         let report = benchmark.run(&*engine, &mut |step| progress.step(step))?;
+        let drafted = DraftBenchmark { generated: self.generate, repeats: self.repeat };
+        let drafts = drafts(&arguments, &engine, drafted, context.notes, &progress)?;
         drop(progress);
         let name = &engine.model().name;
         let warm_up = report.warm_up.as_secs_f64();
@@ -91,7 +97,7 @@ impl Bench {
              {waiting}"
         );
         context.print(
-            &format!("{head}\n\n{}\n{}", phases(&loading), table(&report)),
+            &format!("{head}\n\n{}\n{}{}", phases(&loading), table(&report), drafts_table(&drafts)),
             &json!({
                 "model": name,
                 "load_seconds": load,
@@ -100,6 +106,7 @@ impl Bench {
                 "session_seconds": session,
                 "waiting": waiting,
                 "runs": report.runs.iter().map(value).collect::<Vec<_>>(),
+                "drafts": drafts.iter().map(drafts_value).collect::<Vec<_>>(),
             }),
         )
     }
@@ -114,6 +121,68 @@ fn loading(builder: ModelBuilder, engine: &Arc<dyn Engine>, notes: Notes) -> Loa
             engine.load_timing().cloned().unwrap_or_default()
         }
     }
+}
+
+/// Returns the arguments of the model alone, without those of a draft model.
+fn of_model(arguments: &ModelArguments) -> ModelArguments {
+    ModelArguments { draft: None, ..arguments.clone() }
+}
+
+/// Measures what the draft model saves, if one is named.
+fn drafts(
+    arguments: &ModelArguments,
+    engine: &Arc<dyn Engine>,
+    benchmark: DraftBenchmark,
+    notes: Notes,
+    progress: &Progress,
+) -> Result<Vec<DraftRun>> {
+    let Some(name) = &arguments.draft else { return Ok(Vec::new()) };
+    let named = ModelArguments { model: Some(name.clone()), adapter: None, ..of_model(arguments) };
+    let draft: Arc<dyn Engine> = Arc::new(open::builder(&named, notes)?.load_engine()?);
+    let draft = Some(DraftModel::new(draft));
+    let options = GeneratorOptions::default();
+    pollster::block_on(benchmark.run(engine, draft, options, &mut |step| progress.step(step)))
+}
+
+fn drafts_table(runs: &[DraftRun]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let mut table = "\n  TEXT     TOKENS  WITHOUT DRAFTS  WITH DRAFTS  SPEED-UP  ACCEPTED\n".to_owned();
+    for run in runs {
+        let accepted = format!("{} of {}", run.speculation.kept, run.speculation.guessed);
+        table += &format!(
+            "  {:7}  {:>6}  {:>11.1} ms  {:>8.1} ms  {:>7.2}×  {accepted}",
+            run.text,
+            run.tokens,
+            milliseconds(run.plain),
+            milliseconds(run.drafted),
+            run.ratio(),
+        );
+        if run.stopped > 0 {
+            table += &format!(", switched off {} times", run.stopped);
+        }
+        if !run.is_equal {
+            table += ", other tokens than without drafts";
+        }
+        table.push('\n');
+    }
+    table
+}
+
+fn drafts_value(run: &DraftRun) -> Value {
+    json!({
+        "text": run.text,
+        "tokens": run.tokens,
+        "seconds_without": run.plain.as_secs_f64(),
+        "seconds_with": run.drafted.as_secs_f64(),
+        "ratio": run.ratio(),
+        "guessed": run.speculation.guessed,
+        "kept": run.speculation.kept,
+        "stopped": run.stopped,
+        "reason": run.reason.as_ref().map(|(source, reason)| json!({ "source": source, "reason": reason })),
+        "same_tokens": run.is_equal,
+    })
 }
 
 fn phases(loading: &LoadTiming) -> String {

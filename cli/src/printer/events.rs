@@ -44,6 +44,14 @@ impl<O> Events<O> {
         }
         json!({"timings": timings.iter().map(timing).collect::<Vec<_>>()})
     }
+
+    /// Returns how many draft tokens a reply had and how many were accepted, where events are verbose. They depend on times.
+    fn drafts(&self, reply: &Reply) -> Value {
+        match reply.speculation {
+            Some(drafts) if self.loudness >= Loudness::Verbose => json!({"drafts": drafts}),
+            _ => json!({}),
+        }
+    }
 }
 
 impl<O: Write> Printer for Events<O> {
@@ -56,13 +64,13 @@ impl<O: Write> Printer for Events<O> {
     }
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        let timings = self.timings(reply.timing.as_slice());
-        self.write(&named("done", joined(self.tokens.added_to(json!(reply)), timings)))
+        let figures = joined(self.timings(reply.timing.as_slice()), self.drafts(reply));
+        self.write(&named("done", joined(self.tokens.added_to(json!(reply)), figures)))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
-        let timings = self.timings(&turn.timings);
-        self.write(&named("done", joined(self.tokens.added_to(json!(turn)), timings)))
+        let figures = joined(self.timings(&turn.timings), self.drafts(&turn.reply));
+        self.write(&named("done", joined(self.tokens.added_to(json!(turn)), figures)))
     }
 
     fn broken(&mut self) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use alloquy::core::media::Digest;
 use alloquy::core::processor::Channel;
-use alloquy::core::report::{CacheReport, FinishReason, ReplyTiming, Warning};
+use alloquy::core::report::{CacheReport, DraftSource, DraftStop, FinishReason, ReplyTiming, Warning};
 use alloquy::core::store::HeadMove;
 use alloquy::core::turn::TurnEnd;
 use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
@@ -323,8 +323,30 @@ pub(crate) fn warning(warning: &Warning) -> String {
                 heads.join(", ")
             )
         }
+        Warning::DraftsStopped { source, reason } => stopped(*source, reason),
         other => of_media(other).unwrap_or_else(|| format!("({other:?})")),
     }
+}
+
+/// Describes why the rest of an answer had no drafts. Its tokens are the same.
+fn stopped(source: DraftSource, reason: &DraftStop) -> String {
+    let source = match source {
+        DraftSource::Lookup => "from the prompt",
+        _ => "of the draft model",
+    };
+    let reason = match reason {
+        DraftStop::TooSlow { guessed, kept, lost } => {
+            format!("{kept} of {guessed} tokens were accepted, which made it {lost} ms slower")
+        }
+        DraftStop::NotRewindable => "the model cannot remove rejected tokens from its state".to_owned(),
+        DraftStop::Media => "the prompt has media, and the draft model takes text alone".to_owned(),
+        DraftStop::ContextFull { context } => {
+            format!("the draft model's context of {context} positions is full")
+        }
+        DraftStop::Failed { error } => format!("the draft model failed: {error}"),
+        other => format!("{other:?}"),
+    };
+    format!("(drafts {source} were switched off for the rest of the answer: {reason})")
 }
 
 /// Describes a difference between media and what the model gets of them.
@@ -365,7 +387,10 @@ fn short_digest(media: &Digest) -> String {
 fn cost(reply: &Reply) -> String {
     let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
     let seed = reply.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-    format!("({cache}reply {} tokens{seed})", reply.usage.generated)
+    let drafts = reply.speculation.map_or_else(String::new, |drafts| {
+        format!(", {} of {} draft tokens accepted", drafts.kept, drafts.guessed)
+    });
+    format!("({cache}reply {} tokens{drafts}{seed})", reply.usage.generated)
 }
 
 /// Describes the time that an answer took.

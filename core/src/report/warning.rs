@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::TextSource;
 use crate::media::Digest;
 
-use super::Usage;
+use super::{DraftSource, DraftStop, Usage};
 
 /// Something that was not done as requested, was done in another way, or was requested and is dangerous.
 ///
@@ -196,5 +196,12 @@ pub enum Warning {
     DraftHeadsIgnored {
         /// Their outputs of the model's graph, such as `mtp_logits`, and the files of their own graphs.
         heads: Vec<String>,
+    },
+    /// The rest of the reply was generated without drafts from this source.
+    DraftsStopped {
+        /// What guessed them.
+        source: DraftSource,
+        /// Why there were no more.
+        reason: DraftStop,
     },
 }

@@ -1,5 +1,7 @@
 //! Runs one generation: first its prompt, chunk by chunk, then its tokens.
 
+use std::time::{Duration, Instant};
+
 use alloquy_core::prompt::PromptUnit;
 use alloquy_core::report::{CacheReport, Speculation};
 use alloquy_core::tokenizer::TokenId;
@@ -7,9 +9,10 @@ use alloquy_core::{ErrorKind, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind};
 use alloquy_engine::{CancelToken, Engine};
 
+use super::drafter::Drafter;
+use super::drafts::Drafts;
 use super::guided_sampler::Draw;
 use super::job::Job;
-use super::lookup::PromptLookup;
 use super::scoring::positions;
 use super::slots::Slot;
 use crate::sampler::LogSoftmax;
@@ -24,6 +27,7 @@ const OPENING: usize = 8;
 pub(super) struct Active {
     pub(super) job: Box<Job>,
     pub(super) slot: Slot,
+    pub(super) drafts: Drafts,
     report: CacheReport,
     /// The number of units of the prompt that are computed.
     computed: usize,
@@ -33,6 +37,8 @@ pub(super) struct Active {
     next: Option<PromptUnit>,
     /// The number of tokens that were sampled.
     sampled: usize,
+    /// Why no token follows, until that is emitted.
+    ended: Option<DecodeEnd>,
 }
 
 /// Whether a generation or a scoring has more to compute.
@@ -43,7 +49,13 @@ pub(super) enum Status {
 }
 
 impl Active {
-    pub(super) fn new(engine: &dyn Engine, mut job: Box<Job>, mut slot: Slot, report: CacheReport) -> Self {
+    pub(super) fn new(
+        engine: &dyn Engine,
+        mut job: Box<Job>,
+        mut slot: Slot,
+        report: CacheReport,
+        drafts: Drafts,
+    ) -> Self {
         job.emit(Ok(DecodeEventKind::Started { seed: job.sampler.seed() }));
         job.sampler.read(job.prompt.tokens().flatten());
         let units = job.prompt.units.len();
@@ -53,7 +65,8 @@ impl Active {
         // What it holds is the end of an earlier reply, mostly.
         slot.session.mark();
         let surplus = positions - units;
-        Self { job, slot, report, computed: report.cached, surplus, next: None, sampled: 0 }
+        let computed = report.cached;
+        Self { job, slot, drafts, report, computed, surplus, next: None, sampled: 0, ended: None }
     }
 
     /// Returns whether a part of the prompt is still to be computed.
@@ -74,7 +87,9 @@ impl Active {
         // The units are added before the call, because a cancelled call may have computed a part of them. The session's length
         // is the length of that part. The units after it are removed when the slot is put back.
         self.slot.cached.extend(chunk);
+        let start = Instant::now();
         self.slot.session.forward(chunk, &self.job.cancel)?;
+        self.drafts.prompt += start.elapsed().as_secs_f64();
         self.computed += chunk.len();
         if self.is_prefilling() {
             if self.job.prompt.units.len() - self.computed <= OPENING {
@@ -84,7 +99,9 @@ impl Active {
         }
         self.job.emit(Ok(DecodeEventKind::Prefilled(self.report)));
         if self.job.limit == 0 {
-            return Ok(self.end(DecodeEnd::MaxTokens));
+            let status = self.end(DecodeEnd::MaxTokens);
+            self.close();
+            return Ok(status);
         }
         self.draw(engine)
     }
@@ -103,20 +120,33 @@ impl Active {
     /// computed:  total  =   a     +    b     the token `total` and a draft of four
     /// sampled:   =      a   +     c          `c` differs, and the rest of the draft is discarded
     /// ```
-    pub(super) fn speculate(&mut self, engine: &dyn Engine, lookup: PromptLookup) -> Result<Status> {
+    pub(super) fn speculate(&mut self, engine: &dyn Engine, drafter: &mut Drafter) -> Result<Status> {
         let Some(next) = self.take_next() else { return Ok(Status::Running) };
-        let draft = lookup.draft(&self.slot.cached, self.room(engine));
+        let room = self.room(engine);
+        let rewinds = self.slot.session.rewinds();
+        let draft = drafter.draft(&mut self.drafts, &self.slot.cached, room, rewinds, &self.job.cancel);
+        for (source, reason) in self.drafts.take_stops() {
+            self.job.emit(Ok(DecodeEventKind::DraftsStopped { source, reason }));
+        }
+        let Some(draft) = draft else {
+            let start = Instant::now();
+            self.slot.session.forward(std::slice::from_ref(&next), &CancelToken::default())?;
+            drafter.note_plain(&mut self.drafts, start.elapsed());
+            return self.draw(engine);
+        };
         let mut units = vec![next];
-        units.extend_from_slice(&draft);
+        units.extend_from_slice(&draft.units);
+        let start = Instant::now();
         let mut rows = Vec::with_capacity(units.len());
         self.slot
             .session
             .forward_each(&units, &CancelToken::default(), &mut |logits| rows.push(logits.to_vec()))?;
-        let (status, kept) = self.draw_drafted(engine, rows, &draft)?;
-        if !draft.is_empty() {
-            self.job.emit(Ok(DecodeEventKind::Speculated(Speculation::new(draft.len(), kept))));
-        }
-        self.rewind()?;
+        let took = start.elapsed();
+        let (status, kept) = self.draw_drafted(engine, rows, &draft.units)?;
+        self.job.emit(Ok(DecodeEventKind::Speculated(Speculation::new(draft.units.len(), kept))));
+        self.close();
+        let rewinding = self.rewind()?;
+        drafter.note(&mut self.drafts, &draft, kept, took + rewinding);
         Ok(status)
     }
 
@@ -136,10 +166,8 @@ impl Active {
         draft: &[PromptUnit],
     ) -> Result<(Status, usize)> {
         for (index, mut logits) in rows.into_iter().enumerate() {
-            let Some(token) = draw(engine, &mut self.job, &mut logits)? else {
-                return Ok((Status::Done, index));
-            };
-            if self.sampled(token) == Status::Done {
+            let drawn = draw(engine, &mut self.job, &mut logits)?;
+            if self.drawn(drawn) == Status::Done {
                 return Ok((Status::Done, index));
             }
             if self.next.as_ref() != draft.get(index) {
@@ -151,26 +179,32 @@ impl Active {
         Ok((Status::Running, draft.len()))
     }
 
-    /// Removes the rest of the draft from the session. A model that cannot rewind so far computes the lost units again.
-    fn rewind(&mut self) -> Result<()> {
+    /// Removes the rest of the draft from the session. A model that cannot rewind so far computes the lost units again. Returns
+    /// how long it took.
+    fn rewind(&mut self) -> Result<Duration> {
+        let start = Instant::now();
         let kept = self.slot.session.truncate(self.slot.cached.len())?;
         let lost = self.slot.cached.get(kept..).unwrap_or_default();
         if !lost.is_empty() {
             self.slot.session.forward(lost, &CancelToken::default())?;
         }
-        Ok(())
+        Ok(start.elapsed())
     }
 
     /// Samples a token from the session's logits.
     pub(super) fn draw(&mut self, engine: &dyn Engine) -> Result<Status> {
-        match draw(engine, &mut self.job, self.slot.session.logits())? {
-            Some(token) => Ok(self.sampled(token)),
-            None => Ok(Status::Done),
-        }
+        let drawn = draw(engine, &mut self.job, self.slot.session.logits())?;
+        let status = self.drawn(drawn);
+        self.close();
+        Ok(status)
     }
 
-    /// Counts a token of the reply.
-    fn sampled(&mut self, token: TokenId) -> Status {
+    /// Counts a token of the reply, or ends it.
+    fn drawn(&mut self, drawn: Drawn) -> Status {
+        let token = match drawn {
+            Drawn::Token(token) => token,
+            Drawn::Stop(token) => return self.end(DecodeEnd::StopToken(Some(token))),
+        };
         self.sampled += 1;
         if self.job.guide.is_complete() {
             return self.end(DecodeEnd::GrammarComplete);
@@ -183,8 +217,15 @@ impl Active {
     }
 
     fn end(&mut self, end: DecodeEnd) -> Status {
-        self.job.emit(Ok(DecodeEventKind::Finished(end)));
+        self.ended = Some(end);
         Status::Done
+    }
+
+    /// Emits the end of the reply, after all that belongs to it.
+    fn close(&mut self) {
+        if let Some(end) = self.ended.take() {
+            self.job.emit(Ok(DecodeEventKind::Finished(end)));
+        }
     }
 
     /// Reports an error, and returns the session if it can be used again: after the end, and after a cancelled call, whose
@@ -208,8 +249,15 @@ fn chunk_length(rest: usize, most: usize, rewinds: bool) -> usize {
     most.min(rest - OPENING)
 }
 
-/// Draws a token and emits it; `None` when it ends the reply, which is emitted too.
-fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option<TokenId>> {
+/// What was sampled.
+enum Drawn {
+    Token(TokenId),
+    /// A token that ends the reply, and is not part of it.
+    Stop(TokenId),
+}
+
+/// Draws a token, and emits it if it is part of the reply.
+fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Drawn> {
     // Log-probabilities are those of the model, before penalties and grammars change the logits.
     let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
     let stop_tokens = &engine.model().stop_tokens;
@@ -221,12 +269,11 @@ fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option
         job.emit(Ok(DecodeEventKind::ThinkingCut { tokens }));
     }
     if stop_tokens.contains(&token) {
-        job.emit(Ok(DecodeEventKind::Finished(DecodeEnd::StopToken(Some(token)))));
-        return Ok(None);
+        return Ok(Drawn::Stop(token));
     }
     job.sampler.accept(token);
     job.excluded.accept(token, tokenizer);
     let logprobs = believed.map(|(count, logits)| LogSoftmax::new(&logits).sampled(token, count));
     job.emit(Ok(DecodeEventKind::Token { id: token, logprobs }));
-    Ok(Some(token))
+    Ok(Drawn::Token(token))
 }

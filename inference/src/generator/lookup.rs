@@ -15,7 +15,7 @@ use alloquy_core::prompt::PromptUnit;
 /// ```
 ///
 /// The draft is computed together with the token before it, in one run of the model. It is kept as far as the same tokens are
-/// sampled, so the reply is the same as without a draft, with fewer runs.
+/// sampled, so the reply is the same as without a draft, with fewer runs. [`Drafting`](crate::Drafting) decides when there are drafts.
 ///
 /// Only a reply that is generated alone has drafts, because several replies share their runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,8 @@ impl PromptLookup {
     }
 }
 
-fn is_media(unit: &PromptUnit) -> bool {
+/// Returns whether a unit is media.
+pub(super) fn is_media(unit: &PromptUnit) -> bool {
     matches!(unit, PromptUnit::Media(_))
 }
 

@@ -1,6 +1,7 @@
 //! Options of an engine's thread: the size of the cache, the number of concurrent generations, and speculative decoding.
 
 use super::cache_budget::CacheBudget;
+use super::drafting::Drafting;
 use super::lookup::PromptLookup;
 
 /// Options of a [`Generator`](crate::Generator).
@@ -26,12 +27,14 @@ pub struct GeneratorOptions {
     pub max_concurrent: usize,
     /// Speculative decoding by prompt lookup; off unless set.
     pub lookup: Option<PromptLookup>,
+    /// When replies have drafts, of [`GeneratorOptions::lookup`] or of a [`DraftModel`](crate::DraftModel).
+    pub drafting: Drafting,
 }
 
 impl Default for GeneratorOptions {
     /// Four generations in the default budget, without speculative decoding.
     fn default() -> Self {
-        Self { cache: CacheBudget::default(), max_concurrent: 4, lookup: None }
+        Self { cache: CacheBudget::default(), max_concurrent: 4, lookup: None, drafting: Drafting::default() }
     }
 }
 

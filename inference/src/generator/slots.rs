@@ -28,7 +28,7 @@ mod shortened;
 mod stand_in;
 
 use super::cache_budget::CacheBudget;
-use cached_units::CachedUnits;
+pub(crate) use cached_units::CachedUnits;
 use computed::Computed;
 
 /// The open sessions that no generation uses, with what each of them holds.
@@ -53,7 +53,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    fn new(session: Box<dyn Session>, cached: CachedUnits) -> Self {
+    pub(crate) fn new(session: Box<dyn Session>, cached: CachedUnits) -> Self {
         Self { session, cached, used: 0, counted: 0, was_longer: false }
     }
 

@@ -4,29 +4,35 @@
 //! prompt delays each token of the running replies by one chunk.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as queue;
 
 use alloquy_core::prompt::PromptUnit;
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Error, Result};
 use alloquy_engine::{BatchStep, CancelToken, Engine};
 
 use super::active::{Active, Status};
+use super::draft_model::DraftModel;
+use super::drafter::Drafter;
+use super::guard::guarded;
 use super::job::{Job, Work};
-use super::lookup::PromptLookup;
 use super::options::GeneratorOptions;
 use super::scorer::Scorer;
 use super::slots::{Slot, Slots};
 
 /// Serves an inbox until all its senders are dropped.
-pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
+pub(super) fn serve_all(
+    engine: &dyn Engine,
+    draft: Option<DraftModel>,
+    options: GeneratorOptions,
+    inbox: &queue::Receiver<Work>,
+) {
     let slots = Slots::new(options.cache);
     let generations = options.max_concurrent.clamp(1, slots.capacity());
     let mut worker = Worker {
         engine,
         slots,
         generations,
-        lookup: options.lookup,
+        drafter: Drafter::new(engine, options, draft),
         waiting: VecDeque::new(),
         active: VecDeque::new(),
         scorers: VecDeque::new(),
@@ -45,7 +51,7 @@ struct Worker<'a> {
     slots: Slots,
     /// The greatest number of concurrent generations.
     generations: usize,
-    lookup: Option<PromptLookup>,
+    drafter: Drafter,
     /// In the order of their arrival.
     waiting: VecDeque<Box<Job>>,
     /// The next one to compute is first.
@@ -129,7 +135,8 @@ impl Worker<'_> {
         let in_use = in_use(&self.active);
         match guarded(|| self.slots.take(self.engine, &job.prompt.units, &in_use)) {
             Ok((slot, report)) => {
-                self.active.push_back(Active::new(self.engine, job, slot, report));
+                let drafts = self.drafter.begin();
+                self.active.push_back(Active::new(self.engine, job, slot, report, drafts));
             }
             Err(error) => job.emit(Err(error)),
         }
@@ -155,12 +162,9 @@ impl Worker<'_> {
             }
         }
         // Only a reply that runs alone has drafts. Several replies share a batch.
-        if let Some(lookup) = self.lookup
-            && self.active.is_empty()
-            && writing.len() == 1
-        {
+        if self.drafter.is_some() && self.active.is_empty() && writing.len() == 1 {
             for alone in writing {
-                self.speculate(alone, lookup);
+                self.speculate(alone);
             }
             return;
         }
@@ -178,8 +182,8 @@ impl Worker<'_> {
         }
     }
 
-    fn speculate(&mut self, mut alone: Active, lookup: PromptLookup) {
-        let outcome = guarded(|| alone.speculate(self.engine, lookup));
+    fn speculate(&mut self, mut alone: Active) {
+        let outcome = guarded(|| alone.speculate(self.engine, &mut self.drafter));
         self.advance(alone, outcome);
     }
 
@@ -207,7 +211,8 @@ impl Worker<'_> {
         }
     }
 
-    fn leave(&mut self, active: Active, outcome: Result<()>) {
+    fn leave(&mut self, mut active: Active, outcome: Result<()>) {
+        self.drafter.end(std::mem::take(&mut active.drafts));
         if let Some(slot) = active.leave(outcome) {
             let in_use = in_use(&self.active);
             // The units of the slot are decoded to text. If the tokenizer panics, the session is lost, and no caller waits for it.
@@ -241,11 +246,4 @@ fn forward(engine: &dyn Engine, writing: &mut [Active]) -> Result<()> {
         several => engine.forward_many(several)?,
     }
     Ok(())
-}
-
-/// Runs work of the engine. When it panics, the sessions that it was computing in are lost, and nothing else.
-fn guarded<T, E: From<Error>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped").into())
-    })
 }

@@ -127,6 +127,9 @@ impl Reading {
                 all.guessed += guessed;
                 all.kept += kept;
             }
+            DecodeEventKind::DraftsStopped { source, reason } => {
+                self.warnings.push(Warning::DraftsStopped { source, reason });
+            }
             DecodeEventKind::ThinkingCut { tokens } => {
                 self.warnings.push(Warning::ThinkingCut { tokens });
             }
