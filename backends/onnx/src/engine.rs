@@ -389,6 +389,7 @@ impl OnnxEngineBuilder {
     /// [`ErrorKind::Unsupported`]: alloquy_core::ErrorKind::Unsupported
     /// [`ErrorKind::Invalid`]: alloquy_core::ErrorKind::Invalid
     /// [`ErrorKind::Backend`]: alloquy_core::ErrorKind::Backend
+    #[allow(clippy::too_many_lines)] // straight steps, each of which takes what those before made
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
         let chunk = self.chunk();

@@ -250,6 +250,7 @@ fn chunk_length(rest: usize, most: usize, rewinds: bool) -> usize {
 }
 
 /// What was sampled.
+#[derive(Clone, Copy)]
 enum Drawn {
     Token(TokenId),
     /// A token that ends the reply, and is not part of it.
