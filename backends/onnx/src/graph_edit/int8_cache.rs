@@ -200,3 +200,111 @@ fn constant(name: &[u8], number: f32) -> Vec<u8> {
     write_bytes(field::CONSTANT_BYTES, &number.to_le_bytes(), &mut constant);
     constant
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cache(name: &str) -> Vec<u8> {
+        let mut tensor = Vec::new();
+        write_number(field::TENSOR_ELEMENT, FLOAT, &mut tensor);
+        write_bytes(field::TENSOR_SHAPE, b"", &mut tensor);
+        let mut kind = Vec::new();
+        write_bytes(field::TYPE_TENSOR, &tensor, &mut kind);
+        let mut value = Vec::new();
+        write_bytes(field::VALUE_NAME, name.as_bytes(), &mut value);
+        write_bytes(field::VALUE_TYPE, &kind, &mut value);
+        value
+    }
+
+    /// A graph of one attention, with a product before it.
+    fn graph(attribute: Option<&str>) -> Vec<u8> {
+        let mut attention = Vec::new();
+        for input in ["query", "", "", "past.key", "past.value", "length", "total"] {
+            write_bytes(field::NODE_INPUT, input.as_bytes(), &mut attention);
+        }
+        for output in ["attended", "present.key", "present.value"] {
+            write_bytes(field::NODE_OUTPUT, output.as_bytes(), &mut attention);
+        }
+        write_bytes(field::NODE_OPERATOR, OPERATOR, &mut attention);
+        if let Some(kind) = attribute {
+            write_text_attribute("k_quant_type", kind, &mut attention);
+        }
+        let mut product = Vec::new();
+        write_bytes(field::NODE_OUTPUT, b"query", &mut product);
+        write_bytes(field::NODE_OPERATOR, b"MatMulNBits", &mut product);
+        let mut graph = Vec::new();
+        write_bytes(field::GRAPH_NODE, &product, &mut graph);
+        write_bytes(field::GRAPH_NODE, &attention, &mut graph);
+        for past in ["past.key", "past.value"] {
+            write_bytes(field::GRAPH_INPUT, &cache(past), &mut graph);
+        }
+        for present in ["present.key", "present.value"] {
+            write_bytes(field::GRAPH_OUTPUT, &cache(present), &mut graph);
+        }
+        let mut model = Vec::new();
+        write_bytes(field::MODEL_GRAPH, &graph, &mut model);
+        model
+    }
+
+    fn scales(names: &[&str]) -> BTreeMap<String, f32> {
+        names.iter().map(|name| ((*name).to_owned(), 0.5)).collect()
+    }
+
+    #[test]
+    fn an_attention_gets_its_scales_and_its_caches_another_type() -> Result<(), &'static str> {
+        let file = graph(Some("NONE"));
+        assert_eq!(attention_caches(&file)?, ["past.key", "past.value"]);
+        let edited = with_int8_cache(&file, &scales(&["past.key", "past.value"]))?;
+        let model = Message::read(&edited)?;
+        let graph = Message::read(model.only(field::MODEL_GRAPH).unwrap_or_default())?;
+        let attention = Message::read(graph.all(field::GRAPH_NODE).nth(1).unwrap_or_default())?;
+        let inputs: Vec<_> = attention.all(field::NODE_INPUT).map(String::from_utf8_lossy).collect();
+        assert_eq!(
+            inputs.join(" "),
+            "query   past.key past.value length total      alloquy/scale/past.key alloquy/scale/past.value"
+        );
+        assert_eq!(attention.all(field::NODE_ATTRIBUTE).count(), 3);
+        assert_eq!(graph.all(field::GRAPH_INITIALIZER).count(), 2);
+        assert_eq!(attention_caches(&edited), Err("its caches have few bits already"));
+        Ok(())
+    }
+
+    #[test]
+    fn caches_without_a_scale_are_refused_and_so_are_scales_without_a_cache() {
+        let refused = |names: &[&str]| with_int8_cache(&graph(None), &scales(names)).unwrap_err();
+        assert_eq!(
+            refused(&["past.key"]),
+            "an attention takes its cache from another operator, not from an input"
+        );
+        assert_eq!(
+            refused(&["past.key", "past.value", "past.conv"]),
+            "not all its caches are those of an attention that can keep them in 8 bits"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_is_refused_or_edited(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut file = graph(Some("NONE"));
+            for (place, byte) in changes {
+                let place = place.index(file.len());
+                if let Some(old) = file.get_mut(place) {
+                    *old = byte;
+                }
+            }
+            file.truncate(cut.index(file.len() + 1));
+            if let Ok(edited) = with_int8_cache(&file, &scales(&["past.key", "past.value"])) {
+                prop_assert!(Message::read(&edited).is_ok());
+            }
+            if let Ok(edited) = super::super::with_int8_products(&file) {
+                prop_assert!(Message::read(&edited).is_ok());
+            }
+        }
+    }
+}
