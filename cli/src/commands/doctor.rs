@@ -5,6 +5,7 @@ use std::fmt::Display;
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::onnx::{CpuShare, ProviderTrial};
 use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
 
 use crate::arguments::{ModelArguments, StoreArguments};
@@ -35,7 +36,7 @@ pub(crate) struct Doctor {
 
     /// Also measure what each execution provider of this build can do with the model: whether it loads it, how fast it
     /// generates, and what it leaves to the processor
-    #[arg(long)]
+    #[arg(long, env = "ALLOQUY_PROVIDERS", value_parser = Switch::new())]
     providers: bool,
 }
 

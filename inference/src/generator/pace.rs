@@ -253,14 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_is_always_wrong_costs_no_more_than_its_share_and_is_ended() {
+    fn a_source_that_is_always_wrong_costs_no_more_than_its_share_and_is_ended_or_tried_seldom() {
         for cost in [(1.0, 0.5), (2.5, 1.0), (9.0, 0.0), (10.0, 9.0), (0.1, 4.0)] {
             let mut costs = Costs::default();
             let mut pace = Pace::new(8, 1);
             for tokens in [200, 40, 1000, 200] {
                 let (share, after, is_ended) = reply(pace, &mut costs, tokens, cost, |_, _| 0);
                 assert!(share <= 1.0 + SHARE + 1e-9, "{cost:?}: {share} of the time for {tokens} tokens");
-                assert!(is_ended || tokens < 1000, "{cost:?}: never ended in {tokens} tokens");
+                // One whose attempts the share pays for is tried again, as the text may change.
+                let (attempts, _) = after.counted;
+                let is_seldom = attempts <= 2 + tokens / AGAIN;
+                assert!(is_ended || is_seldom, "{cost:?}: {attempts} attempts in {tokens} tokens");
                 pace = after.next_reply();
             }
         }
