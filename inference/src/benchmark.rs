@@ -15,7 +15,7 @@ use crate::sampler::Sampler;
 /// use alloquy_inference::Benchmark;
 /// use alloquy_testing::ScriptedEngine;
 ///
-/// let benchmark = Benchmark { prompts: vec![100], generated: 8, together: vec![1, 4], repeats: 1 };
+/// let benchmark = Benchmark { prompts: vec![100], history: 50, generated: 8, together: vec![1, 4], repeats: 1 };
 /// let report = benchmark.run(&ScriptedEngine::new([]), &mut |_| {})?;
 /// assert_eq!(report.runs.len(), 2);
 /// assert!(report.runs[1].decode_rate() > 0.0);
@@ -25,6 +25,8 @@ use crate::sampler::Sampler;
 pub struct Benchmark {
     /// The lengths of the prompts, in tokens.
     pub prompts: Vec<usize>,
+    /// How many tokens are cached before a prompt is timed, as in a later turn of a conversation.
+    pub history: usize,
     /// How many tokens are generated after each.
     pub generated: usize,
     /// How many replies to one prompt are generated concurrently.
@@ -34,9 +36,9 @@ pub struct Benchmark {
 }
 
 impl Default for Benchmark {
-    /// Prompts of 128 and 512 tokens, replies of 64 tokens, one reply and four at a time, measured three times.
+    /// Prompts of 128 and 512 tokens without a history, replies of 64 tokens, one reply and four at a time, measured three times.
     fn default() -> Self {
-        Self { prompts: vec![128, 512], generated: 64, together: vec![1, 4], repeats: 3 }
+        Self { prompts: vec![128, 512], history: 0, generated: 64, together: vec![1, 4], repeats: 3 }
     }
 }
 
@@ -61,6 +63,8 @@ pub struct BenchmarkReport {
 pub struct BenchmarkRun {
     /// Tokens of the prompt.
     pub prompt: usize,
+    /// How many tokens were cached before the prompt.
+    pub history: usize,
     /// How many replies were generated concurrently.
     pub together: usize,
     /// Tokens of each reply.
@@ -145,19 +149,25 @@ impl Benchmark {
         }
         let context = engine.model().context_length;
         let longest = self.prompts.iter().max().unwrap_or(&0);
-        if longest + self.generated > context {
-            let message =
-                format!("a prompt of {longest} and {} more do not fit into {context}", self.generated);
+        if self.history.saturating_add(*longest).saturating_add(self.generated) > context {
+            let message = format!(
+                "a history of {} tokens, a prompt of {longest} and a reply of {} do not fit into the context of {context}",
+                self.history, self.generated
+            );
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
         Ok(())
     }
 
     fn measure(&self, engine: &dyn Engine, prompt: usize, together: usize) -> Result<BenchmarkRun> {
-        let units = babble(engine, prompt + self.generated);
-        let (prompt_units, tokens) = units.split_at(prompt);
+        let units = babble(engine, self.history + prompt + self.generated);
+        let (history, units_after) = units.split_at(self.history);
+        let (prompt_units, tokens) = units_after.split_at(prompt);
         let mut trunk = engine.open()?;
         trunk.reserve(units.len());
+        if !history.is_empty() {
+            trunk.forward(history, &CancelToken::default())?;
+        }
         let (prefill, first) = timed(|| trunk.forward(prompt_units, &CancelToken::default()).map(drop));
         first?;
         let (fork, copies) = timed(|| (1..together).map(|_| trunk.fork()).collect::<Result<Vec<_>>>());
@@ -173,11 +183,12 @@ impl Benchmark {
             steps.push(took);
         }
         let computing = engine.computing().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let history = self.history;
         let generated = self.generated;
         let decode = steps.iter().sum();
         steps.sort_unstable();
         let step = steps.get(steps.len() / 2).copied().unwrap_or_default();
-        Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode, step, computing })
+        Ok(BenchmarkRun { prompt, history, together, generated, prefill, fork, decode, step, computing })
     }
 }
 

@@ -81,7 +81,7 @@ fn a_turn_says_it_of_each_call_and_its_nodes_do_not() {
 
 #[test]
 fn a_benchmark_opens_sessions_and_counts_tokens() {
-    let benchmark = Benchmark { prompts: vec![10], generated: 4, together: vec![3], repeats: 2 };
+    let benchmark = Benchmark { prompts: vec![10], history: 7, generated: 4, together: vec![3], repeats: 2 };
     let report = benchmark.run(&ScriptedEngine::new([]), &mut |_| {}).unwrap();
     let run = report.runs[0];
     assert_eq!((run.prompt, run.decode_tokens(), run.first_token()), (10, 12, run.prefill));

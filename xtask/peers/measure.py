@@ -1,9 +1,10 @@
-"""Measures one peer: `measure.py PEER MODEL THREADS NEW PROMPT...`, a line of JSON for each length of a prompt.
+"""Measures one peer: `measure.py PEER MODEL THREADS NEW HISTORY PROMPT...`, a line of JSON for each length of a prompt.
 
 A peer is `genai`, `llama`, or ONNX Runtime itself, whose threads wait in one of three ways: `bare-spin`, `bare-sleep`, `bare-brief`.
 
 As Alloquy's own benchmark: a short run that is not counted comes first, a prompt's time is that to its first token, and a
-reply's rate is that of the median step, which a disturbed machine moves less than the sum of all.
+reply's rate is that of the median step, which a disturbed machine moves less than the sum of all. HISTORY tokens are computed
+before each prompt, and not timed.
 """
 
 import json
@@ -20,6 +21,11 @@ WARMUP_PROMPT, WARMUP_NEW = 16, 4
 def babble(length):
     """Arbitrary tokens."""
     return [17 * place % 1000 + 10 for place in range(length)]
+
+
+def earlier(length):
+    """Arbitrary tokens of a history, others than a prompt's."""
+    return [31 * place % 1000 + 20 for place in range(length)]
 
 
 def timed(work):
@@ -48,12 +54,14 @@ class Genai:
         (view / "genai_config.json").write_text(json.dumps(config))
         self.model = onnxruntime_genai.Model(str(view))
 
-    def run(self, prompt, new):
-        """Seconds of the prompt, and of each token."""
+    def run(self, history, prompt, new):
+        """Seconds of the prompt after the history, and of each token."""
         parameters = self.library.GeneratorParams(self.model)
-        length = prompt + new + 1
+        length = history + prompt + new + 1
         parameters.set_search_options(max_length=length, min_length=length, do_sample=False)
         generator = self.library.Generator(self.model, parameters)
+        if history:
+            generator.append_tokens(earlier(history))
 
         def first():
             generator.append_tokens(babble(prompt))
@@ -76,17 +84,21 @@ class Llama:
         parameters.warmup = False
         self.server = xllamacpp.Server(parameters)
 
-    def run(self, prompt, new):
-        """Seconds of the prompt, and of each token."""
+    def run(self, history, prompt, new):
+        """Seconds of the prompt after the history, and of each token."""
         times = []
 
         def took(piece):
             if piece["choices"][0]["text"]:
                 times.append(time.perf_counter())
 
-        asked = {"prompt": babble(prompt), "n_predict": new + 1, "temperature": 0, "ignore_eos": True}
+        before = earlier(history)
+        if history:
+            cached = {"prompt": before, "n_predict": 1, "temperature": 0, "ignore_eos": True}
+            self.server.handle_completions({**cached, "cache_prompt": True, "stream": True}, lambda piece: None)
+        asked = {"prompt": before + babble(prompt), "n_predict": new + 1, "temperature": 0, "ignore_eos": True}
         begun = time.perf_counter()
-        self.server.handle_completions({**asked, "cache_prompt": False, "stream": True}, took)
+        self.server.handle_completions({**asked, "cache_prompt": bool(history), "stream": True}, took)
         if len(times) != new + 1:
             raise RuntimeError(f"{new + 1} tokens were asked for, {len(times)} came")
         return times[0] - begun, [after - before for before, after in zip(times, times[1:])]
@@ -101,13 +113,16 @@ class Bare:
         self.runtime = bare.Bare(model, threads, waiting)
         self.name = self.runtime.name
 
-    def run(self, prompt, new):
-        """Seconds of the prompt, and of each token."""
-        self.runtime.bind(prompt + new + 1)
+    def run(self, history, prompt, new):
+        """Seconds of the prompt after the history, and of each token."""
+        self.runtime.bind(history + prompt + new + 1)
         following = []
 
         def forward(tokens):
             following[:] = [self.runtime.forward(tokens)]
+
+        if history:
+            forward(earlier(history))
 
         first = timed(lambda: forward(babble(prompt)))
         return first, [timed(lambda: forward(list(following))) for _ in range(new)]
@@ -121,12 +136,12 @@ def peer_of(name, model, threads):
     return {"genai": Genai, "llama": Llama}[kind](model, threads)
 
 
-def main(peer, model, threads, new, *prompts):
+def main(peer, model, threads, new, history, *prompts):
     """Prints what was measured."""
     measured = peer_of(peer, model, int(threads))
-    measured.run(WARMUP_PROMPT, WARMUP_NEW)
+    measured.run(0, WARMUP_PROMPT, WARMUP_NEW)
     for prompt in map(int, prompts):
-        prefill, steps = measured.run(prompt, int(new))
+        prefill, steps = measured.run(int(history), prompt, int(new))
         step = statistics.median(steps)
         told = {"peer": measured.name, "prompt": prompt, "prefill_rate": prompt / prefill, "step_seconds": step, "decode_rate": len(steps) / sum(steps)}
         print(json.dumps(told), flush=True)

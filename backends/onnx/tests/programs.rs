@@ -29,6 +29,14 @@ const EXPORTS: [(&str, f32); 10] = [
     ("stateful/qwen3_5-int4", 0.1),
 ];
 
+/// Exports with state, the same tolerances, and the bytes of one state.
+const STATES: [(&str, f32, usize); 4] = [
+    ("stateful/lfm2-fp32", 1e-4, 1024),
+    ("stateful/lfm2-int4", 0.1, 1024),
+    ("stateful/qwen3_5-fp32", 1e-4, 16_896),
+    ("stateful/qwen3_5-int4", 0.1, 16_896),
+];
+
 /// One action of a program. Numbers of sessions wrap around.
 #[derive(Clone, Debug)]
 enum Action {
@@ -134,7 +142,7 @@ impl Program<'_> {
             let largest = differences.fold(0.0, f32::max);
             assert!(
                 largest <= self.tolerance,
-                "logits differ by {largest} behind {} tokens",
+                "logits differ by {largest} after {} tokens",
                 held.tokens.len()
             );
         }
@@ -164,21 +172,35 @@ impl Held {
 #[test]
 fn random_programs_equal_fresh_prefills() {
     let Some(models) = models() else { return };
-    let programs = std::env::var("ALLOQUY_TEST_PROGRAMS").map_or(20, |count| count.parse().unwrap());
     for (name, tolerance) in EXPORTS {
-        let engine = load(&models, name);
-        let mut runner =
-            TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(programs) });
-        let outcome = runner.run(&actions(), |actions| {
-            let mut program = Program { engine: &engine, held: Vec::new(), tolerance };
-            program.run(&Action::Open);
-            for action in &actions {
-                program.run(action);
-            }
-            program.check();
-            Ok(())
-        });
-        outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
-        eprintln!("{name}: {programs} programs equal fresh prefills");
+        run_programs(name, &load(&models, name), tolerance);
     }
+}
+
+#[test]
+fn random_programs_equal_fresh_prefills_whatever_states_are_kept() {
+    let Some(models) = models() else { return };
+    for (name, tolerance, state) in STATES {
+        for kept in [0, 1, 3] {
+            let builder = OnnxEngine::builder(models.join(name)).threads(1).state_budget(kept * state);
+            let engine = builder.load().unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            run_programs(&format!("{name}, {kept} states kept"), &engine, tolerance);
+        }
+    }
+}
+
+fn run_programs(name: &str, engine: &OnnxEngine, tolerance: f32) {
+    let programs = std::env::var("ALLOQUY_TEST_PROGRAMS").map_or(20, |count| count.parse().unwrap());
+    let config = Config { failure_persistence: None, ..Config::with_cases(programs) };
+    let outcome = TestRunner::new(config).run(&actions(), |actions| {
+        let mut program = Program { engine, held: Vec::new(), tolerance };
+        program.run(&Action::Open);
+        for action in &actions {
+            program.run(action);
+        }
+        program.check();
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
+    eprintln!("{name}: {programs} programs equal fresh prefills");
 }

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   alloquy bench --model ~/models/qwen3-0.6b
   alloquy bench --prompt 128 --prompt 2048 --together 1 --together 8
+  alloquy bench --history 2000 --prompt 64
   alloquy bench --model ~/models/qwen3-4b --draft ~/models/qwen3-0.6b
   alloquy bench --json | jq '.runs[] | {prompt, together, decode_rate}'
 
@@ -44,6 +45,10 @@ pub(crate) struct Bench {
     /// Tokens of the prompt; may be repeated
     #[arg(long, value_name = "N", env = "ALLOQUY_PROMPT", value_parser = count::<usize>("prompt"), value_delimiter = ',', default_values_t = [128, 512])]
     prompt: Vec<usize>,
+
+    /// Tokens that are cached before each prompt is timed, as in a later turn of a conversation
+    #[arg(long, value_name = "N", env = "ALLOQUY_HISTORY", default_value_t = 0)]
+    history: usize,
 
     /// Tokens of each reply
     #[arg(long, value_name = "N", env = "ALLOQUY_GENERATE", value_parser = count::<usize>("generate"), default_value_t = 64)]
@@ -81,6 +86,7 @@ impl Bench {
         let progress = Progress::new(context.notes);
         let benchmark = Benchmark {
             prompts: self.prompt,
+            history: self.history,
             generated: self.generate,
             together: self.together,
             repeats: self.repeat,
@@ -224,6 +230,7 @@ fn line(run: &BenchmarkRun) -> String {
 fn value(run: &BenchmarkRun) -> Value {
     json!({
         "prompt": run.prompt,
+        "history": run.history,
         "together": run.together,
         "generated": run.generated,
         "first_token_seconds": run.first_token().as_secs_f64(),

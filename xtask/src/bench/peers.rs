@@ -18,10 +18,9 @@ pub(super) const NAME: &str = "peers";
 const GENERATED: &str = "48";
 /// The end of the name of our default, with which the others are compared.
 const SHIPPED: &str = "as shipped";
-/// How threads can wait for work in ours, otherwise than as shipped.
-const WAITING: [&str; 2] = ["spin", "sleep"];
-/// ONNX Runtime itself, whose threads wait in each of the ways.
-const BARE: [&str; 3] = ["bare-brief", "bare-spin", "bare-sleep"];
+/// What can be measured, in this order: ours, and ONNX Runtime itself, whose threads wait in each of the ways, beside other runtimes.
+const RUNTIMES: [&str; 9] =
+    ["shipped", "genai", "spin", "sleep", "int8", "bare-brief", "bare-spin", "bare-sleep", "llama"];
 /// Prints the path of ONNX Runtime's library in the Python of the peers: ours is measured with the same.
 const LIBRARY: &str = "import onnxruntime, pathlib; folder = pathlib.Path(onnxruntime.__file__).parent / 'capi'; \
                        print(*[file for name in ('libonnxruntime.so.*', 'libonnxruntime.*.dylib', 'onnxruntime.dll') \
@@ -36,9 +35,18 @@ pub(super) struct Peers {
     /// Lengths of prompts.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [128, 512, 1024])]
     prompts: Vec<usize>,
+    /// Tokens that are cached before each prompt is timed, as in a later turn of a conversation.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    history: usize,
     /// How often each runtime is measured; the median counts.
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
+    /// How often each runtime is measured beside a busy program, after the shortest prompt.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    busy_rounds: usize,
+    /// The runtimes to measure: ours as shipped, with other ways of waiting or with an int8 cache, and the peers.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = RUNTIMES, default_values_t = RUNTIMES.map(str::to_owned))]
+    runtimes: Vec<String>,
     /// Leaves out llama.cpp, so that nothing of it is installed or built.
     #[arg(long)]
     without_llama: bool,
@@ -87,12 +95,14 @@ impl Peers {
         print(&measured, &self.prompts);
         let mut beside = Measured::new();
         let first = self.prompts.get(..1).unwrap_or_default();
-        for _ in 0..self.rounds {
+        for _ in 0..self.busy_rounds {
             beside_a_busy_program(|| self.round(&models, first, &mut beside))?;
         }
-        println!("\nBeside one busy program:");
-        print(&beside, first);
-        print_losses(&measured, &beside);
+        if self.busy_rounds > 0 {
+            println!("\nBeside one busy program:");
+            print(&beside, first);
+            print_losses(&measured, &beside);
+        }
         let onnx = &models.onnx;
         let read = bandwidth::measured(self.threads);
         let weights = weights(onnx)?;
@@ -107,24 +117,28 @@ impl Peers {
 
     /// Measures every runtime once.
     fn round(&self, models: &Models, prompts: &[usize], measured: &mut Measured) -> Result {
-        self.ours(models, prompts, None, measured)?;
-        self.peer(&models.python, "genai", &models.onnx, prompts, measured)?;
-        for waiting in WAITING {
-            self.ours(models, prompts, Some(waiting), measured)?;
+        for runtime in &self.runtimes {
+            match (runtime.as_str(), &models.gguf) {
+                ("shipped", _) => self.ours(models, prompts, &[], SHIPPED, measured)?,
+                ("int8", _) => self.ours(models, prompts, &["--kv-cache", "int8"], "int8 cache", measured)?,
+                (waiting @ ("spin" | "sleep"), _) => {
+                    self.ours(models, prompts, &["--waiting", waiting], "", measured)?;
+                }
+                ("llama", None) => {}
+                ("llama", Some(gguf)) => self.peer(&models.python, runtime, gguf, prompts, measured)?,
+                _ => self.peer(&models.python, runtime, &models.onnx, prompts, measured)?,
+            }
         }
-        for bare in BARE {
-            self.peer(&models.python, bare, &models.onnx, prompts, measured)?;
-        }
-        let Some(gguf) = &models.gguf else { return Ok(()) };
-        self.peer(&models.python, "llama", gguf, prompts, measured)
+        Ok(())
     }
 
-    /// Measures ours, with one of the ways in which threads wait, or the default.
+    /// Measures ours with some options, which `what` describes.
     fn ours(
         &self,
         models: &Models,
         prompts: &[usize],
-        waiting: Option<&str>,
+        options: &[&str],
+        what: &str,
         measured: &mut Measured,
     ) -> Result {
         let mut bench = Command::new(root().join("target/release/alloquy"));
@@ -141,15 +155,13 @@ impl Peers {
         ]);
         bench.arg(&models.onnx);
         bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(prompts, ",")]);
+        bench.args(["--history", &self.history.to_string()]).args(options);
         bench.env("ORT_DYLIB_PATH", &models.library);
-        if let Some(waiting) = waiting {
-            bench.args(["--waiting", waiting]);
-        }
         let report: Value = parsed(&printed(&mut bench)?)?;
         let used = report.get("waiting").and_then(Value::as_str).unwrap_or_default();
         let mut name = format!("alloquy, threads {used}");
-        if waiting.is_none() {
-            name = format!("{name}, {SHIPPED}");
+        if !what.is_empty() {
+            name = format!("{name}, {what}");
         }
         let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
         runs.iter().try_for_each(|run| note(run, &name, measured))
@@ -165,7 +177,8 @@ impl Peers {
     ) -> Result {
         let mut measure = Command::new(python);
         measure.arg(script("measure.py")).arg(peer).arg(model);
-        measure.args([&self.threads.to_string(), GENERATED]).args(prompts.iter().map(usize::to_string));
+        measure.args([&self.threads.to_string(), GENERATED, &self.history.to_string()]);
+        measure.args(prompts.iter().map(usize::to_string));
         for line in printed(&mut measure)?.lines() {
             let run = parsed(line)?;
             let name = run.get("peer").and_then(Value::as_str).unwrap_or(peer).to_owned();
