@@ -1,13 +1,18 @@
 //! Runs benchmarks. The list comes from cargo, so a new one needs no line here.
 
+mod architectures;
 mod bandwidth;
 mod peers;
+mod python;
 
 use crate::{Error, Result, command, metadata};
 
+pub use architectures::merged_architectures;
+
 /// Runs the benchmarks of the workspace: all of them, or those that are named.
 ///
-/// `peers` is one that runs only when it is named: it installs other runtimes and makes a model of 340 MB for them.
+/// Two run only when they are named: `peers` installs other runtimes and makes a model of 340 MB for them, `architectures` installs
+/// exporters and compares what they export.
 #[derive(Debug, clap::Args)]
 pub struct Bench {
     /// The benchmarks to run.
@@ -17,6 +22,8 @@ pub struct Bench {
     list: bool,
     #[command(flatten)]
     peers: peers::Peers,
+    #[command(flatten)]
+    architectures: architectures::Architectures,
 }
 
 /// A benchmark: the crate it measures, and its name.
@@ -37,7 +44,7 @@ impl Bench {
             return Ok(());
         }
         let mut known: Vec<_> = benchmarks.iter().map(|known| known.name.as_str()).collect();
-        known.push(peers::NAME);
+        known.extend([architectures::NAME, peers::NAME]);
         if let Some(name) = self.names.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(Error::new(format!("unknown benchmark {name:?}, one of: {}", known.join(", "))));
         }
@@ -46,7 +53,14 @@ impl Bench {
                 benchmark.run()?;
             }
         }
-        if self.names.iter().any(|name| name == peers::NAME) { self.peers.run() } else { Ok(()) }
+        if self.is_named(architectures::NAME) {
+            self.architectures.run()?;
+        }
+        if self.is_named(peers::NAME) { self.peers.run() } else { Ok(()) }
+    }
+
+    fn is_named(&self, benchmark: &str) -> bool {
+        self.names.iter().any(|name| name == benchmark)
     }
 }
 
@@ -71,5 +85,6 @@ fn list(benchmarks: &[Benchmark]) {
     for benchmark in benchmarks {
         println!("{:<20}  {}", benchmark.name, benchmark.package);
     }
+    println!("{:<20}  exports of tiny models of every architecture", architectures::NAME);
     println!("{:<20}  other runtimes on the same model", peers::NAME);
 }

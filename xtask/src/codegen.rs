@@ -1,5 +1,6 @@
 //! Generates texts that are checked in, each with a note of the command that made it.
 
+mod architectures;
 mod between;
 mod differences;
 mod examples;
@@ -12,6 +13,7 @@ use std::fs;
 
 use crate::{Error, File, Result, Tree, root};
 
+pub use architectures::page_with_architectures;
 pub use differences::{page_with_dataknobs_differences, page_with_differences};
 pub use examples::readme_with_examples;
 pub use families::families_page;
@@ -20,10 +22,10 @@ pub use models::{help_with_models, page_with_models, readme_with_models};
 pub use templates::{conversation_templates, page_with_template_names};
 
 /// Writes the generated texts: the page of families, the tables of layers, the examples in the README, the lists of public models,
-/// the tables of conversation templates, and the differences from LiteRT-LM and dataknobs.
+/// the tables of architectures, the tables of conversation templates, and the differences from LiteRT-LM and dataknobs.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
-    /// Only this: differences, examples, families, layers, models or templates.
+    /// Only this: architectures, differences, examples, families, layers, models or templates.
     name: Option<String>,
     /// Compares instead of writing.
     #[arg(long)]
@@ -44,7 +46,8 @@ impl Codegen {
 type Page = fn(&Tree) -> Result<File>;
 
 /// The generated texts, each with the function that makes it from the tree of files.
-const PAGES: [(&str, Page); 10] = [
+const PAGES: [(&str, Page); 11] = [
+    ("architectures", page_with_architectures),
     ("differences", page_with_differences),
     ("differences", page_with_dataknobs_differences),
     ("examples", readme_with_examples),

@@ -31,13 +31,13 @@ mod tree;
 mod workspace;
 
 pub use api::Api;
-pub use bench::Bench;
+pub use bench::{Bench, merged_architectures};
 pub use book::Book;
 pub use ci::Ci;
 pub use codegen::{
     Codegen, architecture_with_layers, conversation_templates, families_page, help_with_models,
-    page_with_dataknobs_differences, page_with_differences, page_with_models, page_with_template_names,
-    readme_with_examples, readme_with_models,
+    page_with_architectures, page_with_dataknobs_differences, page_with_differences, page_with_models,
+    page_with_template_names, readme_with_examples, readme_with_models,
 };
 pub use conformance::Conformance;
 pub use dist::Dist;

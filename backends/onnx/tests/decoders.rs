@@ -2,11 +2,17 @@
 //!
 //! The folders lie anywhere below the one that `ALLOQUY_CASES` names, or below `models` of the one that `ALLOQUY_SHARED` names. An
 //! export's golden is a file `golden*.json` inside of its folder, or `golden-NAME.json` beside it. Prints `N passed, M failed`.
+//!
+//! If `ALLOQUY_RESULTS` names a file, a line of JSON is appended to it for each export: `equal`, `refused` by the engine when it is loaded, or
+//! `wrong`. Then an export that is refused is not a failure.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, clippy::print_stdout)] // a test may panic, and prints
 
 mod common;
 
+use std::any::Any;
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::tokenizer::TokenId;
@@ -47,24 +53,37 @@ const WAYS: [(&str, Way); 10] = [
 #[test]
 fn every_export_says_what_its_reference_says() {
     let Some(folder) = folder() else { return };
+    let results = std::env::var_os("ALLOQUY_RESULTS").map(PathBuf::from);
     let mut passed = 0;
+    let mut refused = 0;
     let mut failures = Vec::new();
     for (export, golden) in exports(&folder) {
         let name = export.strip_prefix(&folder).unwrap_or(&export).display().to_string();
         let cases = cases(&export, &golden);
-        let engine = match OnnxEngine::builder(&export).threads(1).load() {
-            Ok(engine) => engine,
-            Err(error) => {
+        let engine = match (OnnxEngine::builder(&export).threads(1).load(), &results) {
+            (Ok(engine), _) => engine,
+            (Err(error), Some(file)) => {
+                refused += 1;
+                append(file, &name, "refused", &format!("{error:#}"));
+                continue;
+            }
+            (Err(error), None) => {
                 failures.push(format!("{name}: {error:#}"));
                 continue;
             }
         };
+        let mut differences = Vec::new();
         for (way, run) in WAYS {
             match differing(&engine, &cases, run) {
                 None => passed += 1,
-                Some(difference) => failures.push(format!("{name}, {way}: {difference}")),
+                Some(difference) => differences.push(format!("{way}: {difference}")),
             }
         }
+        if let Some(file) = &results {
+            let outcome = if differences.is_empty() { "equal" } else { "wrong" };
+            append(file, &name, outcome, &differences.join("; "));
+        }
+        failures.extend(differences.iter().map(|difference| format!("{name}, {difference}")));
         eprintln!("{name}: {} cases of {}", cases.len(), golden.display());
     }
     for failure in &failures {
@@ -72,21 +91,42 @@ fn every_export_says_what_its_reference_says() {
     }
     println!("{passed} passed, {} failed", failures.len());
     assert!(failures.is_empty(), "{} failed", failures.len());
-    assert!(passed > 0, "{folder:?} has no export with a golden");
+    assert!(passed + refused > 0, "{folder:?} has no export with a golden");
+}
+
+/// Appends what became of an export to the file of results.
+fn append(file: &Path, export: &str, outcome: &str, detail: &str) {
+    let line = serde_json::json!({"export": export, "outcome": outcome, "detail": detail});
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
+    writeln!(file, "{line}").unwrap();
 }
 
 /// Says which case came out otherwise, if one did.
 fn differing(engine: &OnnxEngine, cases: &[Case], run: Way) -> Option<String> {
     for (index, case) in cases.iter().enumerate() {
-        let reply = match run(engine, case) {
-            Ok(reply) => reply,
-            Err(error) => return Some(format!("case {index}: {error:#}")),
-        };
-        if let Err(difference) = agrees(engine, &case.prompt, (&reply, &case.reply), case.margin) {
+        // A panic of one way must not keep the other ways, and the other exports, from being compared.
+        let compared = std::panic::catch_unwind(AssertUnwindSafe(|| compared(engine, case, run)));
+        let difference = compared.unwrap_or_else(|panic| Err(message(panic.as_ref())));
+        if let Err(difference) = difference {
             return Some(format!("case {index}: {difference}"));
         }
     }
     None
+}
+
+fn compared(engine: &OnnxEngine, case: &Case, run: Way) -> Result<(), String> {
+    match run(engine, case) {
+        Ok(reply) => agrees(engine, &case.prompt, (&reply, &case.reply), case.margin),
+        Err(error) => Err(format!("{error:#}")),
+    }
+}
+
+fn message(panic: &dyn Any) -> String {
+    match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+        (Some(text), _) => text.clone(),
+        (None, Some(text)) => (*text).to_owned(),
+        (None, None) => "a panic without a message".to_owned(),
+    }
 }
 
 /// The folder in which exports are looked for.
@@ -137,7 +177,7 @@ fn golden_beside(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Reads a golden: `cases` with `prompt_ids` and `greedy_ids`, or one case as `ids` and `out`. `out_int4_ort` is what ONNX Runtime itself
-/// makes of weights in 4 bits.
+/// makes of weights in 4 bits, and `margin` how near two tokens of this export may be to a tie.
 fn cases(export: &Path, golden: &Path) -> Vec<Case> {
     let golden: Value = serde_json::from_str(&std::fs::read_to_string(golden).unwrap()).unwrap();
     let ids = |value: &Value| -> Vec<TokenId> { serde_json::from_value(value.clone()).unwrap() };
@@ -152,7 +192,7 @@ fn cases(export: &Path, golden: &Path) -> Vec<Case> {
             .collect();
     }
     let mut reply = &golden["out"];
-    let mut margin = 0.0;
+    let mut margin = golden["margin"].as_f64().unwrap_or_default() as f32;
     let name = export.file_name().unwrap_or_default().to_string_lossy();
     if name.contains("int4")
         && let Some(rounded) = golden.get("out_int4_ort")
@@ -274,7 +314,7 @@ fn second_turn(engine: &OnnxEngine, case: &Case) -> alloquy_core::Result<Vec<Tok
     let second = continued(session.as_mut(), logits, case.count());
     let both = [&case.prompt[..], &reply[..reply.len() - 1], &turn].concat();
     let fresh = greedy(engine, &both, both.len(), case.count());
-    if second != fresh {
+    if agrees(engine, &both, (&second, &fresh), case.margin).is_err() {
         return Ok(second);
     }
     Ok(reply)

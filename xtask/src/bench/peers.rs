@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use super::bandwidth;
+use super::python::printed;
+use super::{bandwidth, python};
 use crate::{Error, Result, command, root};
 
 /// The name of this benchmark.
@@ -21,10 +22,6 @@ const SHIPPED: &str = "as shipped";
 /// What can be measured, in this order: ours, and ONNX Runtime itself, whose threads wait in each of the ways, beside other runtimes.
 const RUNTIMES: [&str; 9] =
     ["shipped", "genai", "spin", "sleep", "int8", "bare-brief", "bare-spin", "bare-sleep", "llama"];
-/// Prints the path of ONNX Runtime's library in the Python of the peers: ours is measured with the same.
-const LIBRARY: &str = "import onnxruntime, pathlib; folder = pathlib.Path(onnxruntime.__file__).parent / 'capi'; \
-                       print(*[file for name in ('libonnxruntime.so.*', 'libonnxruntime.*.dylib', 'onnxruntime.dll') \
-                       for file in folder.glob(name)])";
 
 /// Options of the benchmark `peers`.
 #[derive(Debug, clap::Args)]
@@ -77,7 +74,12 @@ type Measured = BTreeMap<(String, usize), Vec<Rates>>;
 impl Peers {
     pub(super) fn run(&self) -> Result {
         let folder = root().join("target/peers");
-        let python = python(&folder, self.without_llama)?;
+        let python = python::environment(
+            &folder.join("venv"),
+            &script(""),
+            required(self.without_llama),
+            "ALLOQUY_PEERS_PYTHON",
+        )?;
         let onnx = made(&python, "onnx_model.py", folder.join("qwen3-0.6b-int4"))?;
         let gguf = if self.without_llama {
             None
@@ -85,7 +87,7 @@ impl Peers {
             Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0-texts.gguf"))?)
         };
         command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy-cli"]))?;
-        let library = library(&python)?;
+        let library = python::library(&python)?;
         let mut measured = Measured::new();
         let models = Models { python, library, onnx, gguf };
         for _ in 0..self.rounds {
@@ -281,55 +283,12 @@ fn made(python: &Path, maker: &str, model: PathBuf) -> Result<PathBuf> {
 /// The packages for all peers, and for llama.cpp alone.
 const REQUIREMENTS: [&str; 2] = ["requirements.txt", "requirements-llama.txt"];
 
-/// Returns the Python of the peers, which is created on first use. `ALLOQUY_PEERS_PYTHON` names another.
-fn python(folder: &Path, without_llama: bool) -> Result<PathBuf> {
-    if let Some(python) = std::env::var_os("ALLOQUY_PEERS_PYTHON") {
-        return Ok(python.into());
-    }
-    let environment = folder.join("venv");
-    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    if !python.exists() {
-        std::fs::create_dir_all(folder)?;
-        command::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    }
-    for name in required(without_llama) {
-        install(&python, &environment, name)?;
-    }
-    Ok(python)
-}
-
-/// Returns the path of the ONNX Runtime library that the peers use.
-fn library(python: &Path) -> Result<String> {
-    let printed = printed(Command::new(python).args(["-c", LIBRARY]))?;
-    match printed.split_whitespace().next() {
-        Some(library) => Ok(library.to_owned()),
-        None => Err(Error::new(format!("{} has no library of ONNX Runtime", python.display()))),
-    }
-}
-
 fn required(without_llama: bool) -> &'static [&'static str] {
     if without_llama { &["requirements.txt"] } else { &REQUIREMENTS }
 }
 
-/// Installs the packages of a file, unless it was done; the environment keeps the text of the file for that.
-fn install(python: &Path, environment: &Path, name: &str) -> Result {
-    let wanted = std::fs::read_to_string(script(name))?;
-    let remembered = environment.join(name);
-    if std::fs::read_to_string(&remembered).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    command::run(Command::new(python).args(["-m", "pip", "install", "--requirement"]).arg(script(name)))?;
-    std::fs::write(remembered, wanted)?;
-    Ok(())
-}
-
 fn script(name: &str) -> PathBuf {
     root().join("xtask/peers").join(name)
-}
-
-fn printed(command: &mut Command) -> Result<String> {
-    let (text, ended) = command::tee(command)?;
-    ended.map(|()| text)
 }
 
 fn parsed(text: &str) -> Result<Value> {
