@@ -65,6 +65,9 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
     if let Some(providers) = &arguments.provider {
         builder = builder.providers(names(providers));
     }
+    for library in &arguments.provider_library {
+        builder = builder.provider_library(library);
+    }
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }

@@ -79,7 +79,7 @@ class Llama:
         self.name = f"llama.cpp (xllamacpp {xllamacpp.__version__})"
         parameters = xllamacpp.CommonParams()
         parameters.model.path = str(model)
-        parameters.n_ctx, parameters.n_batch, parameters.n_parallel = 4096, 512, 1
+        parameters.n_ctx, parameters.n_batch, parameters.n_parallel = 8192, 512, 1
         parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
         parameters.warmup = False
         self.server = xllamacpp.Server(parameters)

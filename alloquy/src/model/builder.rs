@@ -22,7 +22,7 @@ use alloquy_inference::{CacheBudget, DraftModel, Drafting, LanguageModel, Prompt
 use alloquy_media::MediaOptions;
 #[cfg(feature = "onnx")]
 use alloquy_onnx::{
-    GraphCacheStatus, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, ThreadWaiting,
+    CacheLocation, GraphCacheStatus, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, ThreadWaiting,
 };
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
@@ -484,6 +484,9 @@ impl ModelBuilder {
         };
         warnings.extend(engine.quantization_quality().copied().map(ModelWarning::Quantized));
         warnings.extend(engine.provider_choice().cloned().map(ModelWarning::ProviderChosen));
+        if let location @ CacheLocation::Host { reason: Some(_) } = engine.cache_location() {
+            warnings.push(ModelWarning::CachesOffDevice(location.clone()));
+        }
         Ok((Arc::new(engine), warnings))
     }
 }

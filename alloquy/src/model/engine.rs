@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_onnx::{
-    GraphOptimization, KvCacheType, LocateError, Locator, MatMulType, OnnxEngineBuilder, ThreadWaiting,
+    CacheMemory, GraphOptimization, KvCacheType, LocateError, Locator, MatMulType, OnnxEngineBuilder, ThreadWaiting,
 };
 
 /// The options that are set; the engine decides the others.
@@ -13,6 +13,8 @@ pub(super) struct EngineOptions {
     pub(super) providers: Vec<String>,
     pub(super) vision_providers: Vec<String>,
     pub(super) audio_providers: Vec<String>,
+    pub(super) provider_libraries: Vec<PathBuf>,
+    pub(super) cache_memory: CacheMemory,
     pub(super) runtime: Option<Locator>,
     pub(super) threads: Option<usize>,
     pub(super) waiting: Option<ThreadWaiting>,
@@ -35,6 +37,10 @@ impl EngineOptions {
         builder = builder.providers(&self.providers);
         builder = builder.vision_providers(&self.vision_providers);
         builder = builder.audio_providers(&self.audio_providers);
+        for library in &self.provider_libraries {
+            builder = builder.provider_library(library);
+        }
+        builder = builder.cache_memory(self.cache_memory);
         if let Some(threads) = self.threads {
             builder = builder.threads(threads);
         }

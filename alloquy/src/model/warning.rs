@@ -4,7 +4,7 @@ use std::fmt;
 
 use alloquy_core::report::Warning;
 #[cfg(feature = "onnx")]
-use alloquy_onnx::{GraphCacheStatus, ProviderChoice, QuantizationQuality};
+use alloquy_onnx::{CacheLocation, GraphCacheStatus, ProviderChoice, QuantizationQuality};
 use alloquy_templates::mlc;
 
 /// A part of a model or of its settings that was missing, ignored or replaced when the model was opened.
@@ -52,6 +52,9 @@ pub enum ModelWarning {
     /// The execution provider that was chosen as the fastest, and why.
     #[cfg(feature = "onnx")]
     ProviderChosen(ProviderChoice),
+    /// The caches are in main memory, though a device computes, and why. They go to the device and back with each token.
+    #[cfg(feature = "onnx")]
+    CachesOffDevice(CacheLocation),
 }
 
 impl fmt::Display for ModelWarning {
@@ -82,6 +85,10 @@ impl fmt::Display for ModelWarning {
             Self::Quantized(quality) => write!(formatter, "with the chosen number types: {quality}"),
             #[cfg(feature = "onnx")]
             Self::ProviderChosen(choice) => write!(formatter, "{choice}"),
+            #[cfg(feature = "onnx")]
+            Self::CachesOffDevice(location) => {
+                write!(formatter, "a device computes with {location}, so replies take longer")
+            }
         }
     }
 }

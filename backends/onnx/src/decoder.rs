@@ -1,22 +1,24 @@
 //! A loaded graph: a session of ONNX Runtime, and what its inputs and outputs mean.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use ort::environment::Environment;
-use ort::ep::ExecutionProviderDispatch;
 use ort::session::builder::SessionBuilder;
-use ort::session::{Session, SessionOutputs};
+use ort::session::{IoBinding, Session, SessionOutputs};
 use ort::value::{DynValue, Shape};
 
 use crate::adapter::Adapter;
+use crate::cache_memory::CacheLocation;
 use crate::compute_time::ComputeTime;
+use crate::device_memory::{DeviceMemory, host_info};
 use crate::embedder::Embedder;
 use crate::error::{self, Cause};
 use crate::graph_file::WEIGHTS;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Layout;
+use crate::providers::Registration;
 use crate::source::Graph;
 use crate::waiting::{BRIEF_MICROSECONDS, ThreadWaiting};
 
@@ -26,8 +28,11 @@ const STATE_BUDGET: usize = 512 << 20;
 /// A loaded graph.
 #[derive(Debug)]
 pub(crate) struct Decoder {
+    /// The memory of the provider, where caches are kept there. Declared before the session, which must outlive it.
+    pub(crate) memory: Option<Arc<DeviceMemory>>,
     /// A run needs exclusive access, so the sessions of an engine take turns.
     session: Mutex<Session>,
+    pub(crate) cache_location: CacheLocation,
     pub(crate) layout: Layout,
     pub(crate) context_length: usize,
     pub(crate) adapter: Adapter,
@@ -51,7 +56,7 @@ pub(crate) struct Threads {
 #[derive(Clone, Copy)]
 pub(crate) struct Loading<'a> {
     pub(crate) environment: &'a Environment,
-    pub(crate) providers: &'a [ExecutionProviderDispatch],
+    pub(crate) provider: &'a Registration,
     pub(crate) threads: Threads,
     pub(crate) optimization: GraphOptimization,
     /// Where the optimised graph is written to.
@@ -98,12 +103,30 @@ impl Decoder {
     ) -> Self {
         let session = Mutex::new(session);
         let time = ComputeTime::default();
-        Self { session, layout, context_length, adapter, embedder, state_budget: STATE_BUDGET, time }
+        Self {
+            memory: None,
+            session,
+            cache_location: CacheLocation::Host { reason: None },
+            layout,
+            context_length,
+            adapter,
+            embedder,
+            state_budget: STATE_BUDGET,
+            time,
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
         // A panic during a run leaves no state that the next run would see.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Binds an output that a later run reads, and nothing else.
+    pub(crate) fn bind_kept(&self, binding: &mut IoBinding, name: &str) -> ort::Result<()> {
+        match &self.memory {
+            Some(memory) => binding.bind_output_to_device(name, memory.info()),
+            None => binding.bind_output_to_device(name, &host_info()?),
+        }
     }
 }
 
@@ -115,9 +138,7 @@ pub(crate) fn load(graph: &Graph, loading: &Loading<'_>) -> Result<Session> {
     if let Some(path) = loading.profile {
         builder = builder.with_profiling(path).map_err(error::runtime("write a profile"))?;
     }
-    let named: Vec<_> = loading.providers.iter().map(ExecutionProviderDispatch::name).collect();
-    let action = format!("use the execution provider {}", named.join(", "));
-    let mut builder = builder.with_execution_providers(loading.providers).map_err(error::runtime(&action))?;
+    let mut builder = with_provider(builder, loading)?;
     let session = match graph {
         Graph::File(path) => builder.commit_from_file(path),
         Graph::Bytes { bytes, .. } => builder.commit_from_memory(bytes),
@@ -160,6 +181,20 @@ fn with_optimization(builder: SessionBuilder, loading: &Loading<'_>) -> Result<S
         .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", LONG)
         .map_err(error::runtime(action))?;
     builder.with_optimized_model_path(path).map_err(error::runtime(action))
+}
+
+fn with_provider(builder: SessionBuilder, loading: &Loading<'_>) -> Result<SessionBuilder> {
+    let action = format!("use the execution provider {}", loading.provider.names().join(", "));
+    let with = match loading.provider {
+        Registration::Built(providers) => builder.with_execution_providers(providers),
+        Registration::Plugged(name) => {
+            // The first device: a graph is computed by one.
+            let mut devices = loading.environment.devices();
+            let device = devices.find(|device| device.ep().is_ok_and(|provider| provider == *name));
+            builder.with_devices(device, None)
+        }
+    };
+    with.map_err(error::runtime(&action))
 }
 
 /// Names the folder of a graph that is in memory, in which its weights are.

@@ -18,6 +18,7 @@ use alloquy_engine::{BatchStep, Engine, LoadPhase, LoadTiming, Session};
 use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles};
 use alloquy_onnx_runtime::{DownloadEvent, Locator};
 
+use crate::cache_memory::{CacheLocation, CacheMemory};
 use crate::decoder::{Decoder, Threads};
 use crate::error::invalid;
 use crate::graph_cache::{GraphCache, GraphCacheStatus};
@@ -111,6 +112,11 @@ impl OnnxEngine {
         self.chosen.as_ref()
     }
 
+    /// Returns in which memory the caches of sessions are.
+    pub fn cache_location(&self) -> &CacheLocation {
+        &self.decoder.cache_location
+    }
+
     /// Returns statistics of encoded media; all numbers are 0 for a model without a media processor.
     pub fn media_statistics(&self) -> MediaStatistics {
         self.media.as_ref().map(|media| media.statistics()).unwrap_or_default()
@@ -185,6 +191,9 @@ pub struct OnnxEngineBuilder {
     runtime: Option<Locator>,
     /// The provider that computes, and those that replace it where it cannot.
     providers: Providers,
+    /// Libraries of providers, which are not in the library of ONNX Runtime.
+    provider_libraries: Vec<PathBuf>,
+    cache_memory: CacheMemory,
     threads: Threads,
     optimization: GraphOptimization,
     graph_cache: Option<GraphCache>,
@@ -203,6 +212,8 @@ impl OnnxEngineBuilder {
             source,
             runtime: None,
             providers: Providers::first(CPU),
+            provider_libraries: Vec::new(),
+            cache_memory: CacheMemory::default(),
             threads: Threads::default(),
             optimization: GraphOptimization::default(),
             graph_cache: None,
@@ -397,6 +408,7 @@ impl OnnxEngineBuilder {
         let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
         let parts = timing.measure(LoadPhase::Files, || self.source.parts(wanted))?;
         let tokenizer = timing.measure(LoadPhase::Tokenizer, || parts.tokenizer())?;
+        self.providers = self.providers.with_libraries(&self.provider_libraries);
         let environment = timing.measure(LoadPhase::Runtime, || {
             self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
         })?;
@@ -404,8 +416,12 @@ impl OnnxEngineBuilder {
         let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts.decoder))?;
         let version = loaded_version()?;
         let waiting = self.threads.waiting.in_force()?;
-        let loading =
-            Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
+        let loading = Graphs {
+            environment: &environment,
+            threads: self.threads,
+            optimization: self.optimization,
+            cache_memory: self.cache_memory,
+        };
         let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk };
         let chosen = timing.measure(LoadPhase::Graph, || trial.choose(&mut self.providers))?;
         let quantized = QuantizedGraph {

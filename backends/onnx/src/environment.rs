@@ -1,6 +1,6 @@
 //! The one environment of ONNX Runtime that a process may have.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
@@ -18,6 +18,8 @@ static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 struct Loaded {
     environment: Environment,
     library: Library,
+    /// The libraries of providers that were registered.
+    plugged_in: Vec<PathBuf>,
 }
 
 /// Returns the environment; the first call finds the library and loads it.
@@ -30,7 +32,7 @@ pub(crate) fn environment(locator: &Locator, on_event: &mut dyn FnMut(DownloadEv
     }
     let library = locator.locate(on_event).map_err(not_located)?;
     let environment = load(&library.path)?;
-    *loaded = Some(Loaded { environment: environment.clone(), library });
+    *loaded = Some(Loaded { environment: environment.clone(), library, plugged_in: Vec::new() });
     Ok(environment)
 }
 
@@ -38,6 +40,42 @@ pub(crate) fn environment(locator: &Locator, on_event: &mut dyn FnMut(DownloadEv
 pub(crate) fn loaded_library() -> Option<Library> {
     let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     loaded.as_ref().map(|loaded| loaded.library.clone())
+}
+
+/// Registers a library of an execution provider, for the rest of the process.
+///
+/// # Errors
+/// [`ErrorKind::Backend`] if ONNX Runtime is not loaded, or cannot use the library.
+pub(crate) fn plug_in(library: &Path) -> Result<()> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(loaded) = loaded.as_mut() else {
+        return Err(Error::new(ErrorKind::Backend, "ONNX Runtime is not loaded"));
+    };
+    let library = std::path::absolute(library).unwrap_or_else(|_| library.to_owned());
+    if loaded.plugged_in.contains(&library) {
+        return Ok(());
+    }
+    // A registered library needs a name that no other has.
+    let name = format!("alloquy-{}", loaded.plugged_in.len());
+    let action = format!("register the provider library {library:?}");
+    loaded.environment.register_ep_library(name, &library).map_err(error::runtime(&action))?;
+    loaded.plugged_in.push(library);
+    Ok(())
+}
+
+/// Returns whether a registered library has a device for a provider, by the name that ONNX Runtime has for it.
+pub(crate) fn is_plugged_in(provider: &str) -> bool {
+    let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(loaded) = loaded.as_ref().filter(|loaded| !loaded.plugged_in.is_empty()) else {
+        return false;
+    };
+    loaded.environment.devices().any(|device| device.ep().is_ok_and(|name| name == provider))
+}
+
+/// Returns the libraries of providers that were registered.
+pub(crate) fn plugged_in() -> Vec<PathBuf> {
+    let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    loaded.as_ref().map(|loaded| loaded.plugged_in.clone()).unwrap_or_default()
 }
 
 fn same_library(loaded: &Loaded, locator: &Locator) -> Result<()> {

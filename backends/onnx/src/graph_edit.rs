@@ -1,4 +1,4 @@
-//! Edits a graph before ONNX Runtime loads it.
+//! Edits a graph before ONNX Runtime loads it, and makes small graphs that copy tensors.
 //!
 //! | edit | what changes |
 //! |---|---|
@@ -9,11 +9,13 @@
 //! The file is a protocol buffer (`onnx.proto`, field numbers as of ONNX 1.23). Only the changed messages are written again, and all other bytes,
 //! weights among them, are copied as they are. An edit that does not understand a graph says why, and changes nothing.
 
+mod copies;
 mod int8_cache;
 mod int8_products;
 mod last_logits;
 mod message;
 
+pub(crate) use copies::{COPY, ENDS, FROM, PLACES, STARTS, TO, part_copy, whole_copy, write_into};
 pub(crate) use int8_cache::{attention_caches, with_int8_cache};
 pub(crate) use int8_products::with_int8_products;
 pub(crate) use last_logits::{KEEP, with_last_logits};

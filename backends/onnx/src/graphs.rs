@@ -1,20 +1,25 @@
 //! Loads the graphs of a model: the decoder, the embeddings where it needs them, and the encoders.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use alloquy_core::Result;
 use alloquy_model_files::context_length;
 use ort::environment::Environment;
-use ort::ep::ExecutionProviderDispatch;
 use ort::session::Session;
 
 use crate::adapter::Adapter;
+use crate::cache_memory::{CacheLocation, CacheMemory};
 use crate::decoder::{self, Decoder, Loading, Threads};
+use crate::device_memory::DeviceMemory;
 use crate::embedder::Embedder;
 use crate::error::unsupported;
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::{OtherGraph, graph_digests};
 use crate::layout::{CacheKind, Layout};
-use crate::providers::{CPU, Loaded, Providers};
-use crate::source::{Part, Parts};
+use crate::providers::{CPU, Loaded, Providers, Registration, memories};
+use crate::source::{Graph, Part, Parts};
+use crate::waiting::ThreadWaiting;
 
 /// The settings with which all graphs of a model are loaded.
 #[derive(Clone, Copy)]
@@ -22,6 +27,7 @@ pub(crate) struct Graphs<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) threads: Threads,
     pub(crate) optimization: GraphOptimization,
+    pub(crate) cache_memory: CacheMemory,
 }
 
 /// A loaded graph other than the decoder's.
@@ -41,10 +47,10 @@ impl LoadedGraph<'_> {
 }
 
 impl<'a> Graphs<'a> {
-    /// Returns the settings for some providers.
-    pub(crate) fn with(&'a self, providers: &'a [ExecutionProviderDispatch]) -> Loading<'a> {
-        let Self { environment, threads, optimization } = *self;
-        Loading { environment, providers, threads, optimization, written: None, profile: None }
+    /// Returns the settings for a provider.
+    pub(crate) fn with(&'a self, provider: &'a Registration) -> Loading<'a> {
+        let Self { environment, threads, optimization, .. } = *self;
+        Loading { environment, provider, threads, optimization, written: None, profile: None }
     }
 
     /// Loads a graph for the first of the providers that can.
@@ -76,11 +82,61 @@ impl<'a> Graphs<'a> {
         }
         layout.check(session.inputs(), &adapter.names())?;
         adapter.check(&session, &layout)?;
-        if provider != CPU {
+        let (memory, location) = self.device_memory(&session, &layout, provider)?;
+        if provider != CPU && memory.is_none() {
+            // What is bound to a device is copied once, when it is bound, so the graph would never see what it has written to a buffer
+            // in main memory. Such a cache is fed again at each run.
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
-        Ok((Decoder::new(session, layout, context, adapter, embedder), beside))
+        let mut decoder = Decoder::new(session, layout, context, adapter, embedder);
+        decoder.memory = memory.map(Arc::new);
+        decoder.cache_location = location;
+        Ok((decoder, beside))
+    }
+
+    /// Returns the memory of a provider in which caches are to be, and where they are.
+    fn device_memory(
+        &self,
+        session: &Session,
+        layout: &Layout,
+        provider: &str,
+    ) -> Result<(Option<DeviceMemory>, CacheLocation)> {
+        let mut names = memories(provider);
+        match self.cache_memory {
+            CacheMemory::Host => return Ok((None, CacheLocation::Host { reason: None })),
+            CacheMemory::Auto if names.is_empty() => {
+                return Ok((None, CacheLocation::Host { reason: None }));
+            }
+            CacheMemory::Provider if provider == CPU => names = &["Cpu"],
+            CacheMemory::Auto | CacheMemory::Provider => {}
+        }
+        let mut elements = Vec::new();
+        let slots = layout.slots.iter().map(|slot| slot.element);
+        for element in slots.chain(layout.states.iter().map(|state| state.element)) {
+            if !elements.contains(&element) {
+                elements.push(element);
+            }
+        }
+        match DeviceMemory::new(session, names, &elements, |name, bytes| self.copier(provider, name, bytes)) {
+            Ok(memory) => {
+                let location = CacheLocation::Provider { name: memory.name().to_owned() };
+                Ok((Some(memory), location))
+            }
+            Err(error) if self.cache_memory == CacheMemory::Provider => Err(error),
+            Err(error) => Ok((None, CacheLocation::Host { reason: Some(format!("{error:#}")) })),
+        }
+    }
+
+    /// Loads a graph that copies tensors on a provider.
+    fn copier(&self, provider: &str, name: &str, bytes: Vec<u8>) -> Result<Session> {
+        let graph = Graph::Bytes { name: name.to_owned(), bytes: Cow::Owned(bytes) };
+        // A copy is no work for threads.
+        let threads = Threads { count: Some(1), waiting: ThreadWaiting::Sleep };
+        let alone = Self { threads, ..*self };
+        let loaded = Providers::first(provider)
+            .load(|_, registered| decoder::load(&graph, &alone.with(registered)))?;
+        Ok(loaded.loaded)
     }
 }
 

@@ -9,6 +9,8 @@ use crate::layout::CacheKind;
 mod batch;
 mod buffers;
 mod concat;
+mod device_room;
+mod host_room;
 mod lease;
 mod place;
 mod positions;
@@ -124,11 +126,11 @@ impl Cache {
     pub(crate) fn snapshot(&self, decoder: &Decoder, cached: usize, into: &mut Vec<u8>) -> Result<()> {
         into.reserve(cached * decoder.layout.bytes_per_position() + decoder.layout.state_bytes());
         match &self.attention {
-            Attention::Shared(cache) => cache.snapshot(cached, &decoder.layout.slots, into),
-            Attention::Concat(cache) => cache.snapshot(cached, &decoder.layout.slots, into)?,
+            Attention::Shared(cache) => cache.snapshot(cached, &decoder.layout.slots, into)?,
+            Attention::Concat(cache) => cache.snapshot(decoder, cached, into)?,
         }
         match &self.states {
-            Some(states) => states.snapshot(&decoder.layout, cached, into),
+            Some(states) => states.snapshot(decoder, cached, into),
             None => Ok(()),
         }
     }

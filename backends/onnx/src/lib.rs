@@ -46,6 +46,7 @@
 //! |---|---|
 //! | [`runtime`](OnnxEngineBuilder::runtime) | where the library of ONNX Runtime is, and whether it may be downloaded |
 //! | [`providers`](OnnxEngineBuilder::providers) | what computes: `cpu`, `cuda`, `coreml`, `directml`, `webgpu` |
+//! | [`provider_library`](OnnxEngineBuilder::provider_library), [`cache_memory`](OnnxEngineBuilder::cache_memory) | a library of a provider, and whether caches stay in its memory |
 //! | [`threads`](OnnxEngineBuilder::threads), [`waiting`](OnnxEngineBuilder::waiting) | how many threads compute, and how they wait for work |
 //! | [`graph_optimization`](OnnxEngineBuilder::graph_optimization), [`graph_cache`](OnnxEngineBuilder::graph_cache) | how far a graph is rewritten, and where the result is kept |
 //! | [`kv_cache`](OnnxEngineBuilder::kv_cache), [`matmul`](OnnxEngineBuilder::matmul) | other number types than those of the export |
@@ -91,11 +92,13 @@
 mod adapter;
 mod adapter_file;
 mod cache_element;
+mod cache_memory;
 mod cached_units;
 mod calibration;
 mod compute_time;
 mod cpu;
 mod decoder;
+mod device_memory;
 mod draft_heads;
 mod element;
 mod embedded;
@@ -135,6 +138,7 @@ pub use alloquy_onnx_runtime::{
     DownloadEvent, DownloadPolicy, Gpu, Library, LibraryOrigin, LocateError, Locator, Presence, Wheel,
     cache_folder,
 };
+pub use cache_memory::{CacheLocation, CacheMemory};
 pub use decoder::most_threads;
 pub use engine::{OnnxEngine, OnnxEngineBuilder};
 pub use graph_cache::GraphCacheStatus;

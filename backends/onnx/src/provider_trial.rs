@@ -8,6 +8,8 @@ use alloquy_core::prompt::PromptUnit;
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::{CancelToken, Session};
 
+use crate::cache_memory::CacheLocation;
+
 /// How many tokens the prompt of a trial has, how many tokens are computed after it without being measured, since a device may
 /// compile its kernels then, and how many are measured.
 const PROMPT: usize = 32;
@@ -38,6 +40,8 @@ pub struct ProviderSpeed {
     pub step: Duration,
     /// What it leaves to the processor, where that was counted.
     pub on_cpu: Option<CpuShare>,
+    /// In which memory the caches are.
+    pub caches: CacheLocation,
 }
 
 impl ProviderSpeed {
@@ -104,9 +108,12 @@ impl fmt::Display for ProviderTrial {
 impl fmt::Display for ProviderSpeed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:.1} tokens a second, loaded in {:.1} s", self.rate(), self.load.as_secs_f64())?;
-        match &self.on_cpu {
-            Some(share) => write!(formatter, ", {share}"),
-            None => Ok(()),
+        if let Some(share) = &self.on_cpu {
+            write!(formatter, ", {share}")?;
+        }
+        match &self.caches {
+            CacheLocation::Host { reason: None } => Ok(()),
+            caches => write!(formatter, ", {caches}"),
         }
     }
 }
@@ -177,7 +184,12 @@ pub(crate) fn choose(
 }
 
 /// Computes a short prompt and some tokens after it, of a vocabulary of so many tokens.
-pub(crate) fn measure(session: &mut dyn Session, load: Duration, vocabulary: usize) -> Result<ProviderSpeed> {
+pub(crate) fn measure(
+    session: &mut dyn Session,
+    load: Duration,
+    vocabulary: usize,
+    caches: CacheLocation,
+) -> Result<ProviderSpeed> {
     let cancel = CancelToken::default();
     let prompt: Vec<_> = (0..PROMPT).map(|index| unit(index, vocabulary)).collect();
     // A context may be shorter than the prompt of a trial.
@@ -197,7 +209,7 @@ pub(crate) fn measure(session: &mut dyn Session, load: Duration, vocabulary: usi
     }
     steps.sort();
     let step = steps.get(STEPS / 2).copied().unwrap_or_default();
-    Ok(ProviderSpeed { load, step, on_cpu: None })
+    Ok(ProviderSpeed { load, step, on_cpu: None, caches })
 }
 
 /// Returns a token of a vocabulary, another one for each index.
@@ -213,7 +225,8 @@ mod tests {
 
     fn speed(milliseconds: u64) -> Result<ProviderSpeed> {
         let step = Duration::from_millis(milliseconds);
-        Ok(ProviderSpeed { load: Duration::from_secs(1), step, on_cpu: None })
+        let caches = CacheLocation::Host { reason: None };
+        Ok(ProviderSpeed { load: Duration::from_secs(1), step, on_cpu: None, caches })
     }
 
     #[test]
@@ -248,6 +261,16 @@ mod tests {
         let error =
             choose(&["cuda", "cpu"], &["cpu", "cuda"], |name| Err(Error::new(ErrorKind::Model, name)));
         assert_eq!(error.unwrap_err().to_string(), "cpu");
+    }
+
+    #[test]
+    fn caches_on_a_device_are_reported() {
+        let on_device = CacheLocation::Provider { name: "Cuda".to_owned() };
+        let speed = ProviderSpeed { caches: on_device, ..speed(20).unwrap() };
+        assert_eq!(
+            speed.to_string(),
+            "50.0 tokens a second, loaded in 1.0 s, caches in the provider's memory (Cuda)"
+        );
     }
 
     #[test]

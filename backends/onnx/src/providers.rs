@@ -1,27 +1,63 @@
 //! Execution providers by name. A requested provider is used or refused; only a provider that the caller named may replace it.
 
+use std::path::PathBuf;
+
 use alloquy_core::report::Warning;
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{DownloadEvent, DownloadPolicy, Gpu, Locator};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
 
-use crate::environment::environment;
+use crate::environment::{environment, is_plugged_in, plug_in};
 
-/// The provider that computes in main memory. For another device a bound buffer is copied once, when it is bound, so the graph
-/// would never see later changes. So for other providers the cache is fed again at each run.
+/// The provider that computes in main memory.
 pub(crate) const CPU: &str = "cpu";
 
 /// The name for the fastest provider.
 pub(crate) const AUTO: &str = "auto";
 
-/// One execution provider that this build knows.
+/// An execution provider that this crate knows, in this build or in a library of its own.
+struct Known {
+    name: &'static str,
+    /// The name that ONNX Runtime has for it.
+    full_name: &'static str,
+    /// The names of its memory in versions of ONNX Runtime, the newest first; none for a provider that computes in main memory.
+    memories: &'static [&'static str],
+}
+
+const KNOWN: [Known; 5] = [
+    Known { name: CPU, full_name: "CPUExecutionProvider", memories: &[] },
+    Known { name: "cuda", full_name: "CUDAExecutionProvider", memories: &["Cuda"] },
+    Known { name: "coreml", full_name: "CoreMLExecutionProvider", memories: &[] },
+    Known { name: "directml", full_name: "DmlExecutionProvider", memories: &["DML"] },
+    Known { name: "webgpu", full_name: "WebGpuExecutionProvider", memories: &["WebGPU_Buf", "WebGPU_Buffer"] },
+];
+
+/// One execution provider of this build.
 struct Provider {
     name: &'static str,
     /// Returns whether the loaded library has it.
     is_available: fn() -> ort::Result<bool>,
     /// Makes what is registered; `None` for a provider that needs no registration.
     build: Option<fn() -> ExecutionProviderDispatch>,
+}
+
+/// What a session is given so that a provider computes its graph.
+pub(crate) enum Registration {
+    /// A provider of this build.
+    Built(Vec<ExecutionProviderDispatch>),
+    /// A provider of a library of its own, by the name that ONNX Runtime has for it.
+    Plugged(&'static str),
+}
+
+impl Registration {
+    /// Returns the names of what computes.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Built(providers) => providers.iter().map(ExecutionProviderDispatch::name).collect(),
+            Self::Plugged(name) => vec![name],
+        }
+    }
 }
 
 #[cfg(any(feature = "cuda", feature = "coreml", feature = "directml", feature = "webgpu"))]
@@ -52,6 +88,8 @@ const PROVIDERS: &[Provider] = &[
 pub(crate) struct Providers {
     first: String,
     fallbacks: Vec<String>,
+    /// Libraries of providers, which are not in the library of ONNX Runtime.
+    libraries: Vec<PathBuf>,
 }
 
 /// A graph that was loaded, and its provider.
@@ -64,13 +102,18 @@ pub(crate) struct Loaded<T> {
 
 impl Providers {
     pub(crate) fn first(name: impl Into<String>) -> Self {
-        Self { first: name.into(), fallbacks: Vec::new() }
+        Self { first: name.into(), fallbacks: Vec::new(), libraries: Vec::new() }
     }
 
     /// Makes the first of some names the provider, and the others its replacements; `None` for no name.
     pub(crate) fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Option<Self> {
         let mut names = names.into_iter().map(Into::into);
-        Some(Self { first: names.next()?, fallbacks: names.collect() })
+        Some(Self { first: names.next()?, fallbacks: names.collect(), libraries: Vec::new() })
+    }
+
+    /// Returns the same providers, some of which are in libraries of their own.
+    pub(crate) fn with_libraries(self, libraries: &[PathBuf]) -> Self {
+        Self { libraries: libraries.to_vec(), ..self }
     }
 
     /// Returns whether the fastest provider is to compute.
@@ -89,13 +132,27 @@ impl Providers {
         named: Option<&Locator>,
         on_event: &mut dyn FnMut(DownloadEvent),
     ) -> Result<Environment> {
+        let environment = self.environment_of_runtime(named, on_event)?;
+        for library in &self.libraries {
+            plug_in(library)?;
+        }
+        Ok(environment)
+    }
+
+    fn environment_of_runtime(
+        &self,
+        named: Option<&Locator>,
+        on_event: &mut dyn FnMut(DownloadEvent),
+    ) -> Result<Environment> {
         if self.is_auto() {
             return Self::of(fastest_first())
                 .unwrap_or_else(|| Self::first(CPU))
-                .environment(named, on_event);
+                .environment_of_runtime(named, on_event);
         }
-        // First, so that no library is searched for or fetched in vain.
-        require_providers([&self.first].into_iter().chain(&self.fallbacks))?;
+        // First, so that no library is searched for or fetched in vain. What other libraries have is known only when they are loaded.
+        if self.libraries.is_empty() {
+            require_providers([&self.first].into_iter().chain(&self.fallbacks))?;
+        }
         let first = match self.first.as_str() {
             "cuda" if is_built("cuda") => Locator::new().gpu(Gpu::Cuda).policy(DownloadPolicy::Never),
             _ => Locator::new(),
@@ -110,7 +167,7 @@ impl Providers {
     /// Loads a graph for the first provider that can; `load` gets its name, and what to register for it.
     pub(crate) fn load<T>(
         &self,
-        load: impl Fn(&str, &[ExecutionProviderDispatch]) -> Result<T>,
+        load: impl Fn(&str, &Registration) -> Result<T>,
     ) -> Result<Loaded<T>> {
         let mut name = &self.first;
         let mut rest = self.fallbacks.iter();
@@ -186,30 +243,55 @@ fn is_built(name: &str) -> bool {
     providers().any(|built| built == name)
 }
 
-/// Returns what to register for the provider called `name`.
+/// Returns what to register for the provider called `name`: one of a library of its own, if there is one, else that of this build.
 ///
-/// The library must be loaded.
-fn provider(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
-    let known = PROVIDERS.iter().find(|provider| provider.name == name);
-    let available = known.filter(|provider| (provider.is_available)().unwrap_or(false));
+/// The library of ONNX Runtime must be loaded.
+fn provider(name: &str) -> Result<Registration> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    if let Some(known) = known.filter(|known| known.name != CPU && is_plugged_in(known.full_name)) {
+        return Ok(Registration::Plugged(known.full_name));
+    }
+    let built = PROVIDERS.iter().find(|provider| provider.name == name);
+    let available = built.filter(|provider| (provider.is_available)().unwrap_or(false));
     match available {
         // Without `error_on_failure`, a provider that cannot be registered would be skipped silently.
-        Some(provider) => Ok(provider.build.iter().map(|build| build().error_on_failure()).collect()),
+        Some(provider) => {
+            let built = provider.build.iter().map(|build| build().error_on_failure());
+            Ok(Registration::Built(built.collect()))
+        }
         None => Err(unknown(name)),
     }
 }
 
-/// Returns the names of the providers that this build has, those of accelerators first.
+/// Returns the names that ONNX Runtime has had for the memory of a provider, the newest first.
+pub(crate) fn memories(provider: &str) -> &'static [&'static str] {
+    let known = KNOWN.iter().find(|known| known.name == provider);
+    known.map(|known| known.memories).unwrap_or_default()
+}
+
+/// Returns the names of the providers that this build and the registered libraries have, those of accelerators first.
 pub(crate) fn fastest_first() -> Vec<&'static str> {
-    let mut names: Vec<_> = providers().filter(|name| *name != CPU).collect();
+    let mut names = Vec::new();
+    for known in KNOWN.iter().filter(|known| known.name != CPU) {
+        if is_built(known.name) || is_plugged_in(known.full_name) {
+            names.push(known.name);
+        }
+    }
     names.push(CPU);
     names
 }
 
-/// Returns the names of the providers that this build and the loaded library have.
+/// Returns the names of the providers that this build has and the loaded library supports, or that registered libraries have.
 pub(crate) fn available() -> Vec<&'static str> {
-    let available = PROVIDERS.iter().filter(|provider| (provider.is_available)().unwrap_or(false));
-    available.map(|provider| provider.name).collect()
+    let mut names = Vec::new();
+    for known in &KNOWN {
+        let built = PROVIDERS.iter().find(|provider| provider.name == known.name);
+        let is_available = built.is_some_and(|provider| (provider.is_available)().unwrap_or(false));
+        if is_available || is_plugged_in(known.full_name) {
+            names.push(known.name);
+        }
+    }
+    names
 }
 
 fn unknown(name: &str) -> Error {

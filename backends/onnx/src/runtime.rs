@@ -7,7 +7,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{Library, Locator};
 use ort::sys::OrtApiBase;
 
-use crate::environment::{environment, loaded_library};
+use crate::environment::{environment, loaded_library, plugged_in};
 use crate::providers::available;
 
 /// The loaded library; the result of [`inspect_runtime`].
@@ -42,9 +42,15 @@ pub fn inspect_runtime(locator: &Locator) -> Result<Runtime> {
     Ok(Runtime { library, version, providers: available() })
 }
 
-/// Returns the version of the library that is loaded.
+/// Returns the version of the library that is loaded, with the names and sizes of the libraries of providers that were registered.
 pub(crate) fn loaded_version() -> Result<String> {
-    version(&library()?.path)
+    let mut version = version(&library()?.path)?;
+    for path in plugged_in() {
+        let metadata = std::fs::metadata(&path).map_err(|source| crate::error::unreadable(&path, source))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        version += &format!(" with {name} of {} bytes", metadata.len());
+    }
+    Ok(version)
 }
 
 /// Returns the size of the loaded library's file in bytes: builds of one version may differ.

@@ -26,7 +26,6 @@ const SCORED_AT_ONCE: usize = 32;
 /// A session of an [`OnnxEngine`](crate::OnnxEngine).
 #[derive(Debug)]
 pub(crate) struct OnnxSession {
-    decoder: Arc<Decoder>,
     /// The reader of media, where the model takes media.
     media: Option<Arc<MediaReader>>,
     cache: Cache,
@@ -34,6 +33,8 @@ pub(crate) struct OnnxSession {
     cached: CachedUnits,
     chunk: usize,
     logits: Vec<f32>,
+    /// Declared after the cache, whose tensors are dropped first: they may be in memory of the graph's provider.
+    decoder: Arc<Decoder>,
 }
 
 impl OnnxSession {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use alloquy_core::Result;
 use alloquy_core::media::Digest;
 
+use crate::decoder::Decoder;
 use crate::graphs::Graphs;
 use crate::identity::GraphRuntime;
 use crate::profile::Profile;
@@ -39,23 +40,28 @@ impl Trial<'_> {
     /// Loads the decoder for a provider and computes some tokens. Nothing is kept.
     pub(crate) fn speed(&self, provider: &str) -> Result<ProviderSpeed> {
         let started = Instant::now();
-        let (mut session, vocabulary) = self.session(provider, None)?;
+        let (mut session, decoder) = self.session(provider, None)?;
         let load = started.elapsed();
-        measure(&mut session, load, vocabulary)
+        measure(&mut session, load, decoder.layout.vocabulary, decoder.cache_location.clone())
     }
 
     /// Counts the nodes of the graph that a provider leaves to the processor.
     pub(crate) fn share_of_cpu(&self, provider: &str) -> Result<CpuShare> {
         let profile = Profile::new()?;
-        let (mut session, vocabulary) = self.session(provider, Some(&profile))?;
-        measure(&mut session, Duration::ZERO, vocabulary)?;
+        let (mut session, decoder) = self.session(provider, Some(&profile))?;
+        measure(&mut session, Duration::ZERO, decoder.layout.vocabulary, decoder.cache_location.clone())?;
         // The profile is whole once the session of ONNX Runtime is closed.
         drop(session);
+        drop(decoder);
         profile.share_of_cpu()
     }
 
-    /// Opens a session of the decoder, and returns the size of its vocabulary.
-    fn session(&self, provider: &str, profile: Option<&Profile>) -> Result<(OnnxSession, usize)> {
+    /// Opens a session of the decoder.
+    fn session(
+        &self,
+        provider: &str,
+        profile: Option<&Profile>,
+    ) -> Result<(OnnxSession, Arc<Decoder>)> {
         let version = loaded_version()?;
         let graph = DecoderGraph::new(self.parts, self.digests, self.loading.optimization)?;
         let loaded = Providers::first(provider).load(|provider, registered| {
@@ -66,7 +72,7 @@ impl Trial<'_> {
         })?;
         let LoadedDecoder { session, .. } = loaded.loaded;
         let (decoder, _) = self.loading.decoder(session, &loaded.provider, self.parts)?;
-        let vocabulary = decoder.layout.vocabulary;
-        Ok((OnnxSession::new(Arc::new(decoder), None, self.chunk)?, vocabulary))
+        let decoder = Arc::new(decoder);
+        Ok((OnnxSession::new(Arc::clone(&decoder), None, self.chunk)?, decoder))
     }
 }

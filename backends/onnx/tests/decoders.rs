@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_engine::decoder::StateReader;
 use alloquy_engine::{BatchStep, Engine, Session};
-use alloquy_onnx::OnnxEngine;
+use alloquy_onnx::{CacheMemory, OnnxEngine};
 use serde_json::Value;
 
-use common::{agrees, continued, feed, greedy, likeliest, models, units};
+use common::{agrees, builder, continued, feed, greedy, likeliest, models, units};
 
 /// A prompt and what the reference says to it.
 struct Case {
@@ -52,15 +52,24 @@ const WAYS: [(&str, Way); 10] = [
 
 #[test]
 fn every_export_says_what_its_reference_says() {
-    let Some(folder) = folder() else { return };
     let results = std::env::var_os("ALLOQUY_RESULTS").map(PathBuf::from);
+    compare(CacheMemory::Auto, results);
+}
+
+#[test]
+fn every_export_says_the_same_with_caches_that_the_provider_allocates() {
+    compare(CacheMemory::Provider, None);
+}
+
+fn compare(memory: CacheMemory, results: Option<PathBuf>) {
+    let Some(folder) = folder() else { return };
     let mut passed = 0;
     let mut refused = 0;
     let mut failures = Vec::new();
     for (export, golden) in exports(&folder) {
         let name = export.strip_prefix(&folder).unwrap_or(&export).display().to_string();
         let cases = cases(&export, &golden);
-        let engine = match (OnnxEngine::builder(&export).threads(1).load(), &results) {
+        let engine = match (builder(&export).cache_memory(memory).load(), &results) {
             (Ok(engine), _) => engine,
             (Err(error), Some(file)) => {
                 refused += 1;

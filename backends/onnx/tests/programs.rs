@@ -10,8 +10,8 @@ mod common;
 use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_engine::{BatchStep, CancelToken, Engine, Session};
-use alloquy_onnx::OnnxEngine;
-use common::{feed, load, models, units};
+use alloquy_onnx::{CacheLocation, CacheMemory, OnnxEngine};
+use common::{builder, feed, load, models, units};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -182,10 +182,21 @@ fn random_programs_equal_fresh_prefills_whatever_states_are_kept() {
     let Some(models) = models() else { return };
     for (name, tolerance, state) in STATES {
         for kept in [0, 1, 3] {
-            let builder = OnnxEngine::builder(models.join(name)).threads(1).state_budget(kept * state);
+            let builder = builder(&models.join(name)).state_budget(kept * state);
             let engine = builder.load().unwrap_or_else(|error| panic!("{name}: {error:#}"));
             run_programs(&format!("{name}, {kept} states kept"), &engine, tolerance);
         }
+    }
+}
+
+#[test]
+fn random_programs_equal_fresh_prefills_with_caches_that_the_provider_allocates() {
+    let Some(models) = models() else { return };
+    for (name, tolerance) in EXPORTS {
+        let engine = builder(&models.join(name)).cache_memory(CacheMemory::Provider).load();
+        let engine = engine.unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        assert!(matches!(engine.cache_location(), CacheLocation::Provider { .. }));
+        run_programs(&format!("{name}, in the provider's memory"), &engine, tolerance);
     }
 }
 

@@ -51,6 +51,12 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
     pub(crate) provider: Option<String>,
 
+    /// A library of a provider that is published apart from ONNX Runtime, such as libonnxruntime_providers_webgpu.so; may be repeated.
+    /// --provider names what it has
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_PROVIDER_LIBRARY")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) provider_library: Vec<PathBuf>,
+
     /// How many threads compute
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS", value_parser = count::<usize>("threads"))]
     pub(crate) threads: Option<usize>,

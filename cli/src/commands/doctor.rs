@@ -166,6 +166,7 @@ fn trial_value(trial: &ProviderTrial) -> Value {
             "tokens_per_second": speed.rate(),
             "nodes": speed.on_cpu.as_ref().map(|share| share.nodes),
             "nodes_on_cpu": speed.on_cpu.as_ref().map(CpuShare::on_cpu),
+            "caches": speed.caches.to_string(),
             "operators_on_cpu": speed.on_cpu.as_ref().map(|share| &share.operators),
         }),
         Err(reason) => json!({"provider": provider, "ok": false, "problem": reason}),

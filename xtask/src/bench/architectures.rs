@@ -16,6 +16,8 @@ use crate::{Error, Result, command, root};
 pub(super) const NAME: &str = "architectures";
 /// Where the outcomes are kept.
 const OUTCOMES: &str = "docs/architectures.json";
+/// The test that compares an export with its golden.
+const TEST: &str = "every_export_says_what_its_reference_says";
 /// What of a line is kept.
 const KEPT: [&str; 8] =
     ["architecture", "exporter", "precision", "outcome", "detail", "by", "reference", "margin"];
@@ -114,7 +116,7 @@ fn compared(export: &Path, library: &str) -> Result<Value> {
     if results.exists() {
         fs::remove_file(&results)?;
     }
-    let mut test = command::cargo(&["test", "--quiet", "--package", "alloquy-onnx", "--test", "decoders"]);
+    let mut test = command::cargo(&["test", "--quiet", "--workspace", "--test", "decoders", TEST]);
     test.env("ALLOQUY_CASES", export).env("ALLOQUY_RESULTS", &results).env("ORT_DYLIB_PATH", library);
     let (_printed, ended) = command::tee(&mut test)?;
     let written = fs::read_to_string(&results).unwrap_or_default();

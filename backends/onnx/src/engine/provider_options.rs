@@ -1,8 +1,11 @@
 //! The execution providers of an engine: named by the caller, or the fastest one.
 
+use std::path::PathBuf;
+
 use alloquy_core::Result;
 
 use super::OnnxEngineBuilder;
+use crate::cache_memory::CacheMemory;
 use crate::graphs::Graphs;
 use crate::identity::graph_digests;
 use crate::provider_trial::{ProviderSpeed, ProviderTrial};
@@ -33,6 +36,33 @@ impl OnnxEngineBuilder {
     #[must_use]
     pub fn providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.providers = Providers::of(names).unwrap_or_else(|| Providers::first(CPU));
+        self
+    }
+
+    /// Adds a library of an execution provider, for providers that are published apart from ONNX Runtime, such as
+    /// `libonnxruntime_providers_webgpu.so`. Its provider is then one of the [`providers`](Self::providers), without a feature of this
+    /// crate. A process loads it once, for all of its engines.
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// let engine = OnnxEngine::builder("models/qwen3-0.6b")
+    ///     .provider_library("/opt/providers/libonnxruntime_providers_webgpu.so")
+    ///     .providers(["webgpu"])
+    ///     .load()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn provider_library(mut self, file: impl Into<PathBuf>) -> Self {
+        self.provider_libraries.push(file.into());
+        self
+    }
+
+    /// Sets in which memory caches are kept between runs; the default is [`CacheMemory::Auto`].
+    /// [`OnnxEngine::cache_location`](crate::OnnxEngine::cache_location) returns where they are.
+    #[must_use]
+    pub fn cache_memory(mut self, memory: CacheMemory) -> Self {
+        self.cache_memory = memory;
         self
     }
 
@@ -78,11 +108,16 @@ impl OnnxEngineBuilder {
         let chunk = self.chunk();
         let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
         let parts = self.source.parts(wanted)?;
-        let environment = Providers::first(AUTO).environment(self.runtime.as_ref(), &mut self.on_event)?;
+        let all = Providers::first(AUTO).with_libraries(&self.provider_libraries);
+        let environment = all.environment(self.runtime.as_ref(), &mut self.on_event)?;
         parts.decoder.file.check_windows()?;
         let digests = graph_digests(&parts.decoder)?;
-        let loading =
-            Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
+        let loading = Graphs {
+            environment: &environment,
+            threads: self.threads,
+            optimization: self.optimization,
+            cache_memory: self.cache_memory,
+        };
         let trial = Trial { parts: &parts, digests: &digests, loading: &loading, chunk };
         let mut trials = Vec::new();
         for provider in fastest_first() {

@@ -5,11 +5,13 @@ use std::ops::Range;
 
 /// Field numbers.
 pub(super) mod field {
+    pub(in crate::graph_edit) const MODEL_FORMAT: u64 = 1;
     pub(in crate::graph_edit) const MODEL_GRAPH: u64 = 7;
     pub(in crate::graph_edit) const MODEL_OPSET: u64 = 8;
     pub(in crate::graph_edit) const OPSET_DOMAIN: u64 = 1;
     pub(in crate::graph_edit) const OPSET_VERSION: u64 = 2;
     pub(in crate::graph_edit) const GRAPH_NODE: u64 = 1;
+    pub(in crate::graph_edit) const GRAPH_NAME: u64 = 2;
     pub(in crate::graph_edit) const GRAPH_INITIALIZER: u64 = 5;
     pub(in crate::graph_edit) const GRAPH_INPUT: u64 = 11;
     pub(in crate::graph_edit) const GRAPH_OUTPUT: u64 = 12;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::StateReader;
 use ort::session::SessionOutputs;
+use ort::value::DynValue;
 
 use super::buffers::{Buffers, CapacityNeed, Feed};
 use crate::decoder::Decoder;
@@ -71,8 +72,24 @@ impl Batch {
     }
 
     /// Appends the first `cached` positions of a row in one of the tensors.
-    pub(super) fn write(&self, row: usize, slot: (usize, &Slot), cached: usize, into: &mut Vec<u8>) {
-        self.lock().buffers.write(row, slot, cached, into);
+    pub(super) fn write(
+        &self,
+        row: usize,
+        slot: (usize, &Slot),
+        cached: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.lock().buffers.write(row, slot, cached, into)
+    }
+
+    /// Returns a copy of the first `cached` positions of a row in one of the tensors, where it can be made on the device.
+    pub(super) fn part(&self, row: usize, slot: (usize, &Slot), cached: usize) -> Result<Option<DynValue>> {
+        self.lock().buffers.part(row, slot, cached)
+    }
+
+    /// Writes a [`part`](Self::part) of another row or another batch.
+    pub(super) fn put(&self, row: usize, slot: (usize, &Slot), cached: usize, part: &DynValue) -> Result<()> {
+        self.lock().buffers.put(row, slot, cached, part)
     }
 
     /// Requests memory for the first `cached` positions of a row, which are about to be written.

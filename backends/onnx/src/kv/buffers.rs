@@ -2,13 +2,13 @@
 
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
-use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::memory::Allocator;
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::{DynTensor, DynValue};
 
-use super::positions::{read_positions, write_positions};
 use super::room::Room;
 use crate::decoder::Decoder;
+use crate::device_memory::host_info;
 use crate::error;
 use crate::feeds::feeds;
 use crate::row::Row;
@@ -89,11 +89,28 @@ impl Buffers {
     pub(super) fn write(
         &self,
         row: usize,
-        (number, slot): (usize, &Slot),
+        slot: (usize, &Slot),
         cached: usize,
         into: &mut Vec<u8>,
-    ) {
-        write_positions(slot, cached, self.room.row(row, number), into);
+    ) -> Result<()> {
+        self.room.write(row, slot, cached, into)
+    }
+
+    /// Returns a copy of the first `cached` positions of a row in one of the tensors, where it can be made on the device.
+    pub(super) fn part(&self, row: usize, slot: (usize, &Slot), cached: usize) -> Result<Option<DynValue>> {
+        self.room.part(row, slot, cached)
+    }
+
+    /// Writes a [`part`](Self::part) of another row or another cache.
+    pub(super) fn put(
+        &mut self,
+        row: usize,
+        slot: (usize, &Slot),
+        cached: usize,
+        part: &DynValue,
+    ) -> Result<()> {
+        self.written = self.written.max(cached);
+        self.room.put(row, slot, cached, part)
     }
 
     /// Requests memory for the first `cached` positions of a row, which are about to be written.
@@ -127,19 +144,19 @@ impl Buffers {
         if let Some(fetched) = self.fetched.get_mut(row) {
             *fetched = cached.max(*fetched);
         }
-        self.room.fill(slots, row, cached, |slot, bytes| read_positions(slot, cached, from, bytes))
+        self.room.restore(row, slots, cached, from)
     }
 
     /// Reads `cached` positions of a snapshot into a row of one of the tensors.
     pub(super) fn read(
         &mut self,
         row: usize,
-        (number, slot): (usize, &Slot),
+        slot: (usize, &Slot),
         cached: usize,
         from: &mut StateReader<'_>,
     ) -> Result<()> {
         self.written = self.written.max(cached);
-        read_positions(slot, cached, from, self.room.row_mut(row, number))
+        self.room.read(row, slot, cached, from)
     }
 
     /// Runs the graph; `read` copies what it needs from the outputs.
@@ -168,7 +185,7 @@ impl Buffers {
     fn bind_states(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
         for (slot, value) in decoder.layout.states.iter().zip(feed.states) {
             self.binding.bind_input(&slot.past, value)?;
-            self.binding.bind_output_to_device(&slot.present, &host()?)?;
+            decoder.bind_kept(&mut self.binding, &slot.present)?;
         }
         Ok(())
     }
@@ -178,18 +195,13 @@ impl Buffers {
     fn bind_logits(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
         let steps = decoder.layout.logits_in_rows && feed.rows.iter().all(|row| row.tokens.len() == 1);
         if !steps {
-            self.binding.bind_output_to_device(&decoder.layout.logits, &host()?)?;
+            self.binding.bind_output_to_device(&decoder.layout.logits, &host_info()?)?;
         } else if !self.stepped {
             self.binding.bind_output(&decoder.layout.logits, &mut self.logits)?;
         }
         self.stepped = steps;
         Ok(())
     }
-}
-
-/// The memory in which the graph makes the outputs that are read here.
-fn host() -> ort::Result<MemoryInfo<'static>> {
-    MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)
 }
 
 fn bind(decoder: &Decoder, room: &mut Room) -> ort::Result<IoBinding> {
@@ -207,7 +219,9 @@ fn bind(decoder: &Decoder, room: &mut Room) -> ort::Result<IoBinding> {
 /// Makes room for [`AMPLE`] bytes, or for the positions that are needed if the system refuses that. Returns also for how many
 /// positions it is.
 fn ample_room(decoder: &Decoder, rows: usize, wish: CapacityNeed) -> Result<(usize, Room)> {
-    let ample = AMPLE / (decoder.layout.bytes_per_position() * rows).max(1);
+    // A device assigns all of its memory at once.
+    let ample = if decoder.memory.is_some() { 0 } else { AMPLE };
+    let ample = ample / (decoder.layout.bytes_per_position() * rows).max(1);
     match room_of(decoder, rows, wish, ample.max(FIRST_CAPACITY)) {
         Err(error) => {
             tracing::debug!(%error, "a cache gets less room, and will be copied when it grows");
@@ -219,7 +233,7 @@ fn ample_room(decoder: &Decoder, rows: usize, wish: CapacityNeed) -> Result<(usi
 
 fn room_of(decoder: &Decoder, rows: usize, wish: CapacityNeed, first: usize) -> Result<(usize, Room)> {
     let capacity = wish.capacity(decoder.context_length, first);
-    Ok((capacity, Room::new(&decoder.layout.slots, rows, capacity)?))
+    Ok((capacity, Room::new(decoder, rows, capacity)?))
 }
 
 /// Makes a tensor for the logits of one token in each row.

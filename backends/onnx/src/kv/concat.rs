@@ -3,19 +3,18 @@
 //! No tensor is ever changed, so forks share them. A rewind copies the positions that are kept. That copy is made at the next
 //! run, so that two rewinds in a row cost only one copy.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
-use ort::memory::Allocator;
-use ort::session::{SessionInputValue, SessionOutputs};
-use ort::value::{DynTensor, DynValue};
+use ort::session::{IoBinding, Session, SessionOutputs};
+use ort::value::DynValue;
 
-use super::positions::{read_positions, write_positions};
+use super::positions::{tensor_of_positions, write_positions};
 use super::run::Run;
 use super::states::States;
 use crate::decoder::{Decoder, last_rows};
+use crate::device_memory::{RowPart, host_info};
 use crate::error;
 use crate::feeds::feeds;
 use crate::slot::Slot;
@@ -56,10 +55,10 @@ impl ConcatCache {
     ) -> ort::Result<Vec<DynValue>> {
         let mut session = decoder.lock();
         let values = states.as_deref().map(States::values).unwrap_or_default();
-        let inputs = self.inputs(decoder, run, &values)?;
+        let binding = self.bound(decoder, &session, run, &values)?;
         let mut outputs = decoder.time.counted(|| match run.options {
-            Some(options) => session.run_with_options(inputs, options),
-            None => session.run(inputs),
+            Some(options) => session.run_binding_with_options(&binding, options),
+            None => session.run_binding(&binding),
         })?;
         last_rows(&outputs, &decoder.layout, run.rows, logits)?;
         let values = presents(decoder, &mut outputs)?;
@@ -69,26 +68,44 @@ impl ConcatCache {
         Ok(values)
     }
 
-    fn inputs<'a>(
-        &'a self,
-        decoder: &'a Decoder,
+    /// Binds the inputs of a run, and where its outputs are made.
+    fn bound(
+        &self,
+        decoder: &Decoder,
+        session: &Session,
         run: &Run<'_>,
-        states: &'a [DynValue],
-    ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
-        let feeds = feeds(decoder, &[run.row], run.rows)?.into_iter();
-        let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
-        let pasts = decoder.layout.slots.iter().zip(self.values.iter());
-        let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
-        let states = decoder.layout.states.iter().zip(states);
-        let states = states.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
-        let adapter = decoder.adapter.tensors();
-        let adapter = adapter.map(|(name, tensor)| (Cow::from(name), SessionInputValue::from(tensor)));
-        Ok(feeds.chain(pasts).chain(states).chain(adapter).collect())
+        states: &[DynValue],
+    ) -> ort::Result<IoBinding> {
+        let layout = &decoder.layout;
+        let mut binding = session.create_binding()?;
+        for (name, value) in feeds(decoder, &[run.row], run.rows)? {
+            binding.bind_input(name, &value)?;
+        }
+        for (name, tensor) in decoder.adapter.tensors() {
+            binding.bind_input(name, tensor)?;
+        }
+        for (slot, value) in layout.slots.iter().zip(self.values.iter()) {
+            binding.bind_input(&slot.past, value)?;
+            decoder.bind_kept(&mut binding, &slot.present)?;
+        }
+        for (slot, value) in layout.states.iter().zip(states) {
+            binding.bind_input(&slot.past, value)?;
+            decoder.bind_kept(&mut binding, &slot.present)?;
+        }
+        binding.bind_output_to_device(&layout.logits, &host_info()?)?;
+        Ok(binding)
     }
 
-    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
-        for (slot, value) in slots.iter().zip(self.values.iter()) {
-            write(slot, cached, value, into)?;
+    pub(super) fn snapshot(&self, decoder: &Decoder, cached: usize, into: &mut Vec<u8>) -> Result<()> {
+        for (slot, value) in decoder.layout.slots.iter().zip(self.values.iter()) {
+            match &decoder.memory {
+                None => write(slot, cached, value, into)?,
+                Some(_) if cached == 0 => {}
+                Some(memory) => {
+                    let part = memory.part_to_host(RowPart { slot, row: 0, positions: cached }, value)?;
+                    write(slot, cached, &part, into)?;
+                }
+            }
         }
         Ok(())
     }
@@ -97,7 +114,7 @@ impl ConcatCache {
     pub(super) fn restored(decoder: &Decoder, cached: usize, state: &mut StateReader<'_>) -> Result<Self> {
         let mut values = Vec::with_capacity(decoder.layout.slots.len());
         for slot in &decoder.layout.slots {
-            values.push(filled(slot, cached, state)?);
+            values.push(tensor_of_positions(slot, cached, state)?);
         }
         Ok(Self { values: Arc::new(values), positions: cached, copied: 0 })
     }
@@ -124,7 +141,7 @@ impl ConcatCache {
         }
         let mut values = Vec::with_capacity(slots.len());
         for (index, slot) in slots.iter().enumerate() {
-            values.push(shortened(slot, cached, self.values.get(index))?);
+            values.push(shortened(decoder, slot, cached, self.values.get(index))?);
         }
         self.values = Arc::new(values);
         self.positions = cached;
@@ -133,13 +150,21 @@ impl ConcatCache {
     }
 }
 
-/// Copies the first `cached` positions of a tensor. Without a tensor, the copy is empty.
-fn shortened(slot: &Slot, cached: usize, value: Option<&DynValue>) -> Result<DynValue> {
+/// Copies the first `cached` positions of a tensor, on the device where it is there. Without a tensor, the copy is empty.
+fn shortened(
+    decoder: &Decoder,
+    slot: &Slot,
+    cached: usize,
+    value: Option<&DynValue>,
+) -> Result<DynValue> {
     let mut bytes = Vec::new();
     if let Some(value) = value.filter(|_| cached > 0) {
+        if let Some(memory) = &decoder.memory {
+            return memory.copied(RowPart { slot, row: 0, positions: cached }, value);
+        }
         write(slot, cached, value, &mut bytes)?;
     }
-    filled(slot, cached, &mut StateReader::new(&mut bytes.as_slice()))
+    tensor_of_positions(slot, cached, &mut StateReader::new(&mut bytes.as_slice()))
 }
 
 /// Appends the first `cached` positions of a tensor.
@@ -147,16 +172,6 @@ fn write(slot: &Slot, cached: usize, value: &DynValue, into: &mut Vec<u8>) -> Re
     let bytes = slot.element.bytes(value).map_err(error::runtime("read a cache"))?;
     write_positions(slot, cached, bytes, into);
     Ok(())
-}
-
-/// Makes a tensor of `cached` positions from a snapshot.
-fn filled(slot: &Slot, cached: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
-    let shape = [1, slot.heads as i64, cached as i64, slot.width as i64];
-    let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
-    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
-    let bytes = slot.element.bytes_mut(&mut tensor).map_err(error::runtime("fill a cache"))?;
-    read_positions(slot, cached, from, bytes)?;
-    Ok(tensor.into_dyn())
 }
 
 fn presents(decoder: &Decoder, outputs: &mut SessionOutputs<'_>) -> ort::Result<Vec<DynValue>> {

@@ -77,11 +77,12 @@ impl Lease {
     }
 
     /// Appends a snapshot of the first `cached` positions.
-    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) {
+    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
         let Place { batch, row } = &self.taken.place;
         for slot in slots.iter().enumerate() {
-            batch.write(*row, slot, cached, into);
+            batch.write(*row, slot, cached, into)?;
         }
+        Ok(())
     }
 
     /// Reads `cached` positions of a snapshot.
@@ -90,16 +91,20 @@ impl Lease {
         batch.restore(*row, slots, cached, state)
     }
 
-    /// Copies the first `cached` positions into another row. It copies tensor by tensor through a buffer, so that two batches are
-    /// never locked at once; both rows may belong to the same batch.
+    /// Copies the first `cached` positions into another row. It copies tensor by tensor through a buffer, on the device where the rows
+    /// are there, so that two batches are never locked at once; both rows may belong to the same batch.
     pub(super) fn copy_to(&self, other: &Self, cached: usize, slots: &[Slot]) -> Result<()> {
         let from = &self.taken.place;
         let to = &other.taken.place;
         to.batch.fetch(to.row, slots, cached);
         let mut bytes = Vec::new();
         for slot in slots.iter().enumerate() {
+            if let Some(part) = from.batch.part(from.row, slot, cached)? {
+                to.batch.put(to.row, slot, cached, &part)?;
+                continue;
+            }
             bytes.clear();
-            from.batch.write(from.row, slot, cached, &mut bytes);
+            from.batch.write(from.row, slot, cached, &mut bytes)?;
             to.batch.read(to.row, slot, cached, &mut StateReader::new(&mut bytes.as_slice()))?;
         }
         Ok(())

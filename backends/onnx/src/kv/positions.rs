@@ -2,7 +2,10 @@
 
 use alloquy_core::Result;
 use alloquy_engine::decoder::StateReader;
+use ort::memory::Allocator;
+use ort::value::{DynTensor, DynValue};
 
+use crate::error;
 use crate::slot::Slot;
 
 /// Appends the first `cached` positions of every head.
@@ -31,6 +34,16 @@ pub(super) fn read_positions(
         in_little_endian(slot, head);
     }
     Ok(())
+}
+
+/// Makes a tensor of `cached` positions in main memory from a snapshot.
+pub(super) fn tensor_of_positions(slot: &Slot, cached: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
+    let shape = [1, slot.heads as i64, cached as i64, slot.width as i64];
+    let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
+    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
+    let bytes = slot.element.bytes_mut(&mut tensor).map_err(error::runtime("fill a cache"))?;
+    read_positions(slot, cached, from, bytes)?;
+    Ok(tensor.into_dyn())
 }
 
 /// Converts numbers between the byte order of this machine and that of snapshots, which is the same on every machine.

@@ -64,9 +64,10 @@ impl SharedCache {
         Self { lease: lease.map(|lease| lease.reading(cached)), ..Self::new(self.least) }
     }
 
-    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) {
-        if let Some(lease) = &self.lease {
-            lease.snapshot(cached, slots, into);
+    pub(super) fn snapshot(&self, cached: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        match &self.lease {
+            Some(lease) => lease.snapshot(cached, slots, into),
+            None => Ok(()),
         }
     }
 

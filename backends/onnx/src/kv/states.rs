@@ -11,6 +11,7 @@ use ort::memory::Allocator;
 use ort::session::SessionOutputs;
 use ort::value::{DynTensor, DynValue};
 
+use crate::decoder::Decoder;
 use crate::error::{self, invalid};
 use crate::layout::Layout;
 use crate::slot::StateSlot;
@@ -114,13 +115,16 @@ impl States {
     }
 
     /// Appends a snapshot of the states after `positions`.
-    pub(super) fn snapshot(&self, layout: &Layout, positions: usize, into: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn snapshot(&self, decoder: &Decoder, positions: usize, into: &mut Vec<u8>) -> Result<()> {
         let Some(checkpoint) = self.known().find(|checkpoint| checkpoint.positions == positions) else {
             return Err(invalid(format!("the states after {positions} positions are not known")));
         };
-        for (state, value) in layout.states.iter().zip(checkpoint.values.iter()) {
+        for (state, value) in decoder.layout.states.iter().zip(checkpoint.values.iter()) {
             let start = into.len();
-            into.extend_from_slice(state.element.bytes(value).map_err(error::runtime("read a state"))?);
+            match &decoder.memory {
+                Some(memory) => append(state, &memory.to_host(state.element, value)?, into)?,
+                None => append(state, value, into)?,
+            }
             in_little_endian(state, into.get_mut(start..).unwrap_or_default());
         }
         Ok(())
@@ -149,6 +153,12 @@ impl States {
     fn known(&self) -> impl Iterator<Item = &Checkpoint> {
         [&self.present].into_iter().chain(&self.before).chain(&self.marked)
     }
+}
+
+/// Appends the bytes of a state in main memory.
+fn append(slot: &StateSlot, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
+    into.extend_from_slice(slot.element.bytes(value).map_err(error::runtime("read a state"))?);
+    Ok(())
 }
 
 fn empty(slot: &StateSlot) -> Result<DynTensor> {

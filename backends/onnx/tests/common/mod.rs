@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_engine::{CancelToken, Engine, Session};
-use alloquy_onnx::OnnxEngine;
+use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder};
 use serde::Deserialize;
 
 /// Returns the folder of models, or prints that the test is skipped.
@@ -27,10 +27,20 @@ pub fn models() -> Option<PathBuf> {
 }
 
 pub fn load(models: &std::path::Path, name: &str) -> OnnxEngine {
-    OnnxEngine::builder(models.join(name))
-        .threads(1)
-        .load()
-        .unwrap_or_else(|error| panic!("{name}: {error:#}"))
+    builder(&models.join(name)).load().unwrap_or_else(|error| panic!("{name}: {error:#}"))
+}
+
+/// Returns a builder with one thread. The variables choose a device for tests that are run on one: `ALLOQUY_TEST_PROVIDER` names its
+/// provider, and `ALLOQUY_TEST_PROVIDER_LIBRARY` the provider's library.
+pub fn builder(folder: &std::path::Path) -> OnnxEngineBuilder {
+    let mut builder = OnnxEngine::builder(folder).threads(1);
+    if let Ok(provider) = std::env::var("ALLOQUY_TEST_PROVIDER") {
+        builder = builder.providers([provider]);
+    }
+    if let Some(library) = std::env::var_os("ALLOQUY_TEST_PROVIDER_LIBRARY") {
+        builder = builder.provider_library(library);
+    }
+    builder
 }
 
 /// The tokens of a reference implementation.
