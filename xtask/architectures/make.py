@@ -20,6 +20,8 @@ REASON = 200
 def short(error):
     """What went wrong in one line, without paths."""
     text = next(iter(str(error).strip().splitlines()), "")
+    if failed := re.search(r"running (\w+) node.*Status Message: (?:.*\[ONNXRuntimeError\] : \d+ : \w+ : )?(.*)", text):
+        return f"ONNX Runtime does not run {failed[1]}: {failed[2]}"[:REASON]
     text = re.sub(r"(?:[A-Za-z]:)?(?:[\\/][\w.+~-]+){2,}", lambda path: re.split(r"[\\/]", path.group())[-1], text)
     name = type(error).__name__
     return (text if name == "ValueError" and text else f"{name}: {text}".rstrip(": "))[:REASON]

@@ -31,9 +31,22 @@ LONG_ROPE = {
     },
 }  # fmt: skip
 
+# The decoder of a model that also has an encoder; alone, it reads no encoder's output.
+WITH_ENCODER = {
+    "d_model": 64, "decoder_layers": 2, "encoder_layers": 2, "decoder_attention_heads": 4, "encoder_attention_heads": 4, "decoder_ffn_dim": 96, "encoder_ffn_dim": 96,
+    "is_decoder": True, "is_encoder_decoder": False,
+}  # fmt: skip
+
 # What a text needs besides COMMON, by the name of the model's class.
 TEXTS = {
     "ArceeForCausalLM": {},
+    "BartForCausalLM": WITH_ENCODER,
+    "BigBirdPegasusForCausalLM": {**WITH_ENCODER, "attention_type": "original_full"},
+    "BlenderbotForCausalLM": WITH_ENCODER,
+    "BlenderbotSmallForCausalLM": WITH_ENCODER,
+    "MBartForCausalLM": WITH_ENCODER,
+    "MarianForCausalLM": {**WITH_ENCODER, "decoder_vocab_size": VOCABULARY},
+    "PegasusForCausalLM": WITH_ENCODER,
     "BloomForCausalLM": {"n_layer": 2, "n_head": 4},
     "CodeGenForCausalLM": {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "n_ctx": CONTEXT, "rotary_dim": 8},
     "DeepseekV3ForCausalLM": {

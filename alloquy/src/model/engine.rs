@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_onnx::{
-    CacheMemory, GraphOptimization, KvCacheType, LocateError, Locator, MatMulType, OnnxEngineBuilder, ThreadWaiting,
+    CacheMemory, GraphOptimization, KvCacheType, LocateError, Locator, MatMulType, OnnxEngineBuilder,
+    ThreadWaiting,
 };
 
 /// The options that are set; the engine decides the others.

@@ -169,12 +169,7 @@ fn bound_part(session: &Session, part: RowPart<'_>, from: &DynValue) -> ort::Res
     Ok(binding)
 }
 
-fn written(
-    session: &mut Session,
-    part: RowPart<'_>,
-    from: &DynValue,
-    to: &mut DynValue,
-) -> ort::Result<()> {
+fn written(session: &mut Session, part: RowPart<'_>, from: &DynValue, to: &mut DynValue) -> ort::Result<()> {
     let heads = part.slot.heads;
     let mut places = Vec::with_capacity(heads * part.positions * 3);
     for head in 0..heads {

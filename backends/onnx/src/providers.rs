@@ -30,7 +30,11 @@ const KNOWN: [Known; 5] = [
     Known { name: "cuda", full_name: "CUDAExecutionProvider", memories: &["Cuda"] },
     Known { name: "coreml", full_name: "CoreMLExecutionProvider", memories: &[] },
     Known { name: "directml", full_name: "DmlExecutionProvider", memories: &["DML"] },
-    Known { name: "webgpu", full_name: "WebGpuExecutionProvider", memories: &["WebGPU_Buf", "WebGPU_Buffer"] },
+    Known {
+        name: "webgpu",
+        full_name: "WebGpuExecutionProvider",
+        memories: &["WebGPU_Buf", "WebGPU_Buffer"],
+    },
 ];
 
 /// One execution provider of this build.
@@ -165,10 +169,7 @@ impl Providers {
     }
 
     /// Loads a graph for the first provider that can; `load` gets its name, and what to register for it.
-    pub(crate) fn load<T>(
-        &self,
-        load: impl Fn(&str, &Registration) -> Result<T>,
-    ) -> Result<Loaded<T>> {
+    pub(crate) fn load<T>(&self, load: impl Fn(&str, &Registration) -> Result<T>) -> Result<Loaded<T>> {
         let mut name = &self.first;
         let mut rest = self.fallbacks.iter();
         let mut replaced = Vec::new();

@@ -57,11 +57,7 @@ impl Trial<'_> {
     }
 
     /// Opens a session of the decoder.
-    fn session(
-        &self,
-        provider: &str,
-        profile: Option<&Profile>,
-    ) -> Result<(OnnxSession, Arc<Decoder>)> {
+    fn session(&self, provider: &str, profile: Option<&Profile>) -> Result<(OnnxSession, Arc<Decoder>)> {
         let version = loaded_version()?;
         let graph = DecoderGraph::new(self.parts, self.digests, self.loading.optimization)?;
         let loaded = Providers::first(provider).load(|provider, registered| {

@@ -1,7 +1,8 @@
 //! Random programs over several sessions: after any series of runs, rewinds, forks and steps, the logits are those of a
 //! fresh session with the same tokens.
 //!
-//! `ALLOQUY_TEST_PROGRAMS` says how many programs run on each export; a plain test runs a few.
+//! `ALLOQUY_TEST_PROGRAMS` says how many programs run on each export; a plain test runs a few. `ALLOQUY_TEST_EXPORTS` names the exports, if not
+//! all are wanted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
@@ -172,7 +173,7 @@ impl Held {
 #[test]
 fn random_programs_equal_fresh_prefills() {
     let Some(models) = models() else { return };
-    for (name, tolerance) in EXPORTS {
+    for (name, tolerance) in EXPORTS.into_iter().filter(is_wanted) {
         run_programs(name, &load(&models, name), tolerance);
     }
 }
@@ -192,11 +193,18 @@ fn random_programs_equal_fresh_prefills_whatever_states_are_kept() {
 #[test]
 fn random_programs_equal_fresh_prefills_with_caches_that_the_provider_allocates() {
     let Some(models) = models() else { return };
-    for (name, tolerance) in EXPORTS {
+    for (name, tolerance) in EXPORTS.into_iter().filter(is_wanted) {
         let engine = builder(&models.join(name)).cache_memory(CacheMemory::Provider).load();
         let engine = engine.unwrap_or_else(|error| panic!("{name}: {error:#}"));
         assert!(matches!(engine.cache_location(), CacheLocation::Provider { .. }));
         run_programs(&format!("{name}, in the provider's memory"), &engine, tolerance);
+    }
+}
+
+fn is_wanted((name, _): &(&str, f32)) -> bool {
+    match std::env::var("ALLOQUY_TEST_EXPORTS") {
+        Ok(wanted) => wanted.split(',').any(|one| one == *name),
+        Err(_) => true,
     }
 }
 

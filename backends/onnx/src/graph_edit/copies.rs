@@ -26,11 +26,7 @@ pub(crate) fn whole_copy(element: u64) -> Vec<u8> {
 
 /// Returns a graph that copies the rows and the positions from `starts` to `ends` of a cache.
 pub(crate) fn part_copy(element: u64) -> Vec<u8> {
-    let inputs = [
-        value(FROM, element, Some(4)),
-        value(STARTS, INT64, Some(1)),
-        value(ENDS, INT64, Some(1)),
-    ];
+    let inputs = [value(FROM, element, Some(4)), value(STARTS, INT64, Some(1)), value(ENDS, INT64, Some(1))];
     let node = node("Slice", &[FROM, STARTS, ENDS, "axes"], COPY);
     model(&node, &inputs, &value(COPY, element, Some(4)), &[constant("axes", &CUT)])
 }
@@ -39,11 +35,7 @@ pub(crate) fn part_copy(element: u64) -> Vec<u8> {
 ///
 /// `copy` may be bound to the same tensor as `to`. Then only the places are written.
 pub(crate) fn write_into(element: u64) -> Vec<u8> {
-    let inputs = [
-        value(TO, element, Some(4)),
-        value(PLACES, INT64, Some(4)),
-        value(FROM, element, Some(4)),
-    ];
+    let inputs = [value(TO, element, Some(4)), value(PLACES, INT64, Some(4)), value(FROM, element, Some(4))];
     let node = node("ScatterND", &[TO, PLACES, FROM], COPY);
     model(&node, &inputs, &value(COPY, element, Some(4)), &[])
 }

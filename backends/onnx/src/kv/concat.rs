@@ -151,12 +151,7 @@ impl ConcatCache {
 }
 
 /// Copies the first `cached` positions of a tensor, on the device where it is there. Without a tensor, the copy is empty.
-fn shortened(
-    decoder: &Decoder,
-    slot: &Slot,
-    cached: usize,
-    value: Option<&DynValue>,
-) -> Result<DynValue> {
+fn shortened(decoder: &Decoder, slot: &Slot, cached: usize, value: Option<&DynValue>) -> Result<DynValue> {
     let mut bytes = Vec::new();
     if let Some(value) = value.filter(|_| cached > 0) {
         if let Some(memory) = &decoder.memory {

@@ -65,12 +65,7 @@ impl DeviceRoom {
     }
 
     /// Returns a copy of the first `cached` positions of a row in one of the tensors.
-    pub(super) fn part(
-        &self,
-        row: usize,
-        (number, slot): (usize, &Slot),
-        cached: usize,
-    ) -> Result<DynValue> {
+    pub(super) fn part(&self, row: usize, (number, slot): (usize, &Slot), cached: usize) -> Result<DynValue> {
         match self.tensors.get(number) {
             Some(tensor) => self.memory.copied(RowPart { slot, row, positions: cached }, tensor),
             None => Err(error::invalid(format!("a cache has no tensor {number}"))),

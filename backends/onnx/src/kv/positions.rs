@@ -37,7 +37,11 @@ pub(super) fn read_positions(
 }
 
 /// Makes a tensor of `cached` positions in main memory from a snapshot.
-pub(super) fn tensor_of_positions(slot: &Slot, cached: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
+pub(super) fn tensor_of_positions(
+    slot: &Slot,
+    cached: usize,
+    from: &mut StateReader<'_>,
+) -> Result<DynValue> {
     let shape = [1, slot.heads as i64, cached as i64, slot.width as i64];
     let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
     let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;

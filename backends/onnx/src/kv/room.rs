@@ -24,9 +24,7 @@ impl Room {
     pub(super) fn new(decoder: &Decoder, rows: usize, positions: usize) -> Result<Self> {
         let slots = &decoder.layout.slots;
         match &decoder.memory {
-            Some(memory) => {
-                Ok(Self::Device(DeviceRoom::new(Arc::clone(memory), slots, rows, positions)?))
-            }
+            Some(memory) => Ok(Self::Device(DeviceRoom::new(Arc::clone(memory), slots, rows, positions)?)),
             None => Ok(Self::Host(HostRoom::new(slots, rows, positions)?)),
         }
     }
