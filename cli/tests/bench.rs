@@ -58,8 +58,14 @@ fn what_does_not_fit_is_refused() {
     let Some(model) = shared::find("models/stories260k") else { return };
     let program = Program::new().variable("ALLOQUY_MODEL", model);
     let long = program.run(&["bench", "--prompt", "500"]);
-    assert!(long.err.contains("a prompt of 500 and 64 more do not fit into 512"), "{}", long.err);
+    assert!(
+        long.err.contains("a prompt of 500 and a reply of 64 do not fit into the context of 512"),
+        "{}",
+        long.err
+    );
     assert_eq!(long.code, Some(1));
+    let late = program.run(&["bench", "--prompt", "400", "--history", "100"]);
+    assert!(late.err.contains("a reply of 64 after a history of 100 do not fit"), "{}", late.err);
     let none = program.run(&["bench", "--repeat", "0"]);
     assert!(none.err.contains("expected a whole number from 1 to"), "{}", none.err);
 }

@@ -4,9 +4,9 @@ zpty shell zsh -f -i
 say () { zpty -w shell "$1" }
 say "PS1=; TERM=dumb; COLUMNS=200; LISTMAX=10000; fpath=($PWD \$fpath)"
 say 'autoload -Uz compinit; compinit -u -D; setopt auto_list no_list_ambiguous no_beep'
-# The echo of this line has quotes between its letters, and what it prints has not.
-say 'print REA""DY'
-while zpty -r shell line; do [[ $line == READY* ]] && break; done
+# The prompt is printed when the line editor waits for keys. The echo of this line has quotes between its letters.
+say 'PS1="REA""DY> "'
+zpty -r shell line '*READY> *'
 zpty -w -n shell "$1"$'\t'
 say $'\x15print DO""NE'
 while zpty -r shell line; do

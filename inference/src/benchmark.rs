@@ -150,9 +150,13 @@ impl Benchmark {
         let context = engine.model().context_length;
         let longest = self.prompts.iter().max().unwrap_or(&0);
         if self.history.saturating_add(*longest).saturating_add(self.generated) > context {
+            let before = match self.history {
+                0 => String::new(),
+                history => format!(" after a history of {history}"),
+            };
             let message = format!(
-                "a history of {} tokens, a prompt of {longest} and a reply of {} do not fit into the context of {context}",
-                self.history, self.generated
+                "a prompt of {longest} and a reply of {}{before} do not fit into the context of {context}",
+                self.generated
             );
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
