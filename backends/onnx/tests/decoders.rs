@@ -60,7 +60,7 @@ const WAYS: [(&str, Way); 10] = [
 #[test]
 fn every_export_says_what_its_reference_says() {
     let results = std::env::var_os("ALLOQUY_RESULTS").map(PathBuf::from);
-    compare(CacheMemory::Auto, results);
+    compare(CacheMemory::Auto, results.as_deref());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn every_export_says_the_same_with_caches_that_the_provider_allocates() {
     compare(CacheMemory::Provider, None);
 }
 
-fn compare(memory: CacheMemory, results: Option<PathBuf>) {
+fn compare(memory: CacheMemory, results: Option<&Path>) {
     let Some(folder) = folder() else { return };
     let mut passed = 0;
     let mut refused = 0;
@@ -76,7 +76,7 @@ fn compare(memory: CacheMemory, results: Option<PathBuf>) {
     for (export, golden) in exports(&folder) {
         let name = export.strip_prefix(&folder).unwrap_or(&export).display().to_string();
         let cases = cases(&export, &golden);
-        let engine = match (builder(&export).cache_memory(memory).load(), &results) {
+        let engine = match (builder(&export).cache_memory(memory).load(), results) {
             (Ok(engine), _) => engine,
             (Err(error), Some(file)) => {
                 refused += 1;
@@ -95,7 +95,7 @@ fn compare(memory: CacheMemory, results: Option<PathBuf>) {
                 Some(difference) => differences.push(format!("{way}: {difference}")),
             }
         }
-        if let Some(file) = &results {
+        if let Some(file) = results {
             let outcome = if differences.is_empty() { "equal" } else { "wrong" };
             append(file, &name, outcome, &differences.join("; "));
         }
