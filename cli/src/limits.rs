@@ -44,7 +44,7 @@ const fn limit(key: &'static str, range: Range) -> Limit {
 }
 
 /// Every numeric flag, in the order in which help lists them.
-pub(crate) const LIMITS: [Limit; 34] = [
+pub(crate) const LIMITS: [Limit; 35] = [
     limit("threads", Range::Threads),
     whole("pixel-cap", 0, 1_000_000_000),
     limit("visual-tokens", Range::OneOf(&[70, 140, 280, 560, 1120])),
@@ -74,6 +74,7 @@ pub(crate) const LIMITS: [Limit; 34] = [
     whole("resume-quota", 0, 1_000_000_000),
     whole("limit", 0, MANY),
     whole("prompt", 1, 10_000_000),
+    whole("history", 0, 10_000_000),
     whole("generate", 1, 10_000_000),
     whole("together", 1, 1024),
     whole("repeat", 1, 1000),

@@ -47,7 +47,7 @@ pub(crate) struct Bench {
     prompt: Vec<usize>,
 
     /// Tokens that are cached before each prompt is timed, as in a later turn of a conversation
-    #[arg(long, value_name = "N", env = "ALLOQUY_HISTORY", default_value_t = 0)]
+    #[arg(long, value_name = "N", env = "ALLOQUY_HISTORY", value_parser = count::<usize>("history"), default_value_t = 0)]
     history: usize,
 
     /// Tokens of each reply
