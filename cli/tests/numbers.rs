@@ -80,7 +80,7 @@ impl Row {
     }
 
     fn is_setting(&self) -> bool {
-        !["limit", "prompt", "generate", "together", "repeat", "thinking-budget"]
+        !["limit", "prompt", "history", "generate", "together", "repeat", "thinking-budget"]
             .contains(&self.flag.as_str())
     }
 
@@ -88,7 +88,7 @@ impl Row {
     fn command(&self) -> Vec<&'static str> {
         match self.flag.as_str() {
             "limit" => vec!["conversations"],
-            "prompt" | "generate" | "together" | "repeat" => vec!["bench"],
+            "prompt" | "history" | "generate" | "together" | "repeat" => vec!["bench"],
             "thinking-budget" => vec!["ask"],
             _ => vec!["config", "show"],
         }
@@ -180,6 +180,7 @@ fn answers_are_written_with_every_number_at_its_ends() {
         "max-tokens",
         "limit",
         "prompt",
+        "history",
         "generate",
         "together",
         "repeat",

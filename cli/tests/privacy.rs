@@ -150,7 +150,7 @@ fn nobody_else_may_read_what_is_kept() {
 
 /// Returns a launcher that writes calls of the network into a file; `None`, said aloud, where there is none.
 fn tracer(trace: &Path) -> Option<Vec<String>> {
-    // Only calls of the network stop a thread: one that dies at another call is no line of its own (`???( <detached ...>`).
+    // Only calls of the network stop a thread.
     let options = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=%network", "-e", "signal=none", "-o"];
     let launcher: Vec<_> =
         options.iter().map(|word| (*word).to_owned()).chain([trace.display().to_string()]).collect();
@@ -162,6 +162,15 @@ fn tracer(trace: &Path) -> Option<Vec<String>> {
     None
 }
 
+/// Returns the calls that were traced.
+///
+/// A thread that is stopped in no call at all when its process ends leaves a line too, `PID ???( <detached ...>`; a call of
+/// the network always has its name.
+fn calls(trace: &Path) -> Vec<String> {
+    let lines = fs::read_to_string(trace).unwrap();
+    lines.lines().filter(|line| !line.contains(" ???( <detached")).map(str::to_owned).collect()
+}
+
 #[test]
 fn no_command_makes_a_call_of_the_network() {
     let home = Home::new();
@@ -170,7 +179,7 @@ fn no_command_makes_a_call_of_the_network() {
     let launcher: Vec<_> = launcher.iter().map(String::as_str).collect();
     for (arguments, stdin) in COMMANDS {
         home.run(&launcher, Path::new(PROGRAM), arguments, stdin);
-        assert_eq!(fs::read_to_string(&trace).unwrap(), "", "{arguments:?}");
+        assert_eq!(calls(&trace), Vec::<String>::new(), "{arguments:?}");
     }
 }
 
@@ -183,7 +192,7 @@ fn a_call_of_the_network_is_seen() {
     let launcher: Vec<_> = launcher.iter().map(String::as_str).collect();
     let program = std::env::current_exe().unwrap();
     home.run(&launcher, &program, &["--ignored", "--exact", "opens_a_socket"], "");
-    assert!(fs::read_to_string(&trace).unwrap().contains("socket("));
+    assert!(calls(&trace).iter().any(|call| call.contains("socket(")), "{:?}", calls(&trace));
 }
 
 #[test]
@@ -213,7 +222,7 @@ fn an_example_that_embeds_the_library_leaves_nothing() {
             assert_eq!(home.entries(folder), BTreeSet::new(), "{name}");
         }
         if !launcher.is_empty() {
-            assert_eq!(fs::read_to_string(&trace).unwrap(), "", "{name}");
+            assert_eq!(calls(&trace), Vec::<String>::new(), "{name}");
         }
     }
 }

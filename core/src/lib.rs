@@ -100,6 +100,7 @@
 //! | [`chat_model`], [`middleware`], [`tool`] | traits of models, middleware and tools |
 //! | [`arguments`], [`sampling`], [`grammar`], [`output`] | options of a request |
 //! | [`model_info`], [`processor`], [`template`], [`tokenizer`], [`prompt`] | descriptions of models, and prompts |
+//! | [`prompt_library`] | prompts by name, and the values that they are filled in with |
 //! | [`report`], [`json`] | facts about replies, and JSON |
 //! | [`error`], [`stream`] | errors, and streams of events |
 //!
@@ -128,6 +129,7 @@ mod panics;
 pub mod preface;
 pub mod processor;
 pub mod prompt;
+pub mod prompt_library;
 pub mod query;
 pub mod report;
 pub mod sampling;
