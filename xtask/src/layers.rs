@@ -30,7 +30,7 @@ impl Layers {
 const ANY_PART: &str = "any part";
 
 /// The crates for opening a model and running a conversation.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "backends/",
     "constraints",
     "context",
@@ -38,6 +38,7 @@ const PARTS: [&str; 16] = [
     "cost",
     "engine",
     "formats",
+    "guards",
     "hub",
     "inference",
     "media",
@@ -51,7 +52,7 @@ const PARTS: [&str; 16] = [
 
 /// The members that a folder's crate may import, and those that only its tests may import. The first line that matches applies.
 /// A crate may always import crates inside its own folder.
-const MEMBERS: [(&str, &[&str], &[&str]); 22] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 23] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "engine", "model-files"], &["testing"]),
     // It opens models, so it needs every part of one.
@@ -65,6 +66,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 22] = [
     ("cost", &["core"], &["testing"]),
     ("engine", &["core"], &["testing"]),
     ("formats", &["core"], &["testing"]),
+    // Limits of cost need prices.
+    ("guards", &["core", "cost"], &["testing"]),
     // It knows files and servers, and nothing of conversations.
     ("hub", &[], &["testing"]),
     ("inference", &["core", "engine"], &["testing"]),
@@ -112,6 +115,7 @@ const NOT_EVEN_INDIRECTLY: (&[&str], &[&str]) = (
         "cost",
         "engine",
         "formats",
+        "guards",
         "inference",
         "media",
         "model-files",

@@ -1,0 +1,1 @@
+//! Guards for conversations with language models: middleware that holds while a reply streams.
