@@ -1,1 +1,3 @@
 //! Guards for conversations with language models: middleware that holds while a reply streams.
+
+pub mod redact;

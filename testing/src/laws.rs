@@ -6,6 +6,7 @@ pub mod chat_model;
 pub mod context_policy;
 pub mod decoder;
 pub mod media_processor;
+pub mod middleware;
 pub mod processor;
 pub mod session;
 pub mod store;

@@ -38,6 +38,7 @@
 //! | [`laws::context_policy`] | [`Middleware`](alloquy_core::middleware::Middleware) that shortens a prompt |
 //! | [`laws::decoder`] | [`Decoder`](alloquy_engine::decoder::Decoder): generation of tokens |
 //! | [`laws::media_processor`] | [`MediaProcessor`](alloquy_engine::media_processor::MediaProcessor) |
+//! | [`laws::middleware`] | [`Middleware`](alloquy_core::middleware::Middleware) |
 //! | [`laws::processor`] | [`DataProcessor`](alloquy_core::processor::DataProcessor) of a model family |
 //! | [`laws::session`] | [`Session`](alloquy_engine::Session) and its [`Engine`](alloquy_engine::Engine) |
 //! | [`laws::store`] | [`ConversationStore`](alloquy_core::store::ConversationStore) |
