@@ -5,8 +5,8 @@ use crate::redact::Pattern;
 /// International numbers, those of North America, and national numbers that begin with 0.
 const PHONE: &str = concat!(
     r"\+[1-9](?:[ ./\-]?\(?[0-9]\)?){6,14}",
-    r"|\(?[2-9][0-9]{2}\)?[ .\-]{1,2}[2-9][0-9]{2}[ .\-][0-9]{4}",
-    r"|\(?0[1-9][0-9]{1,4}\)?[ /\-]{1,3}[0-9]{2,4}(?:[ \-]?[0-9]{1,4}){1,4}",
+    r"|(?:\([2-9][0-9]{2}\)|[2-9][0-9]{2})[ .\-]{1,2}[2-9][0-9]{2}[ .\-][0-9]{4}",
+    r"|(?:\(0[1-9][0-9]{1,4}\)|0[1-9][0-9]{1,4})[ /\-]{1,3}[0-9]{2,4}(?:[ \-]?[0-9]{1,4}){1,4}",
 );
 
 /// Returns the recognizer of phone numbers: international ones with a plus, those of North America, and national ones that begin
@@ -30,7 +30,15 @@ pub fn phone() -> Pattern {
 fn is_number(before: Option<char>, found: &str) -> Option<usize> {
     let is_within = before.is_some_and(|before| before.is_alphanumeric() || "._-/".contains(before));
     let digits = found.chars().filter(char::is_ascii_digit).count();
-    (!is_within && (8..=15).contains(&digits)).then_some(found.len())
+    if is_within || !(8..=15).contains(&digits) {
+        return None;
+    }
+    // A parenthesis after the number is not part of it.
+    Some(found.rfind(is_digit)? + 1)
+}
+
+fn is_digit(character: char) -> bool {
+    character.is_ascii_digit()
 }
 
 #[cfg(test)]
