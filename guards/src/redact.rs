@@ -6,7 +6,8 @@
 //! # What holds
 //!
 //! * A streamed reply is redacted as the whole reply is, however it is cut into pieces. No delta shows the beginning of a match.
-//! * A stream holds back only the end of a text that may become a match, and never more than the longest match.
+//! * A stream holds back only the end of a text that may become a match, and never more than the
+//!   longest match, if that is short, or an eighth more.
 //! * A match may be split by a part of another kind, such as thinking between two texts.
 //! * Time is linear in the length of the text.
 //!

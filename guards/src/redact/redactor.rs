@@ -73,10 +73,10 @@ impl Redactor {
 
     /// Begins to redact a text that arrives in pieces.
     pub fn stream(&self) -> Redaction {
-        Redaction { redactor: self.clone(), held: String::new(), from: 0, counts: Counts::new() }
+        Redaction { redactor: self.clone(), held: String::new(), from: 0, searched: 0, counts: Counts::new() }
     }
 
-    /// Returns the length of the longest match in bytes, which is the most that a stream holds back.
+    /// Returns the length of the longest match in bytes. A stream holds back no more, and no more than an eighth of it after it.
     pub fn longest(&self) -> usize {
         self.patterns.iter().map(|pattern| pattern.longest).max().unwrap_or(0)
     }
@@ -159,6 +159,9 @@ pub(super) fn add_counts(counts: &mut Counts, more: Counts) {
     }
 }
 
+/// Up to this length in bytes, a text that is held back is searched with each piece.
+const SHORT: usize = 512;
+
 /// A redaction of a text that arrives in pieces. Any pieces give what the whole text gives.
 ///
 /// [`Redactor::stream`] begins one.
@@ -169,6 +172,8 @@ pub struct Redaction {
     held: String,
     /// Where the text begins that is not shown yet.
     from: usize,
+    /// How long the text was that was held back when it was last searched.
+    searched: usize,
     pub(super) counts: Counts,
 }
 
@@ -210,6 +215,11 @@ impl Redaction {
 
     pub(super) fn push_pieces(&mut self, text: &str) -> Result<Vec<Piece>> {
         self.held.push_str(text);
+        // A long tail is searched again when it has grown by an eighth, so that the time stays linear if pieces are short.
+        let undecided = self.held.len().saturating_sub(self.from);
+        if self.searched > SHORT && undecided < self.searched + self.searched / 8 {
+            return Ok(Vec::new());
+        }
         self.decide(false)
     }
 
@@ -217,6 +227,7 @@ impl Redaction {
         let pieces = self.decide(true)?;
         self.held.clear();
         self.from = 0;
+        self.searched = 0;
         Ok(pieces)
     }
 
@@ -248,6 +259,7 @@ impl Redaction {
         let context = context.map_or(0, |(place, _)| place);
         self.held.drain(..context);
         self.from = tail - context;
+        self.searched = length - tail;
         Ok(pieces)
     }
 }

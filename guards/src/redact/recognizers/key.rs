@@ -31,10 +31,14 @@ const FORMS: [&str; 19] = [
     r"cio[A-Za-z0-9]{32}",
     // SendGrid
     r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{30,64}",
-    // JSON web tokens
-    r"eyJ[A-Za-z0-9_\-]{10,1024}\.eyJ[A-Za-z0-9_\-]{10,2048}\.[A-Za-z0-9_\-]{10,1024}",
-    // Private keys in PEM
-    r"-----BEGIN (?:[A-Z]{1,16} ){0,3}PRIVATE KEY-----[A-Za-z0-9+/=,:. \-\r\n]{1,8192}?-----END (?:[A-Z]{1,16} ){0,3}PRIVATE KEY-----",
+    // JSON web tokens. What follows the limit is of no use without the beginning.
+    r"eyJ[A-Za-z0-9_\-]{10,256}\.eyJ[A-Za-z0-9_.\-]{10,1792}",
+    // Private keys in PEM, also unfinished ones, and with escaped line ends
+    concat!(
+        r"-----BEGIN (?:[A-Z]{1,16} ){0,3}PRIVATE KEY-----",
+        r"(?:[\r\n]{1,2}(?:Proc-Type|DEK-Info): [A-Za-z0-9,\-]{1,80}){0,2}",
+        r"[A-Za-z0-9+/=\\ \r\n]{1,8192}(?:-----END (?:[A-Z]{1,16} ){0,3}PRIVATE KEY-----)?",
+    ),
 ];
 
 /// Returns the recognizer of keys and tokens of well-known services, JSON web tokens, and private keys.
