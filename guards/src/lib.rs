@@ -1,3 +1,5 @@
 //! Guards for conversations with language models: middleware that holds while a reply streams.
 
 pub mod redact;
+mod replay;
+pub mod validate;

@@ -28,6 +28,7 @@ mod replies;
 mod scanner;
 
 pub use history::{HISTORY_REDACTION_FACT, RedactHistory};
+pub(crate) use ordered::delta_of;
 pub use pattern::{HashKey, MatchCheck, Pattern, Strategy};
 pub use redactor::{Redaction, Redactor};
 pub use replies::{Blocks, REDACTION_FACT, RedactReplies};

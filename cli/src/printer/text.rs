@@ -317,6 +317,10 @@ pub(crate) fn warning(warning: &Warning) -> String {
         Warning::ProviderReplaced { asked, used, reason } => {
             format!("({used} computes instead of {asked}: {reason})")
         }
+        Warning::ReplyRejected { attempts, reason } => {
+            format!("(the answer was rejected {attempts} times, the last one because {reason})")
+        }
+        Warning::ModelReplaced { asked, used, reason } => format!("({used} answered instead of {asked}: {reason})"),
         Warning::DraftHeadsIgnored { heads } => {
             format!(
                 "(the model's heads that predict several tokens at once are not used: {})",

@@ -197,6 +197,22 @@ pub enum Warning {
         /// Their outputs of the model's graph, such as `mtp_logits`, and the files of their own graphs.
         heads: Vec<String>,
     },
+    /// A guard rejected the reply each time that the model was asked, and the last one was let through.
+    ReplyRejected {
+        /// How often the model was asked.
+        attempts: u32,
+        /// Why the last reply was rejected.
+        reason: String,
+    },
+    /// Another model answered than the first one, which failed.
+    ModelReplaced {
+        /// The name of the model that failed.
+        asked: String,
+        /// The name of the model that answered.
+        used: String,
+        /// Why the first one failed.
+        reason: String,
+    },
     /// The rest of the reply was generated without drafts from this source.
     DraftsStopped {
         /// What guessed them.

@@ -312,7 +312,7 @@ impl Ordered {
 }
 
 /// Returns the delta that makes a part of a message, if a delta makes such a part.
-pub(super) fn delta_of(content: &Content) -> Option<Delta> {
+pub(crate) fn delta_of(content: &Content) -> Option<Delta> {
     match content.clone() {
         Content::Text(text) => Some(Delta::Text(text)),
         Content::Thinking(text) => Some(Delta::Thinking(text)),
