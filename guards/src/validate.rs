@@ -92,7 +92,7 @@ pub enum OnRejected {
     LetThrough,
 }
 
-/// The source of the error for a reply that was rejected. It has the reply, which is in no text of the error.
+/// The source of the error for a reply that was rejected. It has the reply, which is in no text of the error and is not printed.
 ///
 /// ```
 /// use alloquy_core::{ErrorKind, Manager, Preface, Reply, Request, Result};
@@ -115,11 +115,17 @@ pub enum OnRejected {
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct RejectedReply {
     /// The message.
     pub message: Message,
+}
+
+impl fmt::Debug for RejectedReply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RejectedReply").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Display for RejectedReply {

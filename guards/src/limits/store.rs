@@ -1,0 +1,215 @@
+//! Where limits are counted.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use alloquy_core::Result;
+use async_trait::async_trait;
+
+use super::Rate;
+use crate::clock::{Clock, SystemClock};
+
+/// Counts what calls take. Several limits, and several processes, may share a store.
+///
+/// # Contract
+/// Each method changes its key at once, as if no other caller ran. Time never goes back: after a clock was set back, the store
+/// continues from the latest time that it has seen. A method that fails has changed nothing, or has taken and not given.
+///
+/// [`MemoryLimits`] has an example.
+#[async_trait]
+pub trait LimitStore: Send + Sync + Debug {
+    /// Takes `units` calls under a rate.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn take(&self, key: &str, rate: Rate, units: u32) -> Result<Taken>;
+
+    /// Gives back `units` calls that did not happen.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn give_back(&self, key: &str, rate: Rate, units: u32) -> Result<()>;
+
+    /// Reserves `units` of a budget of `most` units, on the present day if `daily`, and otherwise for ever.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent>;
+
+    /// Replaces a reservation of a [`period`](Spent::period) by what was used. What was used may be more.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()>;
+
+    /// Forgets a budget, so that it begins at 0.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn forget(&self, key: &str) -> Result<()>;
+}
+
+/// Whether calls were taken.
+///
+/// [`LimitStore::take`] returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// They were.
+    Yes,
+    /// They were not; they will be available after this time.
+    Wait(Duration),
+    /// They were not, and never will be: they are more than the burst of the rate.
+    Never,
+}
+
+/// The state of a budget after a reservation.
+///
+/// [`LimitStore::reserve`] returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// Whether the units were reserved.
+    pub reserved: bool,
+    /// The units that were used or reserved before.
+    pub before: u64,
+    /// The day since 1970 of a daily budget, and 0 for others.
+    pub period: u64,
+    /// The time until the budget begins at 0; `None` if it never does.
+    pub resets: Option<Duration>,
+}
+
+/// Counts in memory, for one process. Copies share the counts.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use alloquy_guards::limits::{LimitStore, MemoryLimits, Rate, Taken};
+///
+/// # pollster::block_on(async {
+/// let store = MemoryLimits::default();
+/// let rate = Rate::new(2, Duration::from_secs(60))?;
+/// assert_eq!(store.take("ann", rate, 2).await?, Taken::Yes);
+/// assert!(matches!(store.take("ann", rate, 1).await?, Taken::Wait(_)));
+/// assert_eq!(store.take("bob", rate, 1).await?, Taken::Yes);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryLimits {
+    clock: Arc<dyn Clock>,
+    counts: Arc<Mutex<Counts>>,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self::with_clock(SystemClock::default())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// The time at which each key is empty again (GCRA's theoretical arrival time), in nanoseconds.
+    rates: HashMap<String, u64>,
+    /// The period and the units of each budget.
+    budgets: HashMap<String, (u64, u64)>,
+    /// The latest time that was seen, in nanoseconds.
+    now: u64,
+    /// The latest day that was seen, and the time of the day in seconds.
+    today: (u64, u64),
+    /// How many keys there may be until those without effect are removed.
+    sweep: usize,
+}
+
+/// The seconds of a day.
+const DAY: u64 = 86_400;
+
+/// How many keys there are at least before those without effect are removed.
+const FEW: usize = 1024;
+
+impl MemoryLimits {
+    /// Creates a store with a clock of the host's own.
+    pub fn with_clock(clock: impl Clock + 'static) -> Self {
+        Self { clock: Arc::new(clock), counts: Arc::default() }
+    }
+
+    /// Returns the counts at the present time, which is never before the time of the last call.
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        let elapsed = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let since = self.clock.date().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+        // Each change is one assignment, so the counts are valid even if a thread panicked with the lock.
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.now = counts.now.max(elapsed);
+        counts.today = counts.today.max((since / DAY, since % DAY));
+        counts.sweep();
+        counts
+    }
+}
+
+impl Counts {
+    /// Removes keys that have no effect any more, when their number has doubled.
+    fn sweep(&mut self) {
+        if self.rates.len() + self.budgets.len() < self.sweep.max(FEW) {
+            return;
+        }
+        let now = self.now;
+        let today = self.today.0;
+        self.rates.retain(|_, empty| *empty > now);
+        self.budgets.retain(|_, (period, _)| *period == 0 || *period == today);
+        self.sweep = 2 * (self.rates.len() + self.budgets.len());
+    }
+}
+
+#[async_trait]
+impl LimitStore for MemoryLimits {
+    async fn take(&self, key: &str, rate: Rate, units: u32) -> Result<Taken> {
+        let mut counts = self.counts();
+        let now = counts.now;
+        let empty = counts.rates.get(key).copied().unwrap_or(0).max(now);
+        let taken = rate.take(now, empty, units);
+        if taken == Taken::Yes {
+            counts.rates.insert(key.to_owned(), empty.saturating_add(rate.cost(units)));
+        }
+        Ok(taken)
+    }
+
+    async fn give_back(&self, key: &str, rate: Rate, units: u32) -> Result<()> {
+        let mut counts = self.counts();
+        if let Some(empty) = counts.rates.get_mut(key) {
+            *empty = empty.saturating_sub(rate.cost(units));
+        }
+        Ok(())
+    }
+
+    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent> {
+        let mut counts = self.counts();
+        let (today, second) = counts.today;
+        let period = if daily { today } else { 0 };
+        let resets = daily.then(|| Duration::from_secs(DAY - second));
+        let known = counts.budgets.get(key).filter(|(of, _)| *of == period);
+        let before = known.map_or(0, |(_, units)| *units);
+        let after = before.saturating_add(units);
+        let reserved = after <= most;
+        if reserved {
+            counts.budgets.insert(key.to_owned(), (period, after));
+        }
+        Ok(Spent { reserved, before, period, resets })
+    }
+
+    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()> {
+        let mut counts = self.counts();
+        // The budget of another day has no such reservation.
+        if let Some((of, units)) = counts.budgets.get_mut(key)
+            && *of == period
+        {
+            *units = units.saturating_sub(reserved).saturating_add(used);
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, key: &str) -> Result<()> {
+        self.counts().budgets.remove(key);
+        Ok(())
+    }
+}
