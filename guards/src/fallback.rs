@@ -241,13 +241,22 @@ impl Fallback {
 
 async fn first_delta(model: &dyn ChatModel, request: Request) -> Result<Started> {
     let mut stream = model.reply(request).await?;
-    match stream.next().await {
-        Some(first) => Ok(Started { first: Some(first), stream, ended: None }),
-        None => {
-            let reply = stream.finish().await?;
-            let empty = EventStream::new(|_| async { Err(Error::new(ErrorKind::Backend, "the reply has ended")) });
-            Ok(Started { first: None, stream: empty, ended: Some(reply) })
+    while let Some(first) = stream.next().await {
+        if !is_empty(&first) {
+            return Ok(Started { first: Some(first), stream, ended: None });
         }
+    }
+    let reply = stream.finish().await?;
+    let empty = EventStream::new(|_| async { Err(Error::new(ErrorKind::Backend, "the reply has ended")) });
+    Ok(Started { first: None, stream: empty, ended: Some(reply) })
+}
+
+/// Returns whether a delta shows nothing.
+fn is_empty(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text(text) | Delta::Thinking(text) => text.is_empty(),
+        Delta::Channel(said) => said.text.is_empty(),
+        _ => false,
     }
 }
 
@@ -290,7 +299,11 @@ impl fmt::Debug for Fallback {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names = vec![self.first.model.name()];
         names.extend(self.further.iter().map(|entry| entry.model.name()));
-        formatter.debug_struct("Fallback").field("models", &names).field("policy", &self.policy).finish_non_exhaustive()
+        formatter
+            .debug_struct("Fallback")
+            .field("models", &names)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
     }
 }
 

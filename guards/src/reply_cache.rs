@@ -10,9 +10,7 @@ use alloquy_core::media::Digest;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::{FinishReason, Usage, Warning};
 use alloquy_core::stream::{Emitter, EventStream};
-use alloquy_core::{
-    Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, SamplingOptions,
-};
+use alloquy_core::{Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, SamplingOptions};
 use async_trait::async_trait;
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};

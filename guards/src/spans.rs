@@ -163,7 +163,8 @@ fn record_sampling(span: &Span, sampling: &SamplingOptions) {
             span.record(name, f64::from(number));
         }
     }
-    let counts = [("gen_ai.request.top_k", sampling.top_k), ("gen_ai.request.max_tokens", sampling.max_tokens)];
+    let counts =
+        [("gen_ai.request.top_k", sampling.top_k), ("gen_ai.request.max_tokens", sampling.max_tokens)];
     for (name, number) in counts {
         if let Some(number) = number {
             span.record(name, count(number));

@@ -99,16 +99,18 @@ pub enum OnRejected {
 /// use alloquy_guards::validate::{RejectedReply, ValidateReplies, Verdict};
 /// use alloquy_testing::EchoModel;
 /// use std::error::Error;
+/// use std::num::NonZeroU32;
 ///
 /// fn never(_: &Request, _: &Reply) -> Result<Verdict> {
 ///     Ok(Verdict::Invalid("it is an echo".to_owned()))
 /// }
 ///
 /// # pollster::block_on(async {
-/// let manager = Manager::builder(EchoModel).middleware(ValidateReplies::new(never)).build()?;
+/// let guard = ValidateReplies::new(never).attempts(NonZeroU32::MIN);
+/// let manager = Manager::builder(EchoModel).middleware(guard).build()?;
 /// let conversation = manager.create(Preface::default()).await?;
 /// let error = conversation.send("Hello").await.unwrap_err();
-/// assert_eq!(error.to_string(), "the reply was rejected 2 times, the last one because it is an echo");
+/// assert_eq!(error.to_string(), "the reply was rejected, because it is an echo");
 /// let rejected = error.source().and_then(|source| source.downcast_ref::<RejectedReply>());
 /// assert!(rejected.is_some_and(|rejected| rejected.message.text().contains("Hello")));
 /// # Ok::<(), alloquy_core::Error>(())
@@ -198,7 +200,10 @@ impl ValidateReplies {
             reply.warnings.push(Warning::ReplyRejected { attempts, reason });
             return Ok(reply);
         }
-        let words = format!("the reply was rejected {attempts} times, the last one because {reason}");
+        let words = match attempts {
+            1 => format!("the reply was rejected, because {reason}"),
+            _ => format!("the reply was rejected {attempts} times, the last one because {reason}"),
+        };
         Err(Error::new(ErrorKind::Invalid, words).with_source(RejectedReply { message: reply.message }))
     }
 }
@@ -217,7 +222,9 @@ impl Middleware for ValidateReplies {
             }
             match self.validator.validate(&request, &reply).await? {
                 Verdict::Valid => break reply,
-                Verdict::Invalid(reason) if attempt == self.attempts.get() => break self.end(reply, reason)?,
+                Verdict::Invalid(reason) if attempt == self.attempts.get() => {
+                    break self.end(reply, reason)?;
+                }
                 Verdict::Invalid(reason) => {
                     spent.prompt += reply.usage.prompt;
                     spent.cached += reply.usage.cached;
@@ -244,10 +251,15 @@ fn ask_again(request: &mut Request, reply: Reply, reason: &str) {
         // Many templates require a result of each call.
         let mut results = Vec::new();
         for call in &calls {
-            results.push(alloquy_core::message::ToolResult::error(call, "the call was rejected and did not run"));
+            results.push(alloquy_core::message::ToolResult::error(
+                call,
+                "the call was rejected and did not run",
+            ));
         }
         request.path.push(Message::tool(results));
     }
-    let words = format!("The answer is rejected, because {reason}. Answer again, and only with the corrected answer.");
+    let words = format!(
+        "The answer is rejected, because {reason}. Answer again, and only with the corrected answer."
+    );
     request.path.push(Message::user(words));
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::report::{CacheReport, Warning};
-use alloquy_core::{ChatModel, Delta, Error, ErrorKind, Message, Preface, Reply, ReplyStream, Request, Result};
+use alloquy_core::{
+    ChatModel, Delta, Error, ErrorKind, Message, Preface, Reply, ReplyStream, Request, Result,
+};
 use alloquy_guards::clock::Clock;
 use alloquy_guards::fallback::{BreakerPolicy, Fallback, RetryPolicy};
 use alloquy_guards::limits::RetryAfter;
@@ -185,7 +187,16 @@ fn a_model_that_hangs_is_replaced_and_all_failures_are_named() {
 #[test]
 fn a_model_that_fails_again_and_again_is_left_out_for_a_while() {
     let time = Time::default();
-    let first = Steps::new("first", [Step::Fails(ErrorKind::Backend), Step::Fails(ErrorKind::Backend), Step::Fails(ErrorKind::Backend), Step::Answers("back"), Step::Answers("again")]);
+    let first = Steps::new(
+        "first",
+        [
+            Step::Fails(ErrorKind::Backend),
+            Step::Fails(ErrorKind::Backend),
+            Step::Fails(ErrorKind::Backend),
+            Step::Answers("back"),
+            Step::Answers("again"),
+        ],
+    );
     let pause = Duration::from_secs(30);
     let model = Fallback::new(first.clone(), timer(&time))
         .or(EchoModel)

@@ -9,7 +9,8 @@ use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::Usage;
 use alloquy_core::{
-    ChatModel, Content, Error, ErrorKind, Message, Owner, Preface, Reply, Request, Result, Role, SamplingOptions,
+    ChatModel, Content, Error, ErrorKind, Message, Owner, Preface, Reply, Request, Result, Role,
+    SamplingOptions,
 };
 use alloquy_cost::{Decimal, ModelPrice, PriceTable};
 use alloquy_guards::clock::Clock;
@@ -119,7 +120,8 @@ fn threads_share_a_limit_exactly() {
             threads.push(scope.spawn(|| {
                 let mut allowed = 0;
                 for _ in 0..500 {
-                    allowed += u64::from(block_on(store.take("key", rate(700, 3600), 1)).unwrap() == Taken::Yes);
+                    allowed +=
+                        u64::from(block_on(store.take("key", rate(700, 3600), 1)).unwrap() == Taken::Yes);
                 }
                 allowed
             }));
@@ -144,7 +146,11 @@ fn scopes_are_counted_apart_and_failures_are_given_back() {
     for _ in 0..5 {
         assert_eq!(asked(&limit, &failing, request("two")).unwrap_err().kind(), ErrorKind::Backend);
     }
-    assert_eq!(asked(&limit, &failing, request("two")).unwrap_err().kind(), ErrorKind::Invalid, "no replies are left");
+    assert_eq!(
+        asked(&limit, &failing, request("two")).unwrap_err().kind(),
+        ErrorKind::Invalid,
+        "no replies are left"
+    );
     asked(&limit, &EchoModel, request("two")).unwrap();
     assert!(asked(&limit, &EchoModel, request("two")).is_err());
 
@@ -218,7 +224,12 @@ fn a_budget_counts_what_replies_used() {
     let store = Arc::new(MemoryLimits::with_clock(clock.clone()));
     let limit = BudgetLimit::new(Budget::tokens(60), Period::Day, Scope::Owner, store, counted);
     // 15, and 15, and a failure: 30 are used.
-    let model = ScriptedModel::replying([used(10, 5), used(10, 5), ScriptedReply::Fails(String::new()), used(10, 10)]);
+    let model = ScriptedModel::replying([
+        used(10, 5),
+        used(10, 5),
+        ScriptedReply::Fails(String::new()),
+        used(10, 10),
+    ]);
     asked(&limit, &model, short("one")).unwrap();
     asked(&limit, &model, short("two")).unwrap();
     assert_eq!(asked(&limit, &model, short("two")).unwrap_err().kind(), ErrorKind::Backend);
@@ -228,9 +239,13 @@ fn a_budget_counts_what_replies_used() {
     let words = "the budget of 60 tokens a day of an owner is used up: 50 tokens are used or reserved, and this call needs up to 30 tokens";
     assert_eq!(error.to_string(), words);
     clock.set(86_400 * 20_001, 0);
-    assert_eq!(asked(&limit, &model, short("four")).unwrap_err().to_string(), "the script has no more replies");
+    assert_eq!(
+        asked(&limit, &model, short("four")).unwrap_err().to_string(),
+        "the script has no more replies"
+    );
     // A call that needs more than the whole budget never fits.
-    let long = request("five").sampling(SamplingOptions { max_tokens: Some(100), ..SamplingOptions::default() });
+    let long =
+        request("five").sampling(SamplingOptions { max_tokens: Some(100), ..SamplingOptions::default() });
     assert_eq!(asked(&limit, &model, long).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
@@ -256,13 +271,17 @@ fn a_budget_of_cost_is_exact() {
     let prices = PriceTable::new("EUR", [price]).unwrap();
     // 10 tokens at 2 and 20 at 10 for a million are 0.00022.
     let budget = Budget::cost(Decimal::new(44, 5), prices.clone()).unwrap();
-    let limit = BudgetLimit::new(budget, Period::Always, Scope::Owner, Arc::new(MemoryLimits::default()), counted);
+    let limit =
+        BudgetLimit::new(budget, Period::Always, Scope::Owner, Arc::new(MemoryLimits::default()), counted);
     let limit = limit.model("tiny");
     let model = ScriptedModel::replying(vec![used(10, 20); 5]);
     asked(&limit, &model, short("one")).unwrap();
     asked(&limit, &model, short("one")).unwrap();
     let error = asked(&limit, &model, short("one")).unwrap_err();
-    assert!(error.to_string().contains("0.00044 EUR are used or reserved, and this call needs up to 0.00022 EUR"), "{error}");
+    assert!(
+        error.to_string().contains("0.00044 EUR are used or reserved, and this call needs up to 0.00022 EUR"),
+        "{error}"
+    );
 
     let unknown = BudgetLimit::new(
         Budget::cost(Decimal::from(1), prices).unwrap(),

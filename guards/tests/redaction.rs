@@ -255,7 +255,10 @@ fn every_two_cuts_of_fixtures() {
 #[test]
 fn a_stream_holds_back_only_what_may_become_a_match() {
     let mut stream = Redactor::named(["email", "card", "iban", "key", "phone"]).unwrap().stream();
-    assert_eq!(stream.push("Hello, this is a text. It has, of course, ").unwrap(), "Hello, this is a text. It has, of course, ");
+    assert_eq!(
+        stream.push("Hello, this is a text. It has, of course, ").unwrap(),
+        "Hello, this is a text. It has, of course, "
+    );
     assert_eq!(stream.push("an address: ann").unwrap(), "an address: ");
     assert_eq!(stream.push("@example.org!").unwrap(), "[email]!");
 }
@@ -392,7 +395,10 @@ fn the_history_is_redacted_the_same_in_both_ways() {
     let prepared = block_on(guard.prepare(request)).unwrap();
     assert_eq!(prepared.preface.messages[0].text(), "Ask boss@example.org.", "the host's own message stays");
     assert_eq!(prepared.preface.messages[1].text(), "I am [email].");
-    assert_eq!((prepared.path[0].text().as_str(), prepared.path[0].name.as_deref()), ("Hello [email]", Some("[email]")));
+    assert_eq!(
+        (prepared.path[0].text().as_str(), prepared.path[0].name.as_deref()),
+        ("Hello [email]", Some("[email]"))
+    );
     let call = prepared.path[1].tool_calls().next().unwrap();
     let result = prepared.path[2].tool_results().next().unwrap();
     assert_eq!(call.id, result.id);
@@ -410,7 +416,10 @@ impl Scanner for Names {
     async fn scan(&self, text: &str) -> Result<Vec<ScanFinding>> {
         match self.0 {
             Some(kind) => Err(Error::new(kind, "the service is unavailable")),
-            None => Ok(text.match_indices("Ann").map(|(start, _)| ScanFinding::new("person", start..start + 3)).collect()),
+            None => Ok(text
+                .match_indices("Ann")
+                .map(|(start, _)| ScanFinding::new("person", start..start + 3))
+                .collect()),
         }
     }
 }
@@ -456,7 +465,8 @@ fn duration(redactor: &Redactor, text: &str) -> Duration {
 #[ignore = "measures the speed of a release build"]
 fn the_speed_is_20_megabytes_a_second() {
     let redactor = Redactor::named(["email", "card", "iban", "key", "phone"]).unwrap();
-    let prose = "The quick brown fox, who is 12 years old, jumps over the lazy dog at 10:30; ask ann@example.org. ";
+    let prose =
+        "The quick brown fox, who is 12 years old, jumps over the lazy dog at 10:30; ask ann@example.org. ";
     let text = prose.repeat(20_000_000 / prose.len());
     for size in [16, 64, 4096, text.len()] {
         let start = Instant::now();

@@ -12,8 +12,8 @@ use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::{CacheReport, FinishReason, Usage};
 use alloquy_core::template::PromptEnd;
 use alloquy_core::{
-    ChatModel, Content, Delta, Error, ErrorKind, Message, Owner, Preface, Reply, ReplyStream, Request, Result, Role,
-    SamplingOptions, ToolSpec,
+    ChatModel, Content, Delta, Error, ErrorKind, Message, Owner, Preface, Reply, ReplyStream, Request,
+    Result, Role, SamplingOptions, ToolSpec,
 };
 use alloquy_guards::reply_cache::{CacheReplies, CachedReply, MemoryReplies, ReplyCache};
 use alloquy_testing::{join_deltas, laws};
@@ -112,7 +112,9 @@ fn each_part_of_the_key_misses_alone_and_hits_when_it_is_restored() {
     add("tools", &|other| other.preface.tools.push(ToolSpec::new("clock", "Time", json!({}))));
     add("path", &|other| other.path.push(Message::user("And?")));
     add("role", &|other| other.path = vec![Message::system("Hi")].into());
-    add("temperature", &|other| other.sampling = SamplingOptions { top_k: Some(1), ..SamplingOptions::default() });
+    add("temperature", &|other| {
+        other.sampling = SamplingOptions { top_k: Some(1), ..SamplingOptions::default() }
+    });
     add("seed", &|other| other.sampling.seed = Some(3));
     add("max_tokens", &|other| other.sampling.max_tokens = Some(3));
     add("output", &|other| other.output.grammar = Some(Grammar::choice(["yes"])));

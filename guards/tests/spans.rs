@@ -80,7 +80,8 @@ impl Subscriber for Kept {
 }
 
 fn request() -> Request {
-    let sampling = SamplingOptions { temperature: Some(0.5), max_tokens: Some(9), ..SamplingOptions::default() };
+    let sampling =
+        SamplingOptions { temperature: Some(0.5), max_tokens: Some(9), ..SamplingOptions::default() };
     let origin = Origin::new(Owner::local(), "tea".parse().unwrap());
     Request::new(Preface::default(), vec![Message::user("the question")]).sampling(sampling).origin(origin)
 }
@@ -149,7 +150,10 @@ fn content_is_added_where_the_host_wants_it() {
 fn failures_and_drops_end_the_span() {
     let failing = ScriptedModel::replying([ScriptedReply::Fails("the answer".to_owned())]);
     let one = span(Spans::new("tiny"), &failing, None);
-    assert_eq!((one.fields["error.type"].as_str(), one.fields["otel.status_code"].as_str()), ("backend", "ERROR"));
+    assert_eq!(
+        (one.fields["error.type"].as_str(), one.fields["otel.status_code"].as_str()),
+        ("backend", "ERROR")
+    );
     assert!(!format!("{one:?}").contains("the answer"));
     let one = span(Spans::new("tiny"), &failing, None);
     assert_eq!(one.fields["error.type"], "invalid", "no replies are left");
@@ -162,8 +166,11 @@ fn failures_and_drops_end_the_span() {
 #[test]
 fn the_laws_of_middleware() {
     let reply = Reply::new(Message::assistant("Yes, of course."));
-    let guards: [Arc<dyn Middleware>; 3] =
-        [Arc::new(Spans::new("tiny")), Arc::new(AddFacts::new().fixed("app", "tea")), Arc::new(KeepFacts::of(["app"]))];
+    let guards: [Arc<dyn Middleware>; 3] = [
+        Arc::new(Spans::new("tiny")),
+        Arc::new(AddFacts::new().fixed("app", "tea")),
+        Arc::new(KeepFacts::of(["app"])),
+    ];
     for guard in &guards {
         block_on(laws::middleware::all(guard, &request(), &reply));
     }

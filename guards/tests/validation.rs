@@ -9,7 +9,8 @@ use alloquy_core::report::{Usage, Warning};
 use alloquy_core::stop::StopSignal;
 use alloquy_core::{ErrorKind, Message, Preface, Reply, Request, Result};
 use alloquy_guards::validate::{
-    ModelJudge, OnRejected, RegexValidator, SchemaValidator, TypeValidator, ValidateReplies, Validator, Verdict,
+    ModelJudge, OnRejected, RegexValidator, SchemaValidator, TypeValidator, ValidateReplies, Validator,
+    Verdict,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply, laws};
 use futures::StreamExt;
@@ -115,8 +116,11 @@ fn reason(validator: &dyn Validator, text: &str) -> String {
 
 #[test]
 fn a_judge_that_answers_something_else_is_an_error() {
-    for (answer, valid) in [("yes", Some(true)), ("no", Some(false)), ("yes!", None), ("", None), ("INVALID", None)] {
-        let judge = ModelJudge::new(ScriptedModel::replying([ScriptedReply::text(answer)]), "Is it a number?");
+    for (answer, valid) in
+        [("yes", Some(true)), ("no", Some(false)), ("yes!", None), ("", None), ("INVALID", None)]
+    {
+        let judge =
+            ModelJudge::new(ScriptedModel::replying([ScriptedReply::text(answer)]), "Is it a number?");
         let outcome = block_on(judge.validate(&request(), &Reply::new(Message::assistant("4"))));
         assert_eq!(outcome.ok().map(|verdict| verdict == Verdict::Valid), valid, "{answer:?}");
     }

@@ -78,7 +78,9 @@ impl Budget {
             return Err(Error::new(ErrorKind::Invalid, words));
         };
         let cost = price.cost(&BilledTokens::from(usage)).and_then(units_of);
-        cost.ok_or_else(|| Error::new(ErrorKind::Invalid, format!("the cost of {usage:?} is too large to count")))
+        cost.ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("the cost of {usage:?} is too large to count"))
+        })
     }
 
     fn show(&self, units: u64) -> String {

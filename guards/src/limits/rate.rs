@@ -41,7 +41,9 @@ impl Rate {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let interval = nanoseconds.checked_div(u64::from(calls)).unwrap_or(0);
         if interval == 0 || time > CENTURY {
-            let words = format!("{calls} calls in {time:?} are not a rate: at least 1 call in 1ns, at most a century");
+            let words = format!(
+                "{calls} calls in {time:?} are not a rate: at least 1 call in 1ns, at most a century"
+            );
             return Err(Error::new(ErrorKind::Invalid, words));
         }
         Ok(Self { interval, burst: calls })

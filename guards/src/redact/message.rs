@@ -78,7 +78,8 @@ pub(super) fn redact(
 /// Joins a part to the one before it, where the part between them was removed. The deltas join in the same way.
 fn joins(before: Option<&mut Part>, part: &Part) -> bool {
     let Some(before) = before else { return false };
-    let is_plain = part.source.is_none() && part.extra.is_empty() && before.source.is_none() && before.extra.is_empty();
+    let is_plain =
+        part.source.is_none() && part.extra.is_empty() && before.source.is_none() && before.extra.is_empty();
     let is_same = match (&before.content, &part.content) {
         (Content::Text(_), Content::Text(_)) | (Content::Thinking(_), Content::Thinking(_)) => true,
         (Content::Channel(one), Content::Channel(other)) => one.name == other.name,

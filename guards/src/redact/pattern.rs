@@ -272,7 +272,8 @@ mod tests {
     fn the_code_is_the_hmac_of_rfc_4231() {
         let code = HashKey::new("Jefe").code("what do ya want for nothing?");
         assert_eq!(code, "5bdcc146bf60754e");
-        let long = HashKey::new(vec![0xaa; 131]).code("Test Using Larger Than Block-Size Key - Hash Key First");
+        let long =
+            HashKey::new(vec![0xaa; 131]).code("Test Using Larger Than Block-Size Key - Hash Key First");
         assert_eq!(long, "60e431591ee0b67f");
     }
 }

@@ -21,7 +21,8 @@ fn proper(pattern: &Hir) -> Hir {
             if text.chars().count() < 2 {
                 return Hir::empty();
             }
-            let characters: Vec<_> = text.chars().map(|one| Hir::literal(one.to_string().into_bytes())).collect();
+            let characters: Vec<_> =
+                text.chars().map(|one| Hir::literal(one.to_string().into_bytes())).collect();
             of_sequence(&characters)
         }
         HirKind::Repetition(repetition) => of_repetition(repetition),

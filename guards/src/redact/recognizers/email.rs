@@ -3,7 +3,8 @@
 use crate::redact::Pattern;
 
 /// The name may have letters of Latin, Greek and Cyrillic. The domain has at least two labels, and ends in letters.
-const EMAIL: &str = r"[A-Za-z0-9À-ɏͰ-ӿ._%+'\-]{1,64}@(?:[A-Za-z0-9À-ɏͰ-ӿ\-]{1,63}\.){1,8}[A-Za-zÀ-ɏͰ-ӿ]{2,24}";
+const EMAIL: &str =
+    r"[A-Za-z0-9À-ɏͰ-ӿ._%+'\-]{1,64}@(?:[A-Za-z0-9À-ɏͰ-ӿ\-]{1,63}\.){1,8}[A-Za-zÀ-ɏͰ-ӿ]{2,24}";
 
 /// Endings of file names that look like addresses, such as `logo@2x.png`.
 const FILES: [&str; 7] = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".js"];

@@ -25,10 +25,7 @@ const MOST: usize = 10_000;
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] for a list without words, with an empty word, or with more than 10,000.
-pub fn words(
-    name: impl Into<String>,
-    list: impl IntoIterator<Item = impl AsRef<str>>,
-) -> Result<Pattern> {
+pub fn words(name: impl Into<String>, list: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Pattern> {
     let mut cases = Vec::new();
     for word in list {
         let word = word.as_ref().trim();
