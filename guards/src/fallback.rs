@@ -107,8 +107,9 @@ impl RetryPolicy {
 /// }
 ///
 /// # pollster::block_on(async {
-/// // A model without replies, and one that repeats.
-/// let broken = ScriptedModel::replying([ScriptedReply::Fails(String::new())]).named("large");
+/// // A model that fails twice, and one that repeats.
+/// let failures = vec![ScriptedReply::Fails(String::new()); 2];
+/// let broken = ScriptedModel::replying(failures).named("large");
 /// let model = Fallback::new(broken, sleep).or(EchoModel);
 /// let turn = Conversation::new(model).send("Hello").await?;
 /// assert_eq!(turn.text(), "Hello");

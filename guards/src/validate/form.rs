@@ -60,13 +60,11 @@ impl Validator for SchemaValidator {
         for error in self.schema.iter_errors(&value).take(3) {
             reasons.push(format!("at {:?}: {error}", error.instance_path().to_string()));
         }
-        Ok(verdict_of(reasons))
+        if reasons.is_empty() {
+            return Ok(Verdict::Valid);
+        }
+        Ok(Verdict::Invalid(reasons.join("; ")))
     }
-}
-
-#[cfg(feature = "json-schema")]
-fn verdict_of(reasons: Vec<String>) -> Verdict {
-    if reasons.is_empty() { Verdict::Valid } else { Verdict::Invalid(reasons.join("; ")) }
 }
 
 /// Accepts a text that a regular expression matches from end to end.
