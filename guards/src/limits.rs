@@ -3,7 +3,7 @@
 //! [`RateLimit`] limits how often a model is called, and [`BudgetLimit`] limits tokens or cost. Both take what a call needs before it,
 //! and give it back if the call fails. A [`LimitStore`] counts: [`MemoryLimits`] in one process.
 //!
-//! A call is refused with [`ErrorKind::Busy`](alloquy_core::ErrorKind::Busy) where waiting helps, and [`RetryAfter`] says how long. A
+//! A call is refused with [`ErrorKind::Busy`] where waiting helps, and [`RetryAfter`] says how long. A
 //! call is refused as well when the store fails, because nothing says that it is allowed.
 
 mod budget;

@@ -1,7 +1,7 @@
 //! Redaction while a reply streams: any pieces give what the whole text gives, and nothing that is removed is visible.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
@@ -23,6 +23,11 @@ use serde_json::json;
 
 /// Patterns with borders of words and lines, choices, checks and lengths of all kinds.
 fn redactor() -> Redactor {
+    static ALL: LazyLock<Redactor> = LazyLock::new(compiled);
+    ALL.clone()
+}
+
+fn compiled() -> Redactor {
     let mut patterns = vec![
         Pattern::new("mail", r"\b[a-z0-9.]{1,20}@[a-z0-9]{1,10}\.[a-z]{2,4}\b"),
         Pattern::new("ssn", r"\b\d{3}-\d{2}-\d{4}\b"),
@@ -55,22 +60,26 @@ fn cut(text: &str, cuts: &[usize]) -> Vec<String> {
     places.windows(2).map(|pair| text[pair[0]..pair[1]].to_owned()).collect()
 }
 
+/// Patterns without a check, each with its replacement, for the reference.
+const SIMPLE: [(&str, &str); 6] = [
+    ("mail", r"\b[a-z0-9.]{1,20}@[a-z0-9]{1,10}\.[a-z]{2,4}\b"),
+    ("ssn", r"\b\d{3}-\d{2}-\d{4}\b"),
+    ("sk", r"sk-[A-Za-z0-9]{4,32}"),
+    ("line", r"(?m)^secret: .{1,8}$"),
+    ("ss", "ß{2,3}"),
+    ("choice", "1c|1cab|b1b?"),
+];
+
 /// Knows no pieces: reads the text once, from its beginning, by patterns of one match each.
 fn reference(text: &str) -> String {
-    let patterns = [
-        (r"\b[a-z0-9.]{1,20}@[a-z0-9]{1,10}\.[a-z]{2,4}\b", "[mail]"),
-        (r"\b\d{3}-\d{2}-\d{4}\b", "[ssn]"),
-        (r"sk-[A-Za-z0-9]{4,32}", "[sk]"),
-        (r"(?m)^secret: .{1,8}$", "[line]"),
-        ("ß{2,3}", "[ss]"),
-        ("1c|1cab|b1b?", "[choice]"),
-    ];
-    let patterns = patterns.map(|(regex, shown)| (regex::Regex::new(regex).unwrap(), shown));
+    static PATTERNS: LazyLock<Vec<(String, regex::Regex)>> = LazyLock::new(|| {
+        SIMPLE.iter().map(|(name, regex)| (format!("[{name}]"), regex::Regex::new(regex).unwrap())).collect()
+    });
     let mut shown = String::new();
     let mut from = 0;
     loop {
         let mut first: Option<(usize, usize, &str)> = None;
-        for (regex, instead) in &patterns {
+        for (instead, regex) in &*PATTERNS {
             if let Some(found) = regex.find_at(text, from)
                 && first.is_none_or(|(start, ..)| found.start() < start)
             {
@@ -86,15 +95,10 @@ fn reference(text: &str) -> String {
 }
 
 fn simple() -> Redactor {
-    Redactor::new([
-        Pattern::new("mail", r"\b[a-z0-9.]{1,20}@[a-z0-9]{1,10}\.[a-z]{2,4}\b"),
-        Pattern::new("ssn", r"\b\d{3}-\d{2}-\d{4}\b"),
-        Pattern::new("sk", r"sk-[A-Za-z0-9]{4,32}"),
-        Pattern::new("line", r"(?m)^secret: .{1,8}$"),
-        Pattern::new("ss", "ß{2,3}"),
-        Pattern::new("choice", "1c|1cab|b1b?"),
-    ])
-    .unwrap()
+    static ALL: LazyLock<Redactor> = LazyLock::new(|| {
+        Redactor::new(SIMPLE.iter().map(|(name, regex)| Pattern::new(*name, *regex))).unwrap()
+    });
+    ALL.clone()
 }
 
 proptest! {
