@@ -48,8 +48,13 @@ fn texts() -> impl proptest::strategy::Strategy<Value = String> {
     .unwrap()
 }
 
+/// The cases of a debug build, of a release build, or as many as `PROPTEST_CASES` says.
 fn cases() -> ProptestConfig {
-    ProptestConfig::with_cases(if cfg!(debug_assertions) { 1_500 } else { 200_000 })
+    let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = if cfg!(debug_assertions) { 1_500 } else { 200_000 };
+    }
+    config
 }
 
 /// Cuts a text at places, which move to the next border of a character.

@@ -29,6 +29,7 @@
 //! ```
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::processor::ToolCallDelta;
@@ -151,7 +152,7 @@ pub async fn a_changed_text_has_no_old_tokens(
 }
 
 /// No part of `secrets` is in what a caller or a store sees of a reply: the deltas, the reply, every event of a turn, and the
-/// stored nodes with their ids, facts and metadata. The turn is read to its end, and dropped at each of its events, so that its
+/// stored nodes with their ids, facts and metadata. The turn is read to its end, and dropped after each of its polls, so that its
 /// partial reply is stored.
 ///
 /// The message of `reply` contains the secrets. A middleware that refuses the reply must not quote them.
@@ -159,13 +160,13 @@ pub async fn a_changed_text_has_no_old_tokens(
 /// # Panics
 /// When the law is broken.
 pub async fn nothing_removed_is_visible(middleware: &Arc<dyn Middleware>, reply: &Reply, secrets: &[&str]) {
-    let events = look_for(middleware, reply, secrets, None).await;
-    for kept in 0..events {
+    let polls = look_for(middleware, reply, secrets, None).await;
+    for kept in 0..polls {
         look_for(middleware, reply, secrets, Some(kept)).await;
     }
 }
 
-/// Runs a turn, dropped after `kept` events, and looks for the secrets. Returns the number of events.
+/// Runs a turn, dropped after `kept` polls, and looks for the secrets. Returns the number of polls.
 async fn look_for(
     middleware: &Arc<dyn Middleware>,
     reply: &Reply,
@@ -181,11 +182,21 @@ async fn look_for(
     let conversation = must(manager.create(Preface::default()).await, "a conversation");
     let mut seen = String::new();
     let mut joined = Vec::new();
-    let mut count = 0;
+    let mut polls = 0;
     let mut turn = conversation.send("Tell me.");
-    while kept.is_none_or(|kept| count < kept) {
-        let Some(event) = turn.next().await else { break };
-        count += 1;
+    loop {
+        let next = std::future::poll_fn(|context| {
+            if kept == Some(polls) {
+                return Poll::Ready(None);
+            }
+            polls += 1;
+            match turn.poll_next_unpin(context) {
+                // The turn is dropped while it waits.
+                Poll::Pending if kept == Some(polls) => Poll::Ready(None),
+                polled => polled,
+            }
+        });
+        let Some(event) = next.await else { break };
         seen += &format!("{event:?}\n");
         if let Ok(TurnEvent::Delta(delta)) = &event {
             joined.push(delta.clone());
@@ -203,9 +214,9 @@ async fn look_for(
         seen += &serde_json::to_string(node).unwrap_or_else(|error| panic!("{error}"));
     }
     for secret in secrets {
-        assert!(!seen.contains(secret), "{secret:?} is visible after {kept:?} events in {seen}");
+        assert!(!seen.contains(secret), "{secret:?} is visible after {kept:?} polls in {seen}");
     }
-    count
+    polls
 }
 
 /// Returns the joined text of each kind of delta.
