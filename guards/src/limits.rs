@@ -8,6 +8,7 @@
 
 mod budget;
 mod rate;
+mod rate_limit;
 mod store;
 
 use std::fmt;
@@ -16,8 +17,9 @@ use std::time::Duration;
 use alloquy_core::{Error, ErrorKind, Request, Result};
 
 pub use budget::{Budget, BudgetLimit, Period};
-pub use rate::{Rate, RateLimit};
-pub use store::{LimitStore, MemoryLimits, Spent, Taken};
+pub use rate::{Rate, Taken};
+pub use rate_limit::RateLimit;
+pub use store::{LimitStore, MemoryLimits, Spent};
 
 /// What a limit counts together.
 ///

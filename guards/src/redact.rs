@@ -17,6 +17,7 @@
 //! * Media are not read.
 //! * A middleware inside of [`RedactReplies`] sees the reply, and so do the engine and its logs.
 
+mod blocks;
 mod history;
 mod message;
 mod ordered;
@@ -27,9 +28,10 @@ mod redactor;
 mod replies;
 mod scanner;
 
+pub use blocks::Blocks;
 pub use history::{HISTORY_REDACTION_FACT, RedactHistory};
 pub(crate) use ordered::delta_of;
 pub use pattern::{HashKey, MatchCheck, Pattern, Strategy};
 pub use redactor::{Redaction, Redactor};
-pub use replies::{Blocks, REDACTION_FACT, RedactReplies};
+pub use replies::{REDACTION_FACT, RedactReplies};
 pub use scanner::{ScanFinding, ScanReplies, Scanner};

@@ -1,15 +1,8 @@
-//! How often a model may be called.
+//! A number of calls for each time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::stream::{Emitter, EventStream};
-use alloquy_core::{Delta, Error, ErrorKind, Reply, ReplyStream, Request, Result};
-use async_trait::async_trait;
-use futures::StreamExt;
-
-use super::{LimitStore, RetryAfter, Scope, Taken, unchecked};
+use alloquy_core::{Error, ErrorKind, Result};
 
 /// A number of calls for each time, and how many may be at once.
 ///
@@ -61,6 +54,11 @@ impl Rate {
         Ok(self)
     }
 
+    /// Returns a text that differs for each rate.
+    pub(super) fn name(self) -> String {
+        format!("rate {} {}", self.interval, self.burst)
+    }
+
     /// Returns the time of some calls in nanoseconds.
     pub(super) fn cost(self, units: u32) -> u64 {
         self.interval.saturating_mul(u64::from(units))
@@ -81,88 +79,15 @@ impl Rate {
 
 const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
 
-/// Limits how often a model is called.
+/// Whether calls were taken.
 ///
-/// A turn that runs tools calls the model several times, and each call counts. A call that fails is given back, and one that is
-/// dropped is not. Register it outside of middleware that may call the model again, so that its calls count once, or inside of it, so
-/// that each counts.
-///
-/// ```
-/// use std::sync::Arc;
-/// use std::time::Duration;
-///
-/// use alloquy_core::{ErrorKind, Manager, Preface};
-/// use alloquy_guards::limits::{MemoryLimits, Rate, RateLimit, RetryAfter, Scope};
-/// use alloquy_testing::EchoModel;
-///
-/// # pollster::block_on(async {
-/// let rate = Rate::new(1, Duration::from_secs(60))?;
-/// let limit = RateLimit::new(rate, Scope::Owner, Arc::new(MemoryLimits::default()));
-/// let manager = Manager::builder(EchoModel).middleware(limit).build()?;
-/// let conversation = manager.create(Preface::default()).await?;
-/// conversation.send("Hello").await?;
-/// let error = conversation.send("Hello again").await.unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Busy);
-/// assert!(RetryAfter::of(&error).is_some_and(|wait| wait <= Duration::from_secs(60)));
-/// # Ok::<(), alloquy_core::Error>(())
-/// # })?;
-/// # Ok::<(), alloquy_core::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct RateLimit {
-    rate: Rate,
-    scope: Scope,
-    store: Arc<dyn LimitStore>,
-}
-
-impl RateLimit {
-    /// Creates the middleware.
-    pub fn new(rate: Rate, scope: Scope, store: Arc<dyn LimitStore>) -> Self {
-        Self { rate, scope, store }
-    }
-
-    async fn take(&self, request: &Request) -> Result<String> {
-        // A store may count budgets and other rates under the same scope.
-        let Rate { interval, burst } = self.rate;
-        let key = format!("rate {interval} {burst} {}", self.scope.key(request)?);
-        match self.store.take(&key, self.rate, 1).await.map_err(unchecked)? {
-            Taken::Yes => Ok(key),
-            Taken::Wait(wait) => {
-                let words = format!("the limit of calls of {} is reached", self.scope);
-                Err(Error::new(ErrorKind::Busy, words).with_source(RetryAfter(wait)))
-            }
-            Taken::Never => Err(Error::new(ErrorKind::Invalid, "the limit allows no call")),
-        }
-    }
-
-    /// Gives a call back after an error, which it returns.
-    async fn failed(&self, key: &str, error: Error) -> Error {
-        if let Err(lost) = self.store.give_back(key, self.rate, 1).await {
-            tracing::warn!(error = %lost, "a call that failed could not be given back");
-        }
-        error
-    }
-
-    async fn run(self, key: String, mut stream: ReplyStream, mut emit: Emitter<Delta>) -> Result<Reply> {
-        while let Some(delta) = stream.next().await {
-            emit.send(delta).await;
-        }
-        match stream.finish().await {
-            Ok(reply) => Ok(reply),
-            Err(error) => Err(self.failed(&key, error).await),
-        }
-    }
-}
-
-#[async_trait]
-impl Middleware for RateLimit {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        let key = self.take(&request).await?;
-        let stream = match next.call(request).await {
-            Ok(stream) => stream,
-            Err(error) => return Err(self.failed(&key, error).await),
-        };
-        let limit = self.clone();
-        Ok(EventStream::new(move |emit| limit.run(key, stream, emit)))
-    }
+/// [`LimitStore::take`](super::LimitStore::take) returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// They were.
+    Yes,
+    /// They were not; they will be available after this time.
+    Wait(Duration),
+    /// They were not, and never will be: they are more than the burst of the rate.
+    Never,
 }

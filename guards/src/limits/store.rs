@@ -8,7 +8,7 @@ use std::time::Duration;
 use alloquy_core::Result;
 use async_trait::async_trait;
 
-use super::Rate;
+use super::rate::{Rate, Taken};
 use crate::clock::{Clock, SystemClock};
 
 /// Counts what calls take. Several limits, and several processes, may share a store.
@@ -49,19 +49,6 @@ pub trait LimitStore: Send + Sync + Debug {
     /// # Errors
     /// When the store is unavailable.
     async fn forget(&self, key: &str) -> Result<()>;
-}
-
-/// Whether calls were taken.
-///
-/// [`LimitStore::take`] returns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// They were.
-    Yes,
-    /// They were not; they will be available after this time.
-    Wait(Duration),
-    /// They were not, and never will be: they are more than the burst of the rate.
-    Never,
 }
 
 /// The state of a budget after a reservation.

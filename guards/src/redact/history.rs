@@ -6,10 +6,11 @@ use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::{ReplyStream, Request, Result, Role};
 use async_trait::async_trait;
 
+use super::blocks::Blocks;
 use super::message;
 use super::ordered::Ids;
 use super::redactor::{Counts, Redactor};
-use super::replies::{Blocks, note};
+use super::replies::note;
 
 /// The name of the fact with the number of matches in the history, in [`Reply::facts`](alloquy_core::Reply::facts).
 pub const HISTORY_REDACTION_FACT: &str = "alloquy.redaction.history";

@@ -2,9 +2,9 @@
 
 use alloquy_core::{Content, Message, Part, Result};
 
+use super::blocks::Blocks;
 use super::ordered::{Ids, Ordered, delta_of};
 use super::redactor::{Counts, Redactor, add_counts};
-use super::replies::Blocks;
 
 /// Redacts every text of a message: text, thinking, channels, calls, results of tools, its name and its unknown fields. Returns
 /// whether something changed.

@@ -6,8 +6,8 @@ use alloquy_core::message::{ChannelText, ToolCall};
 use alloquy_core::processor::ToolCallDelta;
 use alloquy_core::{Content, Delta, Result};
 
+use super::blocks::Blocks;
 use super::redactor::{Counts, Piece, Redaction, Redactor, add_counts};
-use super::replies::Blocks;
 
 /// The texts of a reply. Those of one kind are one text, however many parts it has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,26 +7,13 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::{Map, Value};
 
+use super::blocks::Blocks;
 use super::message;
 use super::ordered::{Ids, Ordered};
 use super::redactor::{Counts, Redactor};
 
 /// The name of the fact with the number of matches of each pattern, in [`Reply::facts`].
 pub const REDACTION_FACT: &str = "alloquy.redaction";
-
-/// Whether a match may continue in the next block of thinking, or of a channel.
-///
-/// [`RedactReplies::blocks`] sets it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Blocks {
-    /// It may. The text after a block of thinking waits if the block ends with what may be the beginning of a match, such as a word
-    /// that may begin an e-mail address.
-    #[default]
-    Joined,
-    /// Each block is a text of its own. The text after it never waits, and a match that two blocks share is not found.
-    Separate,
-}
 
 /// Redacts replies before a caller sees them, also while they stream.
 ///
