@@ -320,7 +320,9 @@ pub(crate) fn warning(warning: &Warning) -> String {
         Warning::ReplyRejected { attempts, reason } => {
             format!("(the answer was rejected {attempts} times, the last one because {reason})")
         }
-        Warning::ModelReplaced { asked, used, reason } => format!("({used} answered instead of {asked}: {reason})"),
+        Warning::ModelReplaced { asked, used, reason } => {
+            format!("({used} answered instead of {asked}: {reason})")
+        }
         Warning::DraftHeadsIgnored { heads } => {
             format!(
                 "(the model's heads that predict several tokens at once are not used: {})",

@@ -23,11 +23,11 @@ use crate::message::{Content, Message, Part, Role, Source};
 pub struct RenderedPrompt {
     /// The spans, in order. No two neighbours have the same source, and none is empty.
     pub spans: Vec<PromptSpan>,
-    /// The variables that were to be printed and have no value, in order. `{{name}}` stands in their place.
+    /// The variables that were to be printed and have no value, in order. The text has `{{name}}` instead.
     pub missing: Vec<String>,
     /// The values that the prompt does not read, sorted.
     pub unknown: Vec<String>,
-    /// The prompts that were referred to and do not exist. Nothing stands in their place.
+    /// The prompts that were referred to and do not exist. The text omits them.
     pub missing_prompts: Vec<String>,
 }
 
