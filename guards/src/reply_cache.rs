@@ -19,6 +19,8 @@ use serde_json::{Map, Value, json};
 use crate::replay::stream_of;
 
 /// The name of the fact of a reply from the cache, in [`Reply::facts`].
+///
+/// [`CacheReplies`] has an example.
 pub const REPLY_CACHE_FACT: &str = "alloquy.reply_cache";
 
 /// A reply as a cache keeps it.

@@ -1,6 +1,6 @@
 //! Validation: nothing of a reply is shown before a validator accepts it, and the model is asked again with the reason.
 //!
-//! [`ValidateReplies`] is the middleware. It validates by form ([`SchemaValidator`], [`RegexValidator`], [`TypeValidator`]), by a
+//! [`ValidateReplies`] is the middleware. It validates by form (`SchemaValidator`, [`RegexValidator`], [`TypeValidator`]), by a
 //! model that judges ([`ModelJudge`]), or by a function.
 
 mod form;
@@ -24,6 +24,8 @@ pub use form::{RegexValidator, TypeValidator};
 pub use judge::ModelJudge;
 
 /// The name of the fact with the number of attempts and the tokens of rejected replies, in [`Reply::facts`].
+///
+/// [`ValidateReplies`] has an example.
 pub const VALIDATION_FACT: &str = "alloquy.validation";
 
 /// Whether a reply is valid.

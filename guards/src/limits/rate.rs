@@ -81,7 +81,7 @@ const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
 
 /// Whether calls were taken.
 ///
-/// [`LimitStore::take`](super::LimitStore::take) returns it.
+/// [`LimitStore::take`](super::LimitStore::take) returns it, and [`MemoryLimits`](super::MemoryLimits) has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// They were.

@@ -54,6 +54,20 @@ pub trait LimitStore: Send + Sync + Debug {
 /// The state of a budget after a reservation.
 ///
 /// [`LimitStore::reserve`] returns it.
+///
+/// ```
+/// use alloquy_guards::limits::{LimitStore, MemoryLimits};
+///
+/// # pollster::block_on(async {
+/// let store = MemoryLimits::default();
+/// let first = store.reserve("ann", false, 100, 60).await?;
+/// let second = store.reserve("ann", false, 100, 60).await?;
+/// assert!(first.reserved && !second.reserved);
+/// assert_eq!((second.before, second.resets), (60, None));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
     /// Whether the units were reserved.

@@ -13,6 +13,8 @@ use super::redactor::{Counts, Redactor};
 use super::replies::note;
 
 /// The name of the fact with the number of matches in the history, in [`Reply::facts`](alloquy_core::Reply::facts).
+///
+/// [`RedactHistory`] has an example.
 pub const HISTORY_REDACTION_FACT: &str = "alloquy.redaction.history";
 
 /// Redacts the messages of a conversation before the model sees them. The stored conversation keeps them.

@@ -17,7 +17,7 @@ const COMPILED: usize = 64 * 1024 * 1024;
 /// Decides whether a match of a pattern is what the pattern means.
 ///
 /// It receives the character before the match, if there is one, and the match. It returns how many bytes of the match are removed,
-/// or `None` if nothing is.
+/// or `None` if nothing is. [`Pattern::checked`] has an example.
 pub type MatchCheck = fn(before: Option<char>, found: &str) -> Option<usize>;
 
 /// A pattern of texts to remove, with a name and a [`Strategy`].

@@ -13,6 +13,8 @@ use super::ordered::{Ids, Ordered};
 use super::redactor::{Counts, Redactor};
 
 /// The name of the fact with the number of matches of each pattern, in [`Reply::facts`].
+///
+/// [`RedactReplies`] has an example.
 pub const REDACTION_FACT: &str = "alloquy.redaction";
 
 /// Redacts replies before a caller sees them, also while they stream.
