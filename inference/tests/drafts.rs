@@ -428,16 +428,40 @@ fn measured(right: f64, row: u64, guess: u64) -> (f64, Drafted) {
     (took as f64 / expected as f64, all)
 }
 
+/// Drafts are judged by the clock, and another process may hold a thread up: one of three runs must be as expected.
+fn one_of_three(run: impl Fn() -> Result<(), String>) {
+    let mut reasons = Vec::new();
+    for _ in 0..3 {
+        match run() {
+            Ok(()) => return,
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    panic!("{}", reasons.join("\n"));
+}
+
 #[test]
 fn drafts_that_are_wrong_are_switched_off_before_they_cost_much() {
-    let (share, all) = measured(0.0, 500, 300);
-    assert!(share < 1.05, "{share} of the time without drafts: {all:?}");
-    assert!(matches!(all.stops[..], [(DraftSource::Model, DraftStop::TooSlow { .. }), ..]), "{all:?}");
+    one_of_three(|| {
+        let (share, all) = measured(0.0, 500, 300);
+        let is_off = matches!(all.stops[..], [(DraftSource::Model, DraftStop::TooSlow { .. }), ..]);
+        if share < 1.05 && is_off {
+            Ok(())
+        } else {
+            Err(format!("{share} of the time without drafts: {all:?}"))
+        }
+    });
 }
 
 #[test]
 fn drafts_that_are_right_save_time() {
-    let (share, all) = measured(0.95, 100, 100);
-    assert!(share < 0.6, "{share} of the time without drafts: {all:?}");
-    assert_eq!(all.stops, []);
+    one_of_three(|| {
+        let (share, all) = measured(0.95, 100, 100);
+        let is_on = all.stops.is_empty();
+        if share < 0.6 && is_on {
+            Ok(())
+        } else {
+            Err(format!("{share} of the time without drafts: {all:?}"))
+        }
+    });
 }
