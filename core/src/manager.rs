@@ -1,16 +1,18 @@
 //! The manager, with which a host creates, opens, finds and deletes conversations.
 
+mod new_conversation;
+
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
 
 use crate::chat_model::ChatModel;
 use crate::conversation::{Conversation, must_be_free};
 use crate::middleware::Middleware;
 use crate::preface::Preface;
+use crate::prompt_library::{PROMPT_KEY, PromptLibrary};
 use crate::query::Query;
 use crate::sampling::SamplingOptions;
 use crate::search::SearchPage;
@@ -21,6 +23,8 @@ use crate::store::{
 use crate::tool::{Tool, Toolbox};
 use crate::turn::{PartialReplyPolicy, Parts, Spawner, TOOL_ROUNDS, Unfinished};
 use crate::{Error, ErrorKind, Result};
+
+pub use new_conversation::NewConversation;
 
 /// How many conversations an error lists.
 const CANDIDATES: usize = 8;
@@ -44,57 +48,6 @@ const CANDIDATES: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Manager {
     parts: Arc<Parts>,
-}
-
-/// The settings of a new conversation.
-///
-/// ```
-/// use alloquy_core::manager::NewConversation;
-/// use alloquy_core::{Manager, Preface};
-/// use alloquy_testing::EchoModel;
-///
-/// # pollster::block_on(async {
-/// let new = NewConversation::from(Preface::system("Be brief.")).id("tea".parse()?).metadata("title", "Tea");
-/// let conversation = Manager::new(EchoModel).create(new).await?;
-/// assert_eq!(conversation.id().as_str(), "tea");
-/// assert_eq!(conversation.metadata().await?["title"], "Tea");
-/// # Ok::<(), alloquy_core::Error>(())
-/// # })?;
-/// # Ok::<(), alloquy_core::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct NewConversation {
-    id: Option<ConversationId>,
-    preface: Preface,
-    sampling: SamplingOptions,
-    metadata: Map<String, Value>,
-}
-
-impl NewConversation {
-    /// Sets the name; a unique one is generated otherwise.
-    pub fn id(mut self, id: ConversationId) -> Self {
-        self.id = Some(id);
-        self
-    }
-
-    /// Sets the sampling of this conversation, which is stored with it. A call may override it.
-    pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
-        self.sampling = sampling;
-        self
-    }
-
-    /// Stores a value with the conversation, such as a title.
-    pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.metadata.insert(name.into(), value.into());
-        self
-    }
-}
-
-impl From<Preface> for NewConversation {
-    fn from(preface: Preface) -> Self {
-        Self { preface, ..Self::default() }
-    }
 }
 
 /// Creates, opens, lists, searches, copies and deletes conversations. A host that uses this trait accepts any manager,
@@ -264,11 +217,22 @@ impl Manager {
     fn conversation(&self, id: ConversationId) -> Conversation {
         Conversation::of(Arc::clone(&self.parts), id)
     }
+
+    /// Puts the prompt that a new conversation names in front of its preface.
+    fn filled(&self, mut new: NewConversation) -> Result<NewConversation> {
+        if let Some((name, values)) = new.system_prompt.take() {
+            let prompt = self.parts.prompt(&name)?.fill(&values)?;
+            new.preface.messages.splice(..0, prompt.to_messages());
+            new.metadata.insert(PROMPT_KEY.to_owned(), prompt.facts.to_json());
+        }
+        Ok(new)
+    }
 }
 
 #[async_trait]
 impl ConversationManager for Manager {
     async fn create(&self, new: NewConversation) -> Result<Conversation> {
+        let new = self.filled(new)?;
         let id = new.id.unwrap_or_else(ConversationId::new);
         new.sampling.validate()?;
         for name in new.metadata.keys() {
@@ -336,6 +300,7 @@ pub struct ManagerBuilder {
     tool_rounds: usize,
     partial_replies: PartialReplyPolicy,
     spawner: Option<Spawner>,
+    prompts: Option<Arc<dyn PromptLibrary>>,
 }
 
 impl fmt::Debug for ManagerBuilder {
@@ -357,6 +322,7 @@ impl ManagerBuilder {
             tool_rounds: TOOL_ROUNDS,
             partial_replies: PartialReplyPolicy::default(),
             spawner: None,
+            prompts: None,
         }
     }
 
@@ -388,6 +354,30 @@ impl ManagerBuilder {
     /// Adds a middleware around every model call, inside those added before.
     pub fn middleware(mut self, middleware: impl Middleware + 'static) -> Self {
         self.middleware.push(Arc::new(middleware));
+        self
+    }
+
+    /// Sets the library in which conversations and turns find prompts by name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::manager::NewConversation;
+    /// use alloquy_core::prompt_library::{PromptLibrary, PromptName, Values};
+    /// use alloquy_core::{Manager, Preface, TurnRequest};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// # async fn ask(library: Arc<dyn PromptLibrary>) -> alloquy_core::Result<()> {
+    /// let manager = Manager::builder(EchoModel).prompts(library).build()?;
+    /// let new = NewConversation::default()
+    ///     .system_prompt_name(PromptName::system("support"), Values::new().set("product", "Teapot"));
+    /// let conversation = manager.create(new).await?;
+    /// let question = TurnRequest::default().prompt_name(PromptName::user("ask"), Values::new().set("topic", "lids"));
+    /// conversation.complete(question).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn prompts(mut self, library: Arc<dyn PromptLibrary>) -> Self {
+        self.prompts = Some(library);
         self
     }
 
@@ -454,6 +444,7 @@ impl ManagerBuilder {
             sampling: self.sampling,
             tool_rounds: self.tool_rounds,
             partial_replies: self.partial_replies,
+            prompts: self.prompts,
             unfinished: Arc::new(Unfinished::with_spawner(self.spawner)),
             trails: Arc::default(),
         };

@@ -1,11 +1,20 @@
 //! Prompt libraries: prompts that are found by name, filled in with values, and rendered to messages.
 //!
+//! A [`PromptLibrary`] finds a [`Prompt`] by its [`PromptName`]. Filled in with [`Values`] it is a [`FilledPrompt`], which can be sent,
+//! or with which a conversation begins.
+//!
 //! A value is never read as a template. A [`RenderedPrompt`] consists of spans, and each span knows whether the author of
 //! the prompt wrote it or where its text comes from, so an
 //! [`InjectionPolicy`](crate::arguments::InjectionPolicy) that trusts the author does not trust the values.
 
+mod filled;
+mod library;
+mod name;
 mod rendered;
 mod values;
 
+pub use filled::{FilledMessage, FilledPrompt, PROMPT_KEY, PromptFacts};
+pub use library::{Prompt, PromptInfo, PromptLibrary, PromptProblem};
+pub use name::{PromptKind, PromptLabel, PromptName, PromptVersion, VersionNumber};
 pub use rendered::{PromptSpan, RenderedPrompt};
-pub use values::{PromptValue, Values};
+pub use values::{OUTPUT_KEY, PromptValue, Values};

@@ -11,6 +11,7 @@ mod facts;
 mod media;
 mod outcome;
 mod parts;
+mod prompts;
 mod request;
 mod results;
 mod start;
@@ -45,6 +46,7 @@ use drop_guard::DropGuard;
 use facts::facts;
 pub use outcome::{AddOutcome, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};
+use prompts::filled;
 pub use request::TurnRequest;
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
@@ -247,6 +249,7 @@ impl RunningTurn {
     }
 
     async fn take(&mut self, ask: &TurnRequest, emit: &mut Emitter<TurnEvent>) -> Result<TurnReply> {
+        let ask = &filled(&self.parts, &self.record, &self.path, ask)?;
         let open = self.add_messages(ask).await?;
         self.answers = self.answered()?;
         self.resume(open, emit).await?;

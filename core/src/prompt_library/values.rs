@@ -9,6 +9,9 @@ use crate::message::Source;
 use crate::tree::Node;
 use crate::{Error, ErrorKind, Result};
 
+/// The entry of a reply's metadata that names it as an output: [`Values::or_outputs`] reads it.
+pub const OUTPUT_KEY: &str = "output";
+
 /// The values that a prompt is filled in with, by name, each with its source.
 ///
 /// ```
@@ -119,7 +122,7 @@ impl Values {
     #[must_use]
     pub fn or_outputs(mut self, path: &[Node]) -> Self {
         for node in path.iter().rev() {
-            let Some(name) = node.metadata.get("output").and_then(Value::as_str) else { continue };
+            let Some(name) = node.metadata.get(OUTPUT_KEY).and_then(Value::as_str) else { continue };
             let source = Source::Output { name: name.to_owned(), node: node.id };
             let output = PromptValue { value: Value::from(node.message.text()), source: Some(source) };
             self.entries.entry(name.to_owned()).or_insert(output);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::outcome::AddOutcome;
 use super::parts::Parts;
+use super::prompts::filled;
 use super::request::TurnRequest;
 use super::start::{Place, open_path};
 use crate::Result;
@@ -33,6 +34,7 @@ pub(crate) async fn add(
 ) -> Result<AddOutcome> {
     let place = Place::Head;
     let (record, path) = open_path(parts, conversation, &place, ask).await?;
+    let ask = &filled(parts, &record, &path, ask)?;
     let from = path.last().map(|node| node.id);
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let mut nodes = nodes_of(ask, &mut open, from)?;

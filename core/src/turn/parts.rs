@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::{PartialReplyPolicy, Trails, TurnRequest, Unfinished};
-use crate::Result;
 use crate::chat_model::{ChatModel, Request};
 use crate::message::MessagePath;
 use crate::middleware::{Middleware, Next};
+use crate::prompt_library::{Prompt, PromptLibrary, PromptName};
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
 use crate::tool::{ToolContext, Toolbox, Tools};
 use crate::tree::{Address, NodeId};
+use crate::{Error, ErrorKind, Result};
 
 /// How often a model may call tools in one turn by default.
 pub(crate) const TOOL_ROUNDS: usize = 8;
@@ -26,6 +27,7 @@ pub(crate) struct Parts {
     pub(crate) sampling: SamplingOptions,
     pub(crate) tool_rounds: usize,
     pub(crate) partial_replies: PartialReplyPolicy,
+    pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
     pub(crate) unfinished: Arc<Unfinished>,
     pub(crate) trails: Arc<Trails>,
 }
@@ -44,6 +46,7 @@ impl Parts {
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
             partial_replies: PartialReplyPolicy::default(),
+            prompts: None,
             unfinished: Arc::default(),
             trails: Arc::default(),
         }
@@ -91,6 +94,19 @@ impl Parts {
             Address::Node(id) => Ok(Some(*id)),
             Address::Path(position) if position.places().is_empty() => Ok(None),
             Address::Path(_) => self.settled().await.load(&self.owner, conversation).await?.1.at(address),
+        }
+    }
+
+    /// Finds a prompt in the library.
+    pub(crate) fn prompt(&self, name: &PromptName) -> Result<Arc<dyn Prompt>> {
+        match &self.prompts {
+            Some(library) => library.prompt(name),
+            None => {
+                let message = format!(
+                    "prompt {name} cannot be found because the manager has no library of prompts; set one with ManagerBuilder::prompts"
+                );
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use crate::grammar::Grammar;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
 use crate::output::OutputConstraints;
+use crate::prompt_library::{FilledPrompt, OUTPUT_KEY, PROMPT_KEY, PromptName, Values};
 use crate::report::{FinishReason, ReplyFacts};
 use crate::sampling::SamplingOptions;
 use crate::stop::TaskGroup;
@@ -38,6 +39,7 @@ pub struct TurnRequest {
     pub(crate) output: OutputConstraints,
     pub(crate) system_prompt: Option<String>,
     pub(crate) prompt: Option<String>,
+    pub(crate) named: Option<(PromptName, Values)>,
     pub(crate) reply_facts: Option<ReplyFacts>,
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
@@ -113,6 +115,48 @@ impl TurnRequest {
     pub fn prompt(mut self, name: impl Into<String>) -> Self {
         self.prompt = Some(name.into());
         self
+    }
+
+    /// Sends a prompt of the manager's library, filled in with `values`, before the other messages of this turn. Its nodes store
+    /// its name, version and digest below [`PROMPT_KEY`].
+    ///
+    /// Besides `values` the prompt may read the named outputs of earlier replies ([`TurnRequest::output_name`]; the nearest one on
+    /// the path counts), and these names, unless `values` has them:
+    ///
+    /// | name | value |
+    /// |---|---|
+    /// | `system` | the text of the system prompt |
+    /// | `history` | the messages so far, a list of `{role, content}` |
+    /// | `last_response` | the text of the last reply |
+    /// | `memory` | nothing, unless the host sets it |
+    ///
+    /// # Errors
+    /// The turn fails with [`ErrorKind::NotFound`] if the prompt does not exist, with [`ErrorKind::Invalid`] if the manager has no
+    /// library or the prompt cannot be filled in. Nothing is stored then.
+    /// [`ManagerBuilder::prompts`](crate::manager::ManagerBuilder::prompts) has an example.
+    pub fn prompt_name(mut self, name: PromptName, values: Values) -> Self {
+        self.named = Some((name, values));
+        self
+    }
+
+    /// Gives the replies of this turn a name, under which later prompts on the same path read the text of the last one as a value.
+    /// It is stored as the entry [`OUTPUT_KEY`] of their metadata.
+    ///
+    /// ```
+    /// use alloquy_core::prompt_library::Values;
+    /// use alloquy_core::{Conversation, TurnRequest};
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let conversation = Conversation::new(EchoModel);
+    /// conversation.send(TurnRequest::from("Invent a plot.").output_name("plot")).await?;
+    /// let values = Values::new().or_outputs(&conversation.history().await?);
+    /// assert_eq!(values.get("plot").unwrap().value, "Invent a plot.");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn output_name(self, name: impl Into<String>) -> Self {
+        self.metadata(OUTPUT_KEY, name.into())
     }
 
     /// Sets the facts of the last of these messages: a reply that was generated elsewhere. Its node stores them as
@@ -246,6 +290,13 @@ impl TurnRequest {
     pub(crate) fn mark(&self, node: &mut Node) {
         node.label.clone_from(&self.label);
         node.metadata.extend(self.metadata.clone());
+    }
+}
+
+impl From<FilledPrompt> for TurnRequest {
+    fn from(filled: FilledPrompt) -> Self {
+        let request = Self::from(filled.to_messages()).prompt(filled.facts.name.clone());
+        request.message_metadata(PROMPT_KEY, filled.facts.to_json())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The place where a turn starts: the head, or the place of its request.
 
+use super::prompts::filled;
 use super::{OpenCalls, Parts, Trail};
 use crate::chat_model::{Origin, Request};
 use crate::message::Role;
@@ -34,6 +35,7 @@ pub(crate) async fn drafted(
     draft: &TurnRequest,
 ) -> Result<Request> {
     let (record, mut path) = open_path(parts, conversation, &Place::Head, draft).await?;
+    let draft = &filled(parts, &record, &path, draft)?;
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let messages = path.followed_by(open.followed_by(&draft.messages)?);
     let origin = Origin::new(parts.owner.clone(), record.id.clone()).parent(path.last().map(|node| node.id));
