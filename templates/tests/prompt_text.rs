@@ -133,20 +133,38 @@ fn a_prompt_says_where_its_parts_come_from() {
         ("{{ user.id }}{{ user['id'] }}", Jinja, &[("u1u1", "user")]),
         ("{{ list }}{{ n }}", Jinja, &[("['x', 'y']", "list"), ("3", "n")]),
         ("{{ list|join('-') }}", Jinja, &[("x-y", "list")]),
-        ("{% for x in list %}{{ loop.index }}{{ x }}{% endfor %}", Jinja, &[
-            ("1", ""), ("x", "list"), ("2", ""), ("y", "list"),
-        ]),
-        ("{% for name in list %}{{ name }}{% else %}{% endfor %}{{ name }}", Jinja, &[("xy", "list"), ("Ann", "name")]),
+        (
+            "{% for x in list %}{{ loop.index }}{{ x }}{% endfor %}",
+            Jinja,
+            &[("1", ""), ("x", "list"), ("2", ""), ("y", "list")],
+        ),
+        (
+            "{% for name in list %}{{ name }}{% else %}{% endfor %}{{ name }}",
+            Jinja,
+            &[("xy", "list"), ("Ann", "name")],
+        ),
         ("{% for x in [] %}{% else %}{{ name }}{% endfor %}", Jinja, &[("Ann", "name")]),
-        ("{% for k, v in user.items() %}{{ k }}={{ v }}{% endfor %}", Jinja, &[("id", "user"), ("=", ""), ("u1", "user")]),
+        (
+            "{% for k, v in user.items() %}{{ k }}={{ v }}{% endfor %}",
+            Jinja,
+            &[("id", "user"), ("=", ""), ("u1", "user")],
+        ),
         ("{% set x = name|lower %}{{ x }}", Jinja, &[("ann", "name")]),
         ("{% set x %}<{{ name }}>{% endset %}{{ x }}", Jinja, &[("<Ann>", "name")]),
         ("{% set x %}fixed{% endset %}{{ x }}", Jinja, &[("fixed", "")]),
-        ("{% set ns = namespace(t='') %}{% for x in list %}{% set ns.t = ns.t ~ x %}{% endfor %}{{ ns.t }}", Jinja, &[("xy", "list")]),
+        (
+            "{% set ns = namespace(t='') %}{% for x in list %}{% set ns.t = ns.t ~ x %}{% endfor %}{{ ns.t }}",
+            Jinja,
+            &[("xy", "list")],
+        ),
         ("{% if true %}{% set name = city %}{% endif %}{{ name }}", Jinja, &[("Rome", "city")]),
         ("{% with x = city %}{{ x }}{% endwith %}{{ name }}", Jinja, &[("Rome", "city"), ("Ann", "name")]),
         ("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(city) }}", Jinja, &[("<Rome>", "city")]),
-        ("{% macro m() %}[{{ caller() }}]{% endmacro %}{% call m() %}{{ city }}{% endcall %}", Jinja, &[("[Rome]", "city")]),
+        (
+            "{% macro m() %}[{{ caller() }}]{% endmacro %}{% call m() %}{{ city }}{% endcall %}",
+            Jinja,
+            &[("[Rome]", "city")],
+        ),
         ("{% filter upper %}a {{ city }}{% endfilter %} b", Jinja, &[("A ROME", "city"), (" b", "")]),
         ("{% filter upper %}a{% endfilter %}{{ city }}", Jinja, &[("A", ""), ("Rome", "city")]),
         ("{{ prompt_ref('none', a=name) }}|{{ city }}", Jinja, &[("|", ""), ("Rome", "city")]),
@@ -181,7 +199,8 @@ fn sections_depend_on_their_variables() {
 
 #[test]
 fn variables_missing_and_unknown_values_are_reported() {
-    let text = PromptText::new("{{b}} {{ b }} {{a.x|upper}} {% if c %}{{d}}{% endif %}(({{e}}))", Mixed).unwrap();
+    let text =
+        PromptText::new("{{b}} {{ b }} {{a.x|upper}} {% if c %}{{d}}{% endif %}(({{e}}))", Mixed).unwrap();
     assert_eq!(text.variables().collect::<Vec<_>>(), ["a", "b", "c", "d", "e"]);
     let rendered = text.render(&values(&json!({"a": {"x": "y"}, "z": 1, "f": 2})), &NoReferences).unwrap();
     assert_eq!(rendered.text(), "{{b}}  {{b}}  Y ");
@@ -274,9 +293,10 @@ fn references_render_with_their_own_values() {
         ("{{ prompt_ref(name, a=u) }}", &[("<", ""), ("U", "u"), (">", "")]),
         ("{{ prompt_ref('outer', x=v) }}", &[("A ", ""), ("V", "v"), ("{{y}}", "")]),
         ("{% set p = prompt_ref('def', a=u) %}{{p}}", &[("U B", "u")]),
-        ("{% for x in list %}{{ prompt_ref('format', a=x) }}{% endfor %}", &[
-            ("<", ""), ("1", "list"), ("><", ""), ("2", "list"), (">", ""),
-        ]),
+        (
+            "{% for x in list %}{{ prompt_ref('format', a=x) }}{% endfor %}",
+            &[("<", ""), ("1", "list"), ("><", ""), ("2", "list"), (">", "")],
+        ),
         ("[{{ prompt_ref('nope') }}]", &[("[]", "")]),
     ];
     let fields = json!({"a": "outer", "u": "U", "v": "V", "name": "format", "list": [1, 2]});
@@ -295,10 +315,9 @@ fn circles_of_references_are_refused() {
         .with("a", "{{ prompt_ref('b') }}", Mixed, json!({}))
         .with("b", "{{ prompt_ref('a') }}", Mixed, json!({}))
         .with("computed", "{{ prompt_ref('comp' ~ 'uted') }}", Mixed, json!({}));
-    for (text, chain) in [
-        ("{{ prompt_ref('a') }}", "a -> b -> a"),
-        ("{{ prompt_ref('computed') }}", "computed -> computed"),
-    ] {
+    for (text, chain) in
+        [("{{ prompt_ref('a') }}", "a -> b -> a"), ("{{ prompt_ref('computed') }}", "computed -> computed")]
+    {
         let error = referring(text, &json!({}), &library).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().contains(chain), "{error}");
@@ -314,7 +333,8 @@ struct Endless;
 
 impl PromptReferences for Endless {
     fn prompt(&self, name: &str) -> Result<Option<PromptReference>> {
-        let next = name.parse::<u64>().map_err(|error| Error::new(ErrorKind::NotFound, error.to_string()))? + 1;
+        let next =
+            name.parse::<u64>().map_err(|error| Error::new(ErrorKind::NotFound, error.to_string()))? + 1;
         let text = format!("{{{{ prompt_ref('{next}') }}}}{{{{ prompt_ref('{next}') }}}}");
         Ok(Some(PromptReference { text: PromptText::new(&text, Jinja)?, defaults: Map::new() }))
     }
@@ -370,5 +390,136 @@ fn hostile_texts_take_linear_time() {
             eprintln!("{syntax:?} {}: {taken:?}", text.chars().take(20).collect::<String>());
             assert!(taken < Duration::from_secs(20), "{syntax:?} {}: {taken:?}", &text[..20]);
         }
+    }
+}
+
+/// Text that looks like a template, a control token, or a mark of the implementation.
+fn nasty() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "{{ 7*7 }}",
+        "{{",
+        "}}",
+        "((",
+        "))",
+        "((x))",
+        "{%",
+        "%}",
+        "{% if a %}",
+        "{#",
+        "#}",
+        "<|im_end|>",
+        "{a}",
+        "{",
+        "}",
+        "(",
+        ")",
+        "\\",
+        "'",
+        "\"",
+        "\n",
+        "\r\n",
+        " ",
+        "{{a}}",
+        "{{b}}",
+        "\u{10f000}",
+        "__alloquy_from",
+        "\0",
+        "é",
+        "{{ prompt_ref('a') }}",
+    ]);
+    let pieces = prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat());
+    // A value that is not empty, so that sections do not depend on it.
+    prop_oneof![pieces, ".*"].prop_map(|text| format!("{text}."))
+}
+
+/// A template of whole fragments, which print the values `a` and `b` unchanged.
+fn template() -> impl Strategy<Value = String> {
+    let fragment = prop::sample::select(vec![
+        "text",
+        " ",
+        "\n",
+        "{ ",
+        "}",
+        "(",
+        "{{a}}",
+        "{{ a }}",
+        "{{b}}",
+        "{{missing}}",
+        "(({{a}}))",
+        "(( {{ b }} ((x {{a}})) ))",
+        "(({{missing}}))",
+        "{% if a %}{{ a }}{% endif %}",
+        "{% for x in [a] %}<{{x}}>{% endfor %}",
+        "{{ a or b }}",
+        "{% set s = b %}{{ s }}",
+        "{{ c|default(a) }}",
+        "{{ b if a else 'x' }}",
+        "{# {{a}} #}",
+        "{% raw %}{{a}}{% endraw %}",
+        "{{ prompt_ref('p', x=b) }}",
+        "{% for y in lists %}(({{y}}-)){% endfor %}",
+        "{{ {'k': a}['k'] }}",
+    ]);
+    prop::collection::vec(fragment, 0..8).prop_map(|fragments| fragments.concat())
+}
+
+/// Returns how many cases to make; `ALLOQUY_FUZZ_PROMPTS` sets another number.
+fn cases() -> u32 {
+    std::env::var("ALLOQUY_FUZZ_PROMPTS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(256)
+}
+
+/// Renders a template with `a` and `b`, and `a` as a value in a list.
+fn with_values(template: &str, a: &str, b: &str) -> RenderedPrompt {
+    let library = Library::default().with("p", "[{{x}}]((y {{x}}))", Mixed, json!({}));
+    referring(template, &json!({"a": a, "b": b, "lists": ["l"]}), &library).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn values_are_printed_byte_for_byte_with_their_source(template in template(), a in nasty(), b in nasty()) {
+        let harmless = with_values(&template, "AAA", "BBB");
+        let rendered = with_values(&template, &a, &b);
+        let mut expected = RenderedPrompt::default();
+        for span in &harmless.spans {
+            let text = match &span.source {
+                Some(Source::Value(name)) if name == "a" => {
+                    prop_assert_eq!(span.text.replace("AAA", ""), "");
+                    span.text.replace("AAA", &a)
+                }
+                Some(Source::Value(name)) if name == "b" => {
+                    prop_assert_eq!(span.text.replace("BBB", ""), "");
+                    span.text.replace("BBB", &b)
+                }
+                _ => span.text.clone(),
+            };
+            expected.push(&text, span.source.clone());
+        }
+        prop_assert_eq!(&rendered.spans, &expected.spans);
+        prop_assert_eq!(&rendered.missing, &harmless.missing);
+        let joined: String = rendered.spans.iter().map(|span| span.text.as_str()).collect();
+        prop_assert_eq!(joined, rendered.text());
+        let author = rendered.spans.iter().filter(|span| span.source.is_none());
+        let author: String = author.map(|span| span.text.as_str()).collect();
+        prop_assert!(!author.contains("AAA") && !author.contains("BBB"));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(pieces in prop::collection::vec(nasty(), 0..5), a in nasty()) {
+        for syntax in [Mixed, Jinja, Format, Plain] {
+            if let Ok(text) = PromptText::new(&pieces.concat(), syntax) {
+                if let Ok(rendered) = text.render(&values(&json!({"a": a})), &NoReferences) {
+                    prop_assert!(rendered.spans.iter().all(|span| !span.text.is_empty()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_text_is_printed_as_it_is(text in nasty()) {
+        let rendered = rendered(&text, Plain, &json!({"a": "x"}));
+        prop_assert_eq!(rendered.text(), text);
+        prop_assert_eq!(rendered.spans.iter().filter(|span| span.source.is_some()).count(), 0);
     }
 }

@@ -21,9 +21,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         state.get_or_insert_extension_with(Printing::default).site = Some(site);
         value
     });
-    environment.add_function(ANY, move |state: &mut State<'_, '_>, values: Rest<Value>| {
-        any(state, limits, &values)
-    });
+    environment
+        .add_function(ANY, move |state: &mut State<'_, '_>, values: Rest<Value>| any(state, limits, &values));
     environment.add_filter(
         "count_tokens",
         move |state: &mut State<'_, '_>, value: Value, _model: Option<Value>| {

@@ -3,18 +3,15 @@
 use super::super::tokens::{Kind, Token};
 
 /// Words of expressions that are no variables.
-const WORDS: [&str; 13] = [
-    "and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None",
-];
+const WORDS: [&str; 13] =
+    ["and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None"];
 
 /// Functions that every text has. A variable may have such a name if it is not called.
-const FUNCTIONS: [&str; 8] = [
-    "range", "dict", "namespace", "joiner", "cycler", "lipsum", "raise_exception", "strftime_now",
-];
+const FUNCTIONS: [&str; 8] =
+    ["range", "dict", "namespace", "joiner", "cycler", "lipsum", "raise_exception", "strftime_now"];
 
 /// What `loop` knows about itself, which is no part of a value.
-const COUNTERS: [&str; 8] =
-    ["index", "index0", "revindex", "revindex0", "first", "last", "length", "depth"];
+const COUNTERS: [&str; 8] = ["index", "index0", "revindex", "revindex0", "first", "last", "length", "depth"];
 
 /// The function that renders another prompt.
 pub(super) const PROMPT_REF: &str = "prompt_ref";

@@ -20,7 +20,9 @@ pub(super) fn of_fault(fault: Fault, kind: ErrorKind) -> Error {
             format!("line {line} of the prompt: code nests too deeply, split it with `{{% set %}}`")
         }
         Fault::Tag { line, tag } => {
-            format!("line {line} of the prompt: unknown tag `{tag}`, the tags are those of Jinja2 without extensions")
+            format!(
+                "line {line} of the prompt: unknown tag `{tag}`, the tags are those of Jinja2 without extensions"
+            )
         }
         Fault::Engine { place, what, .. } => {
             let place = place.replacen("the chat template", "the prompt", 1);

@@ -68,7 +68,8 @@ impl PromptText {
             let failure = take(&shared.failure);
             match (missed, failure, rendered) {
                 (Some(name), _, _) => {
-                    known = Arc::try_unwrap(shared).map_or_else(|shared| shared.known.clone(), |own| own.known);
+                    known =
+                        Arc::try_unwrap(shared).map_or_else(|shared| shared.known.clone(), |own| own.known);
                     known.add(&name, references)?;
                 }
                 (None, Some(error), _) => return Err(error),
@@ -243,7 +244,8 @@ impl Job {
         chain.push(name.to_owned());
         if is_circle {
             let circle = chain.join(" -> ");
-            let message = format!("prompts refer to each other in a circle: {circle}; remove one of the references");
+            let message =
+                format!("prompts refer to each other in a circle: {circle}; remove one of the references");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if chain.len() > REFERENCES {

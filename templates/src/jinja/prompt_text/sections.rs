@@ -3,6 +3,7 @@
 //! Single brackets in a section count: `((a (b)))` is a section with the text `a (b)`.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use alloquy_core::Result;
 
@@ -19,7 +20,7 @@ const VARIABLES: usize = 300_000;
 #[derive(Debug, Default)]
 pub(super) struct Section<'a> {
     /// The variables in it, and in the sections in it, sorted. It vanishes if all are empty. Without any it never does.
-    pub(super) variables: BTreeSet<&'a str>,
+    pub(super) variables: Rc<BTreeSet<&'a str>>,
 }
 
 /// Where a section starts or ends: the index of an item, and a byte in its text.
@@ -67,7 +68,9 @@ pub(super) fn sections<'a>(items: &[Item<'a>]) -> Result<Sections<'a>> {
         match item.kind {
             Kind::Text => finder.text(index, item.text)?,
             Kind::Print => finder.print(index, item),
-            Kind::Tag | Kind::Raw => finder.forbidden = Some(Forbidden { item: index, line: item.line, what: TAG }),
+            Kind::Tag | Kind::Raw => {
+                finder.forbidden = Some(Forbidden { item: index, line: item.line, what: TAG })
+            }
             Kind::Comment => {}
         }
     }
@@ -104,7 +107,19 @@ struct Finder<'a> {
 struct Open<'a> {
     place: Place,
     brackets: i64,
-    variables: BTreeSet<&'a str>,
+    /// Shared with the section inside as long as it has no more.
+    variables: Rc<BTreeSet<&'a str>>,
+}
+
+impl<'a> Open<'a> {
+    /// Adds the variables of a section inside.
+    fn add(&mut self, variables: &Rc<BTreeSet<&'a str>>) {
+        if self.variables.is_empty() {
+            self.variables = Rc::clone(variables);
+        } else if !variables.is_subset(&self.variables) {
+            Rc::make_mut(&mut self.variables).extend(variables.iter());
+        }
+    }
 }
 
 impl<'a> Finder<'a> {
@@ -116,7 +131,7 @@ impl<'a> Finder<'a> {
             let place = Place { item, byte };
             byte += match (first, is_double) {
                 (b'(', true) => {
-                    self.open.push(Open { place, brackets: 0, variables: BTreeSet::new() });
+                    self.open.push(Open { place, brackets: 0, variables: Rc::default() });
                     2
                 }
                 (b')', true) if self.is_balanced() => {
@@ -150,11 +165,12 @@ impl<'a> Finder<'a> {
         }
         self.variables += open.variables.len();
         if self.variables > VARIABLES {
-            let what = format!("optional sections `((…))` nest too deeply, with more than {VARIABLES} variables");
+            let what =
+                format!("optional sections `((…))` nest too deeply, with more than {VARIABLES} variables");
             return Err(invalid(1, &what));
         }
         if let Some(outer) = self.open.last_mut() {
-            outer.variables.extend(&open.variables);
+            outer.add(&open.variables);
         }
         let section = self.found.sections.len();
         self.found.sections.push(Section { variables: open.variables });
@@ -166,7 +182,7 @@ impl<'a> Finder<'a> {
     fn print(&mut self, index: usize, item: &Item<'a>) {
         if let Some(name) = simple_name(item.text) {
             if let Some(open) = self.open.last_mut() {
-                open.variables.insert(name);
+                Rc::make_mut(&mut open.variables).insert(name);
             }
             return;
         }

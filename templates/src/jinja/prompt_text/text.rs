@@ -71,8 +71,9 @@ impl PromptText {
     pub fn new(source: &str, syntax: PromptSyntax) -> Result<Self> {
         if source.len() > DEFAULT_SOURCE_BYTES {
             let found = source.len();
-            let message =
-                format!("the prompt has {found} bytes, more than the {DEFAULT_SOURCE_BYTES} allowed: pass long texts as values");
+            let message = format!(
+                "the prompt has {found} bytes, more than the {DEFAULT_SOURCE_BYTES} allowed: pass long texts as values"
+            );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let program = match syntax {
@@ -171,11 +172,8 @@ fn base() -> Result<Environment<'static>> {
 fn configured() -> std::result::Result<Environment<'static>, minijinja::Error> {
     let limits = Limits::default();
     let mut environment = environment::new(NowSource::System, limits, Dialect::default())?;
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .keep_trailing_newline(true)
-        .build()?;
+    let syntax =
+        SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
     environment.set_syntax(syntax);
     filters::add_to(&mut environment, limits);
     Ok(environment)

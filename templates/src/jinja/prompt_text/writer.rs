@@ -20,6 +20,9 @@ use super::problem::invalid;
 use super::program::{ANY, AUTHOR, Call, FROM, REFER, Script, Site};
 use super::sections::{Mark, Sections, simple_name};
 
+/// How many characters of the code an error quotes.
+const QUOTED: usize = 80;
+
 /// Writes the source of a text for the engine. Without sections, spaces around a name are not printed.
 pub(super) fn write<'a>(items: &[Item<'a>], sections: Option<&'a Sections<'a>>) -> Result<Script> {
     let mut writer = Writer {
@@ -124,8 +127,8 @@ impl<'a> Writer<'a> {
         let code = item.text;
         let (open, inner, close) = tags::parts(code);
         if let Err(problem) = statements::print(inner) {
-            let hint = "write an expression such as `{{ name }}`";
-            return Err(refused(item, problem, &format!("{code:?} is no expression of Jinja2, {hint}")));
+            let what = "is no expression of Jinja2, write one such as `{{ name }}`";
+            return Err(refused(item, problem, what));
         }
         if self.sections.is_some()
             && let Some(name) = simple_name(code)
@@ -181,8 +184,8 @@ impl<'a> Writer<'a> {
         let (open, inner, close) = tags::parts(code);
         let name = tags::name(code);
         if let Err(problem) = statements::tag(inner) {
-            let what = format!("the tag {code:?} is not written as Jinja2 expects it");
-            return Err(refused(item, problem, &what));
+            let what = "is no tag of Jinja2, write one such as `{% if name %}`";
+            return Err(refused(item, problem, what));
         }
         let (found, _) = tokens(inner).unwrap_or_default();
         let text = self.blocks.tag(name, found.get(1..).unwrap_or_default());
@@ -238,7 +241,11 @@ impl<'a> Writer<'a> {
 /// Returns the error of code that is no expression or tag.
 fn refused(item: &Item<'_>, problem: Problem, what: &str) -> alloquy_core::Error {
     match problem {
-        Problem::Syntax => invalid(item.line, what),
+        Problem::Syntax => {
+            let quoted: String = item.text.chars().take(QUOTED).collect();
+            let rest = if quoted.len() < item.text.len() { "…" } else { "" };
+            invalid(item.line, &format!("{:?} {what}", quoted + rest))
+        }
         Problem::Depth => {
             invalid(item.line, "code nests too deeply, compute parts of it with `{% set … %}` first")
         }
