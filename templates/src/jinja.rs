@@ -32,6 +32,7 @@ mod output;
 mod percent;
 mod piece;
 mod polyfill;
+mod prompt_text;
 mod python;
 mod range;
 mod source;
@@ -61,6 +62,9 @@ pub use clock::NowSource;
 pub use dialect::Dialect;
 pub use limits::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
 pub use polyfill::{AppliedPolyfill, Polyfill};
+pub use prompt_text::{
+    NoReferences, PromptReference, PromptReferences, PromptSyntax, PromptText, format_to_jinja,
+};
 pub use spans::Rendered;
 
 use capabilities::{Probe, Prober};

@@ -69,7 +69,8 @@ pub use completion::CompletionTemplate;
 pub use detect::{Detected, detect, detect_with};
 pub use jinja::{
     AppliedPolyfill, ArgumentForms, Capabilities, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS,
-    Dialect, JinjaTemplate, JinjaTemplateBuilder, Limits, NowSource, Polyfill, Rendered, SystemRole,
+    Dialect, JinjaTemplate, JinjaTemplateBuilder, Limits, NoReferences, NowSource, Polyfill, PromptReference,
+    PromptReferences, PromptSyntax, PromptText, Rendered, SystemRole, format_to_jinja,
 };
 pub use mlc::ConversationTemplate;
 pub use sources::{TemplateOrigin, TemplateSource};

@@ -193,15 +193,17 @@ pub(super) fn print(
     value: &Value,
     limits: Limits,
 ) -> Result<(), Error> {
-    let text = match (value.kind(), value.as_str()) {
-        _ if !matches!(state.auto_escape(), AutoEscape::None) && !value.is_safe() => {
-            Cow::Owned(python::escape(&python::text(value)?))
-        }
-        (ValueKind::String, Some(text)) => Cow::Borrowed(text),
-        _ => Cow::Owned(python::text(value)?),
-    };
+    let text = printed(state, value)?;
     ledger::pass(state, limits, text.len())?;
     output.write_str(&text).map_err(Error::from)
+}
+
+/// Returns the text that a value prints as.
+pub(super) fn printed<'v>(state: &State<'_, '_>, value: &'v Value) -> Result<Cow<'v, str>, Error> {
+    if !matches!(state.auto_escape(), AutoEscape::None) && !value.is_safe() {
+        return Ok(Cow::Owned(python::escape(&python::text(value)?)));
+    }
+    python::printed(value)
 }
 
 /// `attr(name)`: an attribute. The items of a dict are not attributes.

@@ -356,19 +356,22 @@ fn end_of_iterable(tag: &str) -> Option<usize> {
 }
 
 /// Finds the next `{{`, `{%` or `{#`.
-fn next_code(text: &str) -> Option<usize> {
+pub(super) fn next_code(text: &str) -> Option<usize> {
     text.match_indices('{')
         .map(|(start, _)| start)
         .find(|&start| matches!(text.as_bytes().get(start + 1), Some(b'{' | b'%' | b'#')))
 }
 
 /// Returns the length of the content of a raw block, with its closing tag.
-fn end_of_raw(text: &str) -> usize {
+pub(super) fn end_of_raw(text: &str) -> usize {
     text.match_indices("{%")
         .find_map(|(start, _)| {
             let tag = text.get(start..)?;
-            let end = tag.find("%}")? + 2;
-            (tags::name(tag.get(..end)?) == "endraw").then_some(start + end)
+            // The name is read first: a search for the end of every tag would take quadratic time.
+            if tags::name(tag) != "endraw" {
+                return None;
+            }
+            Some(start + tag.find("%}")? + 2)
         })
         .unwrap_or(text.len())
 }

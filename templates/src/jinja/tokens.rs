@@ -14,6 +14,8 @@ pub(super) enum Kind {
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
+    /// Where the token starts in the code, in bytes.
+    pub(super) start: usize,
     /// Line feeds between the previous token and this one.
     pub(super) lines: usize,
 }
@@ -41,7 +43,8 @@ pub(super) fn tokens(code: &str) -> Option<(Vec<Token<'_>>, usize)> {
             _ => (Kind::Operator, operator(trimmed)?),
         };
         let (text, after) = trimmed.split_at_checked(length)?;
-        tokens.push(Token { kind, text, lines });
+        let start = code.len() - trimmed.len();
+        tokens.push(Token { kind, text, start, lines });
         rest = after;
     }
 }
