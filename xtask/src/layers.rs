@@ -30,7 +30,7 @@ impl Layers {
 const ANY_PART: &str = "any part";
 
 /// The crates for opening a model and running a conversation.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "backends/",
     "constraints",
     "context",
@@ -45,6 +45,7 @@ const PARTS: [&str; 17] = [
     "model-files",
     "pocket",
     "processors",
+    "prompts",
     "storage",
     "templates",
     "tools/",
@@ -52,7 +53,7 @@ const PARTS: [&str; 17] = [
 
 /// The members that a folder's crate may import, and those that only its tests may import. The first line that matches applies.
 /// A crate may always import crates inside its own folder.
-const MEMBERS: [(&str, &[&str], &[&str]); 23] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 24] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "engine", "model-files"], &["testing"]),
     // It opens models, so it needs every part of one.
@@ -75,6 +76,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 23] = [
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
+    // Texts of prompts are compiled by the crate that has the template engine and its limits.
+    ("prompts", &["core", "templates"], &["testing"]),
     // Its tests compute the cost of conversations that earlier releases stored.
     ("storage", &["core", "engine", "formats"], &["cost", "testing"]),
     // Role markers are derived by the crate that renders templates.
@@ -120,6 +123,7 @@ const NOT_EVEN_INDIRECTLY: (&[&str], &[&str]) = (
         "media",
         "model-files",
         "processors",
+        "prompts",
         "templates",
         "testing",
     ],
