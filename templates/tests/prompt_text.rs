@@ -508,10 +508,9 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(pieces in prop::collection::vec(nasty(), 0..5), a in nasty()) {
         for syntax in [Mixed, Jinja, Format, Plain] {
-            if let Ok(text) = PromptText::new(&pieces.concat(), syntax) {
-                if let Ok(rendered) = text.render(&values(&json!({"a": a})), &NoReferences) {
-                    prop_assert!(rendered.spans.iter().all(|span| !span.text.is_empty()));
-                }
+            let Ok(text) = PromptText::new(&pieces.concat(), syntax) else { continue };
+            if let Ok(rendered) = text.render(&values(&json!({"a": a})), &NoReferences) {
+                prop_assert!(rendered.spans.iter().all(|span| !span.text.is_empty()));
             }
         }
     }

@@ -69,7 +69,7 @@ pub(super) fn sections<'a>(items: &[Item<'a>]) -> Result<Sections<'a>> {
             Kind::Text => finder.text(index, item.text)?,
             Kind::Print => finder.print(index, item),
             Kind::Tag | Kind::Raw => {
-                finder.forbidden = Some(Forbidden { item: index, line: item.line, what: TAG })
+                finder.forbidden = Some(Forbidden { item: index, line: item.line, what: TAG });
             }
             Kind::Comment => {}
         }
