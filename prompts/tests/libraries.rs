@@ -14,7 +14,7 @@ use alloquy_prompts::{
     Arm, CompositeLibrary, ConfigLibrary, Experiment, FolderLibrary, PromptRecord, VersionRecord,
     VersionStatus, VersionedLibrary,
 };
-use alloquy_testing::EchoModel;
+use alloquy_testing::{EchoModel, laws::prompt_library as laws};
 use serde_json::json;
 
 fn write(folder: &Path, path: &str, text: &str) {
@@ -315,4 +315,40 @@ fn a_prompt_reads_named_outputs_and_the_conversation() {
         conversation.complete(count).await.unwrap();
         assert_eq!(conversation.history().await.unwrap()[4].message.text(), "user;assistant;user;assistant;");
     });
+}
+
+#[test]
+fn every_library_keeps_the_laws() {
+    let value = json!({
+        "system": {"guide": {"template": "Guide {{who}} to {{city}}.", "defaults": {"city": "Lisbon"}}},
+        "user": {
+            "ask": "Where is {{place}}?(( I am {{ name | upper }}.))",
+            "list": "{% for item in things %}{{ item }};{% endfor %}",
+            "refers": "[{{ prompt_ref('ask', place=spot) }}]",
+            "format": {"template": "Hi {name}", "template_syntax": "format"},
+            "jinja": {"template": "((k {{a}}))", "template_mode": "jinja2"},
+            "broken": {"template": "{% if %}"},
+        },
+        "messages": {"two": {"messages": [{"role": "system", "content": "{{a}}"}, {"role": "user", "content": "{{b}}"}]}},
+        "rag": {"docs": {"adapter_name": "docs", "query": "{{topic}}"}},
+    });
+    let config = ConfigLibrary::from_json(&value).unwrap();
+    laws::all(&config).unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    for kind in ["system", "user", "messages", "rag"] {
+        for (name, prompt) in value[kind].as_object().unwrap() {
+            write(folder.path(), &format!("{kind}/{name}.json"), &prompt.to_string());
+        }
+    }
+    let mut versioned = VersionedLibrary::open(folder.path()).unwrap();
+    for text in ["Hi {{name}}", "Hello {{name}}"] {
+        let name = PromptName::user("greet");
+        versioned.create(&name, None, PromptRecord::of_text(text), VersionRecord::default()).unwrap();
+    }
+    laws::all(&versioned).unwrap();
+    laws::all(&FolderLibrary::open(folder.path()).unwrap()).unwrap();
+    laws::all(&CompositeLibrary::new([Arc::new(config) as Arc<dyn PromptLibrary>, Arc::new(versioned)]))
+        .unwrap();
+    laws::all(&CompositeLibrary::default()).unwrap();
 }

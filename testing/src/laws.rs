@@ -8,6 +8,7 @@ pub mod decoder;
 pub mod media_processor;
 pub mod middleware;
 pub mod processor;
+pub mod prompt_library;
 pub mod session;
 pub mod store;
 pub mod tokenizer;
