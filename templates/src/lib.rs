@@ -47,6 +47,18 @@
 //! [`JinjaTemplate::capabilities`] measures what a template prints, such as tools, reasoning or documents, by rendering
 //! small conversations. [`JinjaTemplate::render_spans`] also returns which parts of the prompt the assistant wrote.
 //!
+//! # Prompt texts
+//!
+//! [`PromptText`] is a text with variables, as authors of prompts write it: `Hello {{name}}((, you have {{count}} messages))`.
+//! It uses the same engine, within the default limits, and reports which parts of the prompt come from which value. The
+//! texts print what those of dataknobs print, with these differences:
+//!
+//! * A value is never rendered again, whatever it contains.
+//! * Comments and raw blocks stay as they are. Optional sections are found outside of Jinja's code only.
+//! * `prompt_ref` passes its arguments, not the values of the text that calls it.
+//! * An undefined field, as in `{{ user.age }}`, is printed as it is written. A filter gets an empty text instead.
+//! * The name of a loop's variable hides a value of the same name.
+//!
 //! # Limits
 //!
 //! * A render that exceeds a limit is an error, never a truncated prompt. A panic of the template engine is an error, too.

@@ -114,8 +114,9 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self, before: Option<&Token<'a>>, token: Token<'a>, after: &[Token<'a>]) {
-        let follows = |text: &str| before.is_some_and(|before| is(before, text));
-        if follows(".") || follows("|") || follows("is") || is_argument(self.depth, after) {
+        // Names after these are those of fields, filters and tests.
+        let is_other = before.is_some_and(|before| is(before, ".") || is(before, "|") || is(before, "is"));
+        if is_other || is_argument(self.depth, after) {
             return;
         }
         let next = after.first();
