@@ -58,6 +58,15 @@ const TARGETS: &[Target] = &[
         about: "hostile text through public chat templates never becomes a control token",
     },
     Target {
+        name: "prompts",
+        package: "alloquy-templates",
+        test: "prompt_text",
+        features: "",
+        variable: "ALLOQUY_FUZZ_PROMPTS",
+        takes_minutes: false,
+        about: "random texts of prompts never panic, and no value in them is read as a template",
+    },
+    Target {
         name: "replies",
         package: "alloquy-processors",
         test: "replies",
@@ -65,6 +74,15 @@ const TARGETS: &[Target] = &[
         variable: "ALLOQUY_FUZZ_REPLIES",
         takes_minutes: false,
         about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
+    },
+    Target {
+        name: "values",
+        package: "alloquy-tests",
+        test: "injection",
+        features: "",
+        variable: "ALLOQUY_FUZZ_VALUES",
+        takes_minutes: false,
+        about: "hostile values of prompts never become control tokens, with all else trusted",
     },
 ];
 

@@ -16,6 +16,11 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
+    /// Returns a conversation that ends with the start of a reply.
+    pub(crate) fn new(preface: Preface, path: Vec<Message>) -> Self {
+        Self { preface, path, ending: PromptEnd::Generation }
+    }
+
     pub(crate) fn write(writer: &mut Writer<'_>) -> Self {
         let preface = preface(writer);
         let mut path = Vec::new();

@@ -12,6 +12,7 @@ mod corpus;
 mod draws;
 mod exceptions;
 mod oracle;
+mod prompts;
 mod run;
 mod setting;
 #[path = "../shared/mod.rs"]
@@ -26,7 +27,17 @@ const MESSAGES: usize = 10_000;
 fn no_text_becomes_a_control_token() {
     let Some(templates) = corpus::read() else { return };
     let messages = std::env::var("ALLOQUY_FUZZ_MESSAGES").map_or(MESSAGES, |count| count.parse().unwrap());
-    let tally = run::fuzz(&templates, messages);
+    let tally = run::fuzz(&templates, messages, conversation::Conversation::write);
+    tally.report();
+    assert!(tally.messages >= messages && tally.compared > 0);
+    assert_eq!(tally.unexpected(), 0, "breaches that no exception names");
+}
+
+#[test]
+fn no_value_of_a_prompt_becomes_a_control_token() {
+    let Some(templates) = corpus::read() else { return };
+    let messages = std::env::var("ALLOQUY_FUZZ_VALUES").map_or(MESSAGES, |count| count.parse().unwrap());
+    let tally = run::fuzz(&templates, messages, prompts::filled);
     tally.report();
     assert!(tally.messages >= messages && tally.compared > 0);
     assert_eq!(tally.unexpected(), 0, "breaches that no exception names");

@@ -50,10 +50,13 @@ impl ApprovalDecision {
     }
 }
 
+/// Writes a conversation.
+pub(crate) type Write = fn(&mut Writer<'_>) -> Conversation;
+
 /// Writes the conversation that `draws` determine, and its twin, and compares.
-pub(crate) fn judge(setting: &Setting, draws: &Draws) -> ApprovalDecision {
-    let hostile = written(setting, draws, Voice::Hostile);
-    let twin = written(setting, draws, Voice::Benign { spoken: setting.spoken });
+pub(crate) fn judge(setting: &Setting, draws: &Draws, write: Write) -> ApprovalDecision {
+    let hostile = written(setting, draws, write, Voice::Hostile);
+    let twin = written(setting, draws, write, Voice::Benign { spoken: setting.spoken });
     let mut verdict =
         ApprovalDecision { messages: hostile.messages(), renders: 3, ..ApprovalDecision::default() };
     let prompted = match setting.prompt(hostile.source()) {
@@ -86,8 +89,8 @@ pub(crate) fn judge(setting: &Setting, draws: &Draws) -> ApprovalDecision {
     verdict
 }
 
-fn written(setting: &Setting, draws: &Draws, voice: Voice<'_>) -> Conversation {
-    Conversation::write(&mut Writer::new(draws.clone(), &setting.tokens, voice))
+fn written(setting: &Setting, draws: &Draws, write: Write, voice: Voice<'_>) -> Conversation {
+    write(&mut Writer::new(draws.clone(), &setting.tokens, voice))
 }
 
 fn compare_control(setting: &Setting, hostile: &Prompted, benign: &Prompted, verdict: &mut ApprovalDecision) {

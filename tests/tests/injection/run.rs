@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::corpus::PublicTemplate;
 use crate::draws::Draws;
-use crate::oracle;
+use crate::oracle::{self, Write};
 use crate::setting::{KINDS, Setting};
 use crate::tally::Tally;
 
@@ -14,7 +14,7 @@ use crate::tally::Tally;
 type Pair = (usize, usize);
 
 /// Judges conversations until there were `messages`, as many for each pair.
-pub(crate) fn fuzz(templates: &[PublicTemplate], messages: usize) -> Tally {
+pub(crate) fn fuzz(templates: &[PublicTemplate], messages: usize, write: Write) -> Tally {
     let pairs = pairs(templates);
     let each = messages.div_ceil(pairs.len());
     let next = AtomicUsize::new(0);
@@ -23,7 +23,8 @@ pub(crate) fn fuzz(templates: &[PublicTemplate], messages: usize) -> Tally {
     let work = || {
         while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
             // `tokenizers` keeps what it merged for each vocabulary, in each thread, until the thread ends: one for each.
-            let tally = thread::scope(|own| own.spawn(|| of_pair(templates, pair, each)).join().unwrap());
+            let tally =
+                thread::scope(|own| own.spawn(|| of_pair(templates, pair, each, write)).join().unwrap());
             progress(&done, tally.messages, messages);
             total.lock().unwrap().add(tally);
         }
@@ -48,7 +49,7 @@ fn pairs(templates: &[PublicTemplate]) -> Vec<Pair> {
     pairs
 }
 
-fn of_pair(templates: &[PublicTemplate], (place, kind): Pair, messages: usize) -> Tally {
+fn of_pair(templates: &[PublicTemplate], (place, kind): Pair, messages: usize, write: Write) -> Tally {
     let public = &templates[place];
     let mut tally = Tally::new();
     let Some(setting) = Setting::new(public, &KINDS[kind]) else {
@@ -60,7 +61,7 @@ fn of_pair(templates: &[PublicTemplate], (place, kind): Pair, messages: usize) -
             break;
         }
         let draws = Draws::new(&[place as u64, kind as u64, number]);
-        tally.count(&public.slug, &setting, number, oracle::judge(&setting, &draws));
+        tally.count(&public.slug, &setting, number, oracle::judge(&setting, &draws, write));
     }
     tally
 }
