@@ -111,12 +111,12 @@ impl Default for MemoryLimits {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// The time at which each key is empty again (GCRA's theoretical arrival time), in nanoseconds.
-    rates: HashMap<String, u64>,
+    /// When the debt of each key ends (GCRA's theoretical arrival time).
+    rates: HashMap<String, Duration>,
     /// The period and the units of each budget.
     budgets: HashMap<String, (u64, u64)>,
-    /// The latest time that was seen, in nanoseconds.
-    now: u64,
+    /// The latest time that was seen.
+    now: Duration,
     /// The latest day that was seen, and the time of the day in seconds.
     today: (u64, u64),
     /// How many keys there may be until those without effect are removed.
@@ -137,7 +137,7 @@ impl MemoryLimits {
 
     /// Returns the counts at the present time, which is never before the time of the last call.
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        let elapsed = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let elapsed = self.clock.elapsed();
         let since = self.clock.date().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
         // Each change is one assignment, so the counts are valid even if a thread panicked with the lock.
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ impl Counts {
         }
         let now = self.now;
         let today = self.today.0;
-        self.rates.retain(|_, empty| *empty > now);
+        self.rates.retain(|_, end| *end > now);
         self.budgets.retain(|_, (period, _)| *period == 0 || *period == today);
         self.sweep = 2 * (self.rates.len() + self.budgets.len());
     }
@@ -167,18 +167,18 @@ impl LimitStore for MemoryLimits {
     async fn take(&self, key: &str, rate: Rate, units: u32) -> Result<Taken> {
         let mut counts = self.counts();
         let now = counts.now;
-        let empty = counts.rates.get(key).copied().unwrap_or(0).max(now);
-        let taken = rate.take(now, empty, units);
+        let end = counts.rates.get(key).copied().unwrap_or_default();
+        let (taken, end) = rate.take(now, end, units);
         if taken == Taken::Yes {
-            counts.rates.insert(key.to_owned(), empty.saturating_add(rate.cost(units)));
+            counts.rates.insert(key.to_owned(), end);
         }
         Ok(taken)
     }
 
     async fn give_back(&self, key: &str, rate: Rate, units: u32) -> Result<()> {
         let mut counts = self.counts();
-        if let Some(empty) = counts.rates.get_mut(key) {
-            *empty = empty.saturating_sub(rate.cost(units));
+        if let Some(end) = counts.rates.get_mut(key) {
+            *end = rate.give_back(*end, units);
         }
         Ok(())
     }
