@@ -136,6 +136,7 @@
 //! | `guards` | guards: redaction, validation, limits, cached replies and fallback, as middleware | yes |
 //! | `json-schema` | validation of replies by a JSON Schema, 20 more crates | no |
 //! | `media` | images, audio and video, for models that accept them | yes |
+//! | `prompts` | libraries of prompts: files, configuration, versions and experiments | yes |
 //! | `schemars` | `core::tool::TypedTool`: tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
@@ -164,6 +165,7 @@
 //! | [`engine`] | the traits of engines and decoders |
 //! | [`formats`] | messages and conversations in the formats of other programs |
 //! | `guards` | redaction, validation, limits, cached replies and fallback |
+//! | `prompts` | libraries of prompts |
 //! | [`inference`] | a model call, and the local decoder |
 //! | [`templates`], [`processors`] | chat templates, and the processors of model families |
 //! | [`media`], [`constraints`] | inputs of media models, and matchers of grammars |
@@ -203,6 +205,8 @@ pub use alloquy_model_files as model_files;
 #[cfg(feature = "onnx")]
 pub use alloquy_onnx as onnx;
 pub use alloquy_processors as processors;
+#[cfg(feature = "prompts")]
+pub use alloquy_prompts as prompts;
 pub use alloquy_storage as storage;
 pub use alloquy_templates as templates;
 

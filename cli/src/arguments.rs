@@ -1,6 +1,7 @@
 //! The arguments that several commands share. The arguments of a single command are in its own file.
 
 mod guards;
+mod library;
 mod list;
 mod media;
 mod model;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::count;
 
 pub(crate) use guards::{CallLimit, Finds, Guard, GuardArguments, PriceArguments, RedactionArguments};
+pub(crate) use library::{LibraryArguments, NamedPromptArguments, ValueArguments, values};
 pub(crate) use list::names;
 pub(crate) use media::MediaSettings;
 pub(crate) use model::{ModelArguments, NumberType, OptimizationLevel, Waiting};
@@ -232,6 +234,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) guards: GuardArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) library: LibraryArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

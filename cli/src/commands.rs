@@ -24,6 +24,7 @@ pub(crate) mod label;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod models;
+pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod pull;
 pub(crate) mod render;
@@ -96,6 +97,7 @@ pub(crate) enum Command {
     #[command(alias = "branch")]
     Fork(fork::Fork),
     Merge(merge::Merge),
+    Prompt(prompt::PromptCommand),
     Prune(prune::Prune),
     Label(label::Label),
     Bookmark(bookmark::Bookmark),
@@ -239,6 +241,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Undo(undo) => undo.run(&context),
         Command::Fork(fork) => fork.run(&context),
         Command::Merge(merge) => merge.run(&context),
+        Command::Prompt(prompt) => prompt.run(&context),
         Command::Prune(prune) => prune.run(&context),
         Command::Label(label) => label.run(&context),
         Command::Bookmark(bookmark) => bookmark.run(&context),
@@ -298,7 +301,12 @@ mod tests {
         for flag in flags.iter().filter(|flag| !["help", "version"].contains(&flag.get_id().as_str())) {
             let Some(long) = flag.get_long() else { continue };
             // The variable of --limit would be the one of `conversations --limit N`.
-            let name = if flag.get_id() == "limits" { "limits" } else { long };
+            // The variable of `ask --prompt NAME` would be the one of `bench --prompt N`.
+            let name = match flag.get_id().as_str() {
+                "limits" => "limits",
+                "prompt_name" => "prompt_name",
+                _ => long,
+            };
             let variable = format!("ALLOQUY_{}", name.replace('-', "_").to_uppercase());
             assert_eq!(flag.get_env().and_then(std::ffi::OsStr::to_str), Some(variable.as_str()), "--{long}");
         }

@@ -37,6 +37,7 @@ mod preview;
 mod prices;
 mod printer;
 mod progress;
+mod prompts;
 mod question;
 mod repl;
 mod resume;

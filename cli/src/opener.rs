@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use alloquy::Model;
+use alloquy::core::prompt_library::PromptLibrary;
 use alloquy::core::store::ConversationStore;
 use alloquy::core::tool::Toolbox;
 use alloquy::core::{ConversationId, Manager, Owner, Result};
@@ -28,6 +29,8 @@ pub(crate) struct ModelOpener {
     pub(crate) toolbox: Toolbox,
     pub(crate) tool_rounds: usize,
     pub(crate) guards: Guards,
+    /// The library of prompts, if one is set.
+    pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
     pub(crate) notes: Notes,
 }
 
@@ -68,6 +71,10 @@ impl ModelOpener {
     pub(crate) fn manager(&self, model: &Model) -> Result<Manager> {
         let manager = model.manager().store(Arc::clone(&self.store)).owner(self.owner.clone());
         let manager = manager.toolbox(self.toolbox.clone()).tool_rounds(self.tool_rounds);
+        let manager = match &self.prompts {
+            Some(library) => manager.prompts(Arc::clone(library)),
+            None => manager,
+        };
         self.guards.added_to(manager, model).build()
     }
 

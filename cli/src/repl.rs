@@ -6,6 +6,7 @@ mod command;
 mod completion;
 mod lines;
 mod places;
+mod prompts;
 mod quoted;
 mod saving;
 mod session;
@@ -86,6 +87,8 @@ impl Repl {
             Command::System(Some(text)) => self.set_system(&text).await?,
             Command::Model(None) => self.show_model()?,
             Command::Model(Some(name)) => self.change_model(&name).await?,
+            Command::Prompt(None) => self.list_prompts()?,
+            Command::Prompt(Some((name, values))) => self.send_prompt(&name, &values).await?,
             Command::Set(None) => self.list_settings().await?,
             Command::Set(Some((name, value))) => self.set(&name, &value)?,
             command => {

@@ -1,8 +1,9 @@
 //! The arguments of prompts in a library: which library, which prompt, and its values.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use alloquy::core::prompt_library::{PromptName, Values};
+use alloquy::core::prompt_library::{PromptLibrary, PromptName, Values};
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::prompts::FolderLibrary;
 use clap::Args;
@@ -20,6 +21,17 @@ pub(crate) struct LibraryArguments {
 }
 
 impl LibraryArguments {
+    /// Opens the library, if a folder is set.
+    ///
+    /// # Errors
+    /// As [`FolderLibrary::open`].
+    pub(crate) fn open_if_set(&self) -> Result<Option<Arc<dyn PromptLibrary>>> {
+        match &self.prompts {
+            Some(folder) => Ok(Some(Arc::new(FolderLibrary::open(folder)?))),
+            None => Ok(None),
+        }
+    }
+
     /// Opens the library.
     ///
     /// # Errors
@@ -75,7 +87,8 @@ fn value(typed: &str) -> Result<(&str, Value)> {
     };
     if let Some(name) = name.strip_suffix(':') {
         let value = serde_json::from_str(text).map_err(|source| {
-            let message = format!("the value {text:?} of {name:?} is no JSON; write {name}={text} for a text");
+            let message =
+                format!("the value {text:?} of {name:?} is no JSON; write {name}={text} for a text");
             Error::new(ErrorKind::Invalid, message).with_source(source)
         })?;
         return Ok((name, value));
@@ -85,8 +98,9 @@ fn value(typed: &str) -> Result<(&str, Value)> {
         return Ok((name, file.into()));
     }
     let text = crate::file::any_text(&PathBuf::from(file)).map_err(|source| {
-        let message =
-            format!("the value @{file} of {name:?} cannot be read; write {name}=@@… for a text that begins with @");
+        let message = format!(
+            "the value @{file} of {name:?} cannot be read; write {name}=@@… for a text that begins with @"
+        );
         Error::new(ErrorKind::Invalid, message).with_source(source)
     })?;
     Ok((name, text.into()))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alloquy::core::prompt_library::PromptKind;
 use alloquy::core::report::FinishReason;
 use alloquy::core::store::MemoryStore;
 use alloquy::core::{Error, ErrorKind, Message, Owner, Preface, TurnRequest};
@@ -10,8 +11,8 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 
 use crate::arguments::{
-    ContextArguments, GuardArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments,
-    SystemArguments, ToolArguments, WhichConversation,
+    ContextArguments, GuardArguments, LibraryArguments, ModelArguments, NamedPromptArguments,
+    PromptArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::context::Context;
 use crate::current::Current;
@@ -22,10 +23,12 @@ use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::messages;
+use crate::notes::Notes;
 use crate::notice;
 use crate::open;
 use crate::piped::{Input, piped};
 use crate::printer::{Extracted, LineEnd, printer, take};
+use crate::prompts::NamedPrompt;
 use crate::question::FileArguments;
 use crate::settings::{Origin, Settings};
 use crate::tools::{self, ROUNDS};
@@ -89,6 +92,10 @@ pub(crate) struct Ask {
     tools: ToolArguments,
     #[command(flatten)]
     guards: GuardArguments,
+    #[command(flatten)]
+    named: NamedPromptArguments,
+    #[command(flatten)]
+    library: LibraryArguments,
 }
 
 impl Ask {
@@ -105,7 +112,8 @@ impl Ask {
         let interrupts = Interrupts::install()?;
         let form = self.form.output()?;
         let guards = Guards::of(&settings.settle(&self.guards)?, self.conversations())?;
-        let (preface, messages) = self.asked(settings)?;
+        let prompt = self.prompt(settings)?;
+        let (preface, messages) = self.asked(settings, prompt.as_ref(), *notes)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
@@ -119,11 +127,16 @@ impl Ask {
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS));
+        let manager = match &prompt {
+            Some(prompt) => manager.prompts(Arc::clone(&prompt.library)),
+            None => manager,
+        };
         let manager = guards.added_to(manager, &model).build()?;
         let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.with_arguments(arguments);
-        let chat = current.begin(&messages.last().map(Message::text).unwrap_or_default()).await?;
-        let turn = chat.send(TurnRequest::from(messages).sampling(sampling).output(constraints));
+        let (title, request) = asking(prompt.as_ref(), messages, &current, *notes).await?;
+        let chat = current.begin(&title).await?;
+        let turn = chat.send(request.sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
         let mut printer = printer(output, LineEnd::Always, model.language_model(), &guards);
         if self.extract {
@@ -137,8 +150,20 @@ impl Ask {
     }
 
     /// Returns the preface and the messages of the turn: those of a document, or the question.
-    fn asked(&self, settings: &Settings) -> Result<(Preface, Vec<Message>), Failure> {
-        let preface = settings.settle(&self.system)?.preface()?;
+    fn asked(
+        &self,
+        settings: &Settings,
+        prompt: Option<&NamedPrompt>,
+        notes: Notes,
+    ) -> Result<(Preface, Vec<Message>), Failure> {
+        let mut preface = settings.settle(&self.system)?.preface()?;
+        let mut is_asked = false;
+        if let Some(prompt) = prompt {
+            match prompt.preface(notes)? {
+                Some(before) => preface.messages.splice(..0, before.messages).for_each(drop),
+                None => is_asked = true,
+            }
+        }
         let mut input = Input::default();
         let attached = self.media.read_with(&mut input)?;
         if let Some(dialect) = self.document(settings)? {
@@ -148,9 +173,26 @@ impl Ask {
         }
         let question = self.files.joined(&self.question, &mut input)?;
         if question.is_empty() && attached.is_empty() {
+            if is_asked {
+                return Ok((preface, Vec::new()));
+            }
             return Err(Failure::Arguments(nothing()));
         }
         Ok((preface, vec![media::said(attached, question)]))
+    }
+
+    /// Returns the prompt of the library that is named.
+    fn prompt(&self, settings: &Settings) -> Result<Option<NamedPrompt>, Failure> {
+        let values = self.named.values.values().map_err(Failure::Arguments)?;
+        let Some(name) = self.named.prompt_name.clone() else {
+            if values.is_empty() || settings.origin("set") != Origin::Flag {
+                return Ok(None);
+            }
+            let message = "--set gives a prompt its values, and none is named: name one with --prompt";
+            return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
+        };
+        let library = settings.settle(&self.library)?.open().map_err(Failure::Arguments)?;
+        Ok(Some(NamedPrompt { library: Arc::new(library), name, values }))
     }
 
     /// Returns the dialect of the document on standard input, if there is one.
@@ -158,7 +200,8 @@ impl Ask {
     /// The variable of `--from` has no effect where a question or a conversation is named; the flag is an error there.
     fn document(&self, settings: &Settings) -> Result<Option<Dialect>, Failure> {
         let has_conversation = self.which.last || self.which.conversation.is_some();
-        if self.question.is_empty() && self.files.is_empty() && self.media.is_empty() && !has_conversation {
+        let is_empty = self.question.is_empty() && self.files.is_empty() && self.media.is_empty();
+        if is_empty && !has_conversation && self.named.prompt_name.is_none() {
             return Ok(self.from);
         }
         if settings.origin("from") == Origin::Flag {
@@ -183,6 +226,28 @@ impl Ask {
         }
         Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() })
     }
+}
+
+/// Returns the title of a new conversation, and the request of the turn.
+async fn asking(
+    prompt: Option<&NamedPrompt>,
+    messages: Vec<Message>,
+    current: &Current,
+    notes: Notes,
+) -> Result<(String, TurnRequest), Failure> {
+    let mut title = messages.last().map(Message::text).unwrap_or_default();
+    let Some(prompt) = prompt.filter(|prompt| prompt.name.kind != PromptKind::System) else {
+        return Ok((title, TurnRequest::from(messages)));
+    };
+    let path = match current.chat() {
+        Ok(chat) => chat.history().await?,
+        Err(_) => Vec::new(),
+    };
+    let filled = prompt.filled(&path, notes)?;
+    if title.is_empty() {
+        title = filled.text();
+    }
+    Ok((title, prompt.request(messages)))
 }
 
 fn nothing() -> Error {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::arguments::{
-    ContextArguments, GuardArguments, HistoryArguments, ModelArguments, PromptArguments, ResumeArguments,
-    SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
+    ContextArguments, GuardArguments, HistoryArguments, LibraryArguments, ModelArguments, PromptArguments,
+    ResumeArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::context::Context;
 use crate::current::Current;
@@ -77,6 +77,8 @@ pub(crate) struct Chat {
     tools: ToolArguments,
     #[command(flatten)]
     guards: GuardArguments,
+    #[command(flatten)]
+    library: LibraryArguments,
 }
 
 impl Chat {
@@ -162,6 +164,7 @@ impl Chat {
             toolbox,
             tool_rounds: tools.tool_rounds.unwrap_or(ROUNDS),
             guards,
+            prompts: settings.settle(&self.library)?.open_if_set()?,
             notes,
         })
     }

@@ -3,14 +3,15 @@
 use alloquy::core::prompt_library::{
     Prompt, PromptFacts, PromptInfo, PromptLabel, PromptLibrary, PromptName, VersionNumber,
 };
-use alloquy::core::{Error, ErrorKind, Result, Source};
+use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::prompts::{FolderLibrary, VersionedLibrary};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::{LibraryArguments, ValueArguments};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::prompts::lacks;
 use crate::screen;
 use crate::stored::Stored;
 use crate::table::Table;
@@ -97,7 +98,9 @@ impl List {
 
 /// Returns the labels that point to the version of a prompt.
 fn labels(library: &FolderLibrary, info: &PromptInfo) -> Vec<String> {
-    let (Some(history), Some(version)) = (library.history(&info.name), info.version) else { return Vec::new() };
+    let (Some(history), Some(version)) = (library.history(&info.name), info.version) else {
+        return Vec::new();
+    };
     let mut labels = Vec::new();
     for (label, number) in history.labels() {
         if *number == version {
@@ -193,8 +196,12 @@ impl Render {
         let filled = library.prompt(&self.name)?.fill(&values)?;
         let mut messages = Vec::new();
         for message in &filled.messages {
-            let spans: Vec<_> =
-                message.rendered.spans.iter().map(|span| json!({"text": span.text, "source": span.source})).collect();
+            let spans: Vec<_> = message
+                .rendered
+                .spans
+                .iter()
+                .map(|span| json!({"text": span.text, "source": span.source}))
+                .collect();
             messages.push(json!({"role": message.role, "spans": spans}));
         }
         for note in lacks(&filled.facts) {
@@ -203,22 +210,6 @@ impl Render {
         let value = json!({"prompt": filled.facts, "messages": messages});
         context.print_document(&with_line_end(filled.text()), &value)
     }
-}
-
-/// Says what a prompt lacked.
-pub(crate) fn lacks(facts: &PromptFacts) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !facts.missing.is_empty() {
-        notes.push(format!("prompt {} has no value for {}", facts.name, facts.missing.join(", ")));
-    }
-    if !facts.unknown.is_empty() {
-        notes.push(format!("prompt {} does not read {}", facts.name, facts.unknown.join(", ")));
-    }
-    if !facts.missing_prompts.is_empty() {
-        let missing = facts.missing_prompts.join(", ");
-        notes.push(format!("prompt {} refers to {missing}, which does not exist", facts.name));
-    }
-    notes
 }
 
 /// List everything that is wrong with the prompts
@@ -276,7 +267,8 @@ impl Label {
             (None, Some(before)) => format!("{name} has no label {label} any more; it was version {before}"),
             (None, None) => format!("{name} had no label {label}"),
         });
-        let value = json!({"prompt": name.to_string(), "label": label, "version": self.version, "before": before});
+        let value =
+            json!({"prompt": name.to_string(), "label": label, "version": self.version, "before": before});
         context.print("", &value)
     }
 }
@@ -321,7 +313,7 @@ impl Diff {
     }
 
     async fn facts(&self, context: &Context) -> Result<PromptFacts, Failure> {
-        let chat = self.stored.open(context).await?;
+        let chat = self.stored.open_for_reading(context).await?;
         let node = chat.resolve(&self.at).await?;
         let tree = chat.tree().await?;
         let metadata = match node {
@@ -329,7 +321,10 @@ impl Diff {
             None => serde_json::Map::new(),
         };
         PromptFacts::of(&metadata).ok_or_else(|| {
-            let message = format!("the message at {:?} comes from no prompt; name one that was sent with --prompt", self.at);
+            let message = format!(
+                "the message at {:?} comes from no prompt; name one that was sent with --prompt",
+                self.at
+            );
             Failure::from(Error::new(ErrorKind::NotFound, message))
         })
     }
@@ -355,7 +350,8 @@ fn changed_lines(then: &str, now: &str) -> String {
     let now: Vec<_> = now.lines().collect();
     let start = then.iter().zip(&now).take_while(|(then, now)| then == now).count();
     let rest = then.len().min(now.len()) - start;
-    let end = then.iter().rev().zip(now.iter().rev()).take(rest).take_while(|(then, now)| then == now).count();
+    let end =
+        then.iter().rev().zip(now.iter().rev()).take(rest).take_while(|(then, now)| then == now).count();
     let mut text = String::new();
     for (sign, lines) in [('-', &then), ('+', &now)] {
         for line in lines.iter().take(lines.len() - end).skip(start) {

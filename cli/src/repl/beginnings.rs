@@ -71,6 +71,17 @@ impl Repl {
         Ok(())
     }
 
+    /// Begins with a prompt: this conversation if nothing was said yet, or else a new one.
+    pub(super) async fn begin_with(&mut self, preface: Preface) -> Result<(), Failure> {
+        let text: Vec<_> = preface.messages.iter().map(alloquy::core::Message::text).collect();
+        if !self.current.set_preface(preface.clone()) {
+            self.restart(preface).await?;
+        }
+        self.notes.say("the system prompt is set for this conversation");
+        self.printer.show("system", "", json!({"text": text.join("\n\n")}))?;
+        Ok(())
+    }
+
     /// Deletes this conversation, if the person agrees.
     pub(super) async fn delete(&mut self, consent: Consent) -> Result<(), Failure> {
         let chat = self.current.chat()?;

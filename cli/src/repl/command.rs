@@ -41,7 +41,7 @@ const fn completing(
 }
 
 /// Every command, in the order in which help lists them.
-pub(super) const COMMANDS: [Entry; 22] = [
+pub(super) const COMMANDS: [Entry; 23] = [
     entry("/undo", "", "go back to before the last question"),
     entry("/retry", "", "generate the last answer again; the old one stays as a branch"),
     entry("/edit", "TEXT", "replace the last question; the old one stays as a branch"),
@@ -75,6 +75,11 @@ pub(super) const COMMANDS: [Entry; 22] = [
         "/system",
         "[TEXT]",
         "show the system prompt, or begin a conversation with another: a text, @FILE, or \"\" for none",
+    ),
+    entry(
+        "/prompt",
+        "[NAME [KEY=VALUE …]]",
+        "send a prompt of the library (--prompts), or begin with a system prompt; alone, list all",
     ),
     completing("/model", "[NAME]", Completes::Models, "show the model, or continue with another"),
     completing(
@@ -160,6 +165,8 @@ pub(super) enum Command {
     Delete(Consent),
     System(Option<String>),
     Model(Option<String>),
+    /// A name and values, unless all are listed.
+    Prompt(Option<(String, Vec<String>)>),
     Set(Option<(String, String)>),
     Image(String),
     Audio(String),
@@ -231,6 +238,7 @@ fn command(line: &str) -> Result<Command> {
         "/delete" => Command::Delete(consent(argument).ok_or_else(|| usage(entry))?),
         "/system" => Command::System(some.map(|text| literal(unquoted(&text)))),
         "/model" => Command::Model(some),
+        "/prompt" => Command::Prompt(prompt(argument)?),
         "/set" => Command::Set(setting(argument).map_err(|()| usage(entry))?),
         "/image" => Command::Image(argument.to_owned()),
         "/audio" => Command::Audio(argument.to_owned()),
@@ -238,6 +246,15 @@ fn command(line: &str) -> Result<Command> {
         "/help" => Command::Help,
         _ => Command::Exit,
     })
+}
+
+/// Reads the name of a prompt and its values, which may be quoted as in a shell.
+fn prompt(argument: &str) -> Result<Option<(String, Vec<String>)>> {
+    let Some(words) = shlex::split(argument) else {
+        return Err(invalid(format!("{argument:?} has a quote without an end; close it")));
+    };
+    let mut words = words.into_iter();
+    Ok(words.next().map(|name| (name, words.collect())))
 }
 
 /// Splits an argument after its first word.
