@@ -62,6 +62,11 @@ mod version_files;
 mod versioned;
 mod yaml;
 
+/// The examples of `docs/prompts.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/prompts.md")]
+struct PromptsPage;
+
 pub use composite::CompositeLibrary;
 pub use config::ConfigLibrary;
 pub use experiment::{Arm, Experiment, Split};
