@@ -59,6 +59,8 @@ type OfReply = Arc<dyn Fn(&Reply) -> Option<Value> + Send + Sync>;
 
 /// Adds facts to replies: fixed ones, those of a request, those of a reply, and the [`TurnFacts`] of the turn.
 ///
+/// Of the turn, it adds what is set when the reply has ended inside of this middleware.
+///
 /// A fact that a middleware inside of this one has added under the same name stays.
 ///
 /// ```
@@ -92,10 +94,12 @@ pub struct AddFacts {
     fixed: Map<String, Value>,
     of_request: Vec<(String, OfRequest)>,
     of_reply: Vec<(String, OfReply)>,
+    /// The names of the facts of the turn; `None` for all of them.
+    of_turn: Option<BTreeSet<String>>,
 }
 
 impl AddFacts {
-    /// Creates the middleware, which adds the facts of the turn.
+    /// Creates the middleware, which adds all facts of the turn.
     pub fn new() -> Self {
         Self::default()
     }
@@ -128,6 +132,33 @@ impl AddFacts {
         self.of_reply.push((name.into(), Arc::new(fact)));
         self
     }
+
+    /// Adds only the facts of the turn with these names, instead of all. The others are not stored.
+    ///
+    /// ```
+    /// use alloquy_core::turn::TurnData;
+    /// use alloquy_core::{Manager, Preface, TurnRequest};
+    /// use alloquy_guards::facts::{AddFacts, TurnFacts};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let manager = Manager::builder(EchoModel).middleware(AddFacts::new().of_turn(["channel"])).build()?;
+    /// let conversation = manager.create(Preface::default()).await?;
+    /// let facts = TurnFacts::default();
+    /// facts.set("channel", "letter");
+    /// facts.set("debug", true);
+    /// let request = TurnRequest::from("Hello").turn_data(TurnData::default().with(facts));
+    /// let stored = conversation.send(request).await?.reply.facts;
+    /// assert_eq!(stored.keys().collect::<Vec<_>>(), ["channel"]);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_turn(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.of_turn = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 impl fmt::Debug for AddFacts {
@@ -150,6 +181,7 @@ impl Middleware for AddFacts {
         }
         let of_turn = request.turn_data.get::<TurnFacts>().cloned();
         let of_reply = self.of_reply.clone();
+        let named = self.of_turn.clone();
         let stream = next.call(request).await?;
         Ok(stream.map_result(move |mut reply| {
             for (name, fact) in &of_reply {
@@ -158,7 +190,11 @@ impl Middleware for AddFacts {
                 }
             }
             if let Some(of_turn) = of_turn {
-                facts.extend(of_turn.all());
+                let mut added = of_turn.all();
+                if let Some(named) = named {
+                    added.retain(|name, _| named.contains(name));
+                }
+                facts.extend(added);
             }
             for (name, value) in facts {
                 reply.facts.entry(name).or_insert(value);

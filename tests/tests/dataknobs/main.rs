@@ -2,8 +2,9 @@
 //!
 //! `ALLOQUY_CASES` names a folder with `tree`, `storage`, `import` and further folders of JSON; without it the folder
 //! `cases/dataknobs` of `ALLOQUY_SHARED` is taken. The last line is `N passed, M failed, K skipped`. A case that must
-//! agree passes when the whole of what comes out agrees; one that is marked as a quirk passes when it agrees, or when one
-//! of the differences in `dataknobs/differences.json` says why it does not and what is done instead.
+//! agree passes when the whole of what comes out agrees, or when `dataknobs/differences.json` lists it by its name; one that is
+//! marked as a quirk passes when it agrees, or when one of the differences in that file says why it does not and what is done
+//! instead.
 
 // Helpers of tests count as tests.
 #![allow(
@@ -17,12 +18,16 @@
 mod compaction;
 mod costs;
 mod documents;
+mod instead;
+mod library;
 mod model;
+mod needs;
 mod outcome;
 mod queries;
 mod session;
 #[path = "../shared/mod.rs"]
 mod shared;
+mod stack;
 mod state;
 mod stores;
 mod trees;
@@ -73,6 +78,19 @@ fn a_quirk_that_was_recorded_anew_fails() {
     assert_eq!(report.changed(case("tree/another.json")), None);
 }
 
+#[test]
+fn a_case_that_must_agree_differs_only_where_it_is_listed_itself() {
+    let report = Report::default();
+    for (name, is_quirk, is_listed) in [
+        ("middleware/another.json", false, false),
+        ("middleware/m10_rate_limit.json", false, true),
+        ("middleware/another.json", true, true),
+    ] {
+        let case = Named { name, recorded: &Value::Null, is_quirk };
+        assert_eq!(report.listed(&["middleware", "limits"], case).is_some(), is_listed, "{case:?}");
+    }
+}
+
 /// Every JSON file below a folder, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -93,7 +111,7 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
     let is_quirk = case["conformance"] == "quirk";
     let whole = Named { name, recorded: case, is_quirk };
     match case["category"].as_str() {
-        Some("tree") => report.count(whole, trees::run(case)),
+        Some("tree" | "middleware") => report.count(whole, trees::run(case)),
         Some("import") => report.count(whole, documents::run(case)),
         Some("storage") if case["queries"].is_array() || case["steps"].is_array() => {
             queries::run(name, case, report);
@@ -102,7 +120,7 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
         Some("misc") if list(case, "cases").iter().any(|row| row.get("usage").is_some()) => {
             costs::run(name, case, report);
         }
-        Some(other @ ("prompts" | "rag" | "flow" | "middleware")) => {
+        Some(other @ ("prompts" | "rag" | "flow")) => {
             report.count(whole, Outcome::Skipped(format!("needs {other}")));
         }
         Some(_) => {

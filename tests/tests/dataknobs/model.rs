@@ -12,10 +12,26 @@ use alloquy_core::{
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+/// What models and middleware did, in their order. Copies share the list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Events(Arc<Mutex<Vec<String>>>);
+
+impl Events {
+    pub(crate) fn add(&self, event: String) {
+        self.0.lock().unwrap().push(event);
+    }
+
+    /// Takes out what happened since the last time.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
 /// Answers with the next of `responses`, or `Echo: ` and the last text of the user.
 #[derive(Debug, Default)]
 pub(crate) struct Provider {
     name: String,
+    events: Events,
     responses: Mutex<VecDeque<Value>>,
     /// What it was asked: roles and texts.
     calls: Mutex<Vec<Value>>,
@@ -25,7 +41,17 @@ impl Provider {
     pub(crate) fn new(setup: &Value) -> Self {
         let responses = setup["responses"].as_array().cloned().unwrap_or_default();
         let name = setup["model"].as_str().unwrap_or("echo-model").to_owned();
-        Self { name, responses: Mutex::new(responses.into()), calls: Mutex::default() }
+        Self {
+            name,
+            events: Events::default(),
+            responses: Mutex::new(responses.into()),
+            calls: Mutex::default(),
+        }
+    }
+
+    /// A provider that notes each call among other events.
+    pub(crate) fn noting(setup: &Value, events: &Events) -> Self {
+        Self { events: events.clone(), ..Self::new(setup) }
     }
 
     pub(crate) fn calls(&self) -> Value {
@@ -56,6 +82,7 @@ impl Provider {
         let said: Vec<_> = messages.iter().map(|message| (message.role, text(message))).collect();
         let call = said.iter().map(|(role, text)| json!({"role": role.as_str(), "content": text}));
         self.calls.lock().unwrap().push(call.collect());
+        self.events.add("LLM".to_owned());
         let response = self.responses.lock().unwrap().pop_front().unwrap_or_default();
         if let Some(error) = response["error"].as_str() {
             return Err(Error::new(ErrorKind::Backend, error));

@@ -42,18 +42,29 @@ pub(crate) struct Named<'a> {
     pub(crate) is_quirk: bool,
 }
 
-/// The cases so far.
-#[derive(Debug)]
-pub(crate) struct Report {
-    differences: Vec<Difference>,
-    passed: usize,
+/// How many cases of a folder came out in which way.
+#[derive(Debug, Default)]
+struct Sums {
+    agree: usize,
+    /// Quirks that differ on purpose.
+    quirks: usize,
+    /// Cases that must agree and differ on purpose.
+    differ: usize,
     failed: usize,
     skipped: usize,
 }
 
+/// The cases so far.
+#[derive(Debug)]
+pub(crate) struct Report {
+    differences: Vec<Difference>,
+    /// By the folder of the case.
+    folders: BTreeMap<String, Sums>,
+}
+
 impl Default for Report {
     fn default() -> Self {
-        Self { differences: differences(), passed: 0, failed: 0, skipped: 0 }
+        Self { differences: differences(), folders: BTreeMap::new() }
     }
 }
 
@@ -62,7 +73,7 @@ impl Report {
     pub(crate) fn count(&mut self, case: Named<'_>, outcome: Outcome) {
         let name = case.name;
         if let Some(changed) = self.changed(case) {
-            self.failed += 1;
+            self.sums(name).failed += 1;
             println!("FAILED {name}: {changed}");
             return;
         }
@@ -71,18 +82,22 @@ impl Report {
             None => format!(" (a quirk not listed: {})", digest(case.recorded)),
         };
         match outcome {
-            Outcome::Agrees => self.passed += 1,
+            Outcome::Agrees => self.sums(name).agree += 1,
             Outcome::Skipped(reason) => {
-                self.skipped += 1;
+                self.sums(name).skipped += 1;
                 println!("skipped: {name}: {reason}{}", if case.is_quirk { &new } else { "" });
             }
-            Outcome::Differs { how, why } => match self.listed(&why).filter(|_| case.is_quirk) {
+            Outcome::Differs { how, why } => match self.listed(&why, case) {
                 Some(title) => {
                     println!("differs on purpose: {name}: {title}{new}");
-                    self.passed += 1;
+                    if case.is_quirk {
+                        self.sums(name).quirks += 1;
+                    } else {
+                        self.sums(name).differ += 1;
+                    }
                 }
                 None => {
-                    self.failed += 1;
+                    self.sums(name).failed += 1;
                     println!("FAILED {name}: {how}");
                 }
             },
@@ -96,9 +111,17 @@ impl Report {
         (*pinned != digest).then(|| format!("it is listed as the quirk {pinned}, and is {digest} now"))
     }
 
-    fn listed(&self, why: &[&str]) -> Option<&str> {
-        let known = |why: &&str| self.differences.iter().find(|difference| difference.name == *why);
-        why.iter().find_map(known).map(|difference| difference.title.as_str())
+    /// The title of the difference that is the reason. A case that must agree has to be listed there itself.
+    pub(crate) fn listed(&self, why: &[&str], case: Named<'_>) -> Option<&str> {
+        for name in why {
+            let known = self.differences.iter().find(|difference| difference.name == *name);
+            if let Some(known) = known
+                && (case.is_quirk || known.cases.contains_key(case.name))
+            {
+                return Some(&known.title);
+            }
+        }
+        None
     }
 
     /// The digest of a quirk when it was listed. One that is not listed may differ for a reason that is.
@@ -107,12 +130,32 @@ impl Report {
         self.differences.iter().find_map(|difference| difference.cases.get(name))
     }
 
+    /// The sums of the folder that a case is in.
+    fn sums(&mut self, name: &str) -> &mut Sums {
+        let folder = name.split_once('/').map_or("", |(folder, _)| folder);
+        self.folders.entry(folder.to_owned()).or_default()
+    }
+
     pub(crate) fn print(&self) {
-        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
+        println!("folder      agree  quirks that differ  others that differ  failed  skipped");
+        for (folder, sums) in &self.folders {
+            let Sums { agree, quirks, differ, failed, skipped } = sums;
+            println!("{folder:<10} {agree:>6} {quirks:>19} {differ:>19} {failed:>7} {skipped:>8}");
+        }
+        let skipped: usize = self.folders.values().map(|sums| sums.skipped).sum();
+        println!("{} passed, {} failed, {skipped} skipped", self.passed(), self.failed());
+    }
+
+    fn passed(&self) -> usize {
+        self.folders.values().map(|sums| sums.agree + sums.quirks + sums.differ).sum()
+    }
+
+    fn failed(&self) -> usize {
+        self.folders.values().map(|sums| sums.failed).sum()
     }
 
     pub(crate) fn passes(&self) -> bool {
-        self.failed == 0 && self.passed > 0
+        self.failed() == 0 && self.passed() > 0
     }
 }
 

@@ -10,16 +10,19 @@ use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::report::ReplyFacts;
 use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
 use alloquy_core::tree::{Address, NodePath, NodeStatus, Tree};
+use alloquy_core::turn::{PartialReplyPolicy, TurnData};
 use alloquy_core::{
-    Content, Conversation, ConversationId, ConversationManager, Manager, Message, Node, NodeId, Preface,
-    Request, Role, SamplingOptions, ToolSpec, TurnEvent, TurnRequest,
+    ChatModel, Content, Conversation, ConversationId, ConversationManager, Manager, Message, Node, NodeId,
+    Preface, Request, Role, SamplingOptions, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_cost::Cost;
+use alloquy_guards::facts::TurnFacts;
 use futures::StreamExt as _;
 use pollster::block_on;
 use serde_json::{Map, Value, json};
 
-use crate::model::{Provider, Renamed};
+use crate::model::{Events, Provider, Renamed};
+use crate::stack::{self, Shared};
 use crate::{costs, state};
 
 /// An error as a sentence: the cases compare no more than that there is one.
@@ -28,6 +31,9 @@ pub(crate) type Result<T> = std::result::Result<T, String>;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) provider: Arc<Provider>,
+    setup: Value,
+    pub(crate) events: Events,
+    stack: Vec<Shared>,
     store: Arc<MemoryStore>,
     manager: Manager,
     id: ConversationId,
@@ -35,19 +41,36 @@ pub(crate) struct Session {
     /// The metadata as the manager sees it; the store has what was saved.
     pub(crate) metadata: Map<String, Value>,
     pub(crate) seed: Map<String, Value>,
+    /// What dataknobs calls the metadata of the last response.
+    response: Map<String, Value>,
     /// What is promised instead of a quirk, and was not kept.
     pub(crate) broken: Vec<String>,
 }
 
 impl Session {
     pub(crate) fn new(setup: &Value) -> Self {
-        let provider = Arc::new(Provider::new(&setup["llm"]));
+        let events = Events::default();
+        let provider = Arc::new(Provider::noting(&setup["llm"], &events));
         let store = Arc::new(MemoryStore::default());
-        let manager = Manager::builder(Arc::clone(&provider)).store(Arc::clone(&store) as _).build().unwrap();
+        let stack = stack::of(setup, &events);
+        let manager = managed(Arc::clone(&provider), setup, &stack, &store);
         let id = setup["conversation_id"].as_str().and_then(|id| id.parse().ok());
         let seed = setup["metadata"].as_object().cloned().unwrap_or_default();
         let id = id.unwrap_or_else(ConversationId::new);
-        Self { provider, store, manager, id, chat: None, metadata: Map::new(), seed, broken: Vec::new() }
+        Self {
+            provider,
+            setup: setup.clone(),
+            events,
+            stack,
+            store,
+            manager,
+            id,
+            chat: None,
+            metadata: Map::new(),
+            seed,
+            response: Map::new(),
+            broken: Vec::new(),
+        }
     }
 
     pub(crate) fn chat(&self) -> Result<&Conversation> {
@@ -113,6 +136,7 @@ impl Session {
     fn reported(&self, mut archive: Archive) -> Value {
         let tree = archive.tree().unwrap();
         costs::add(&mut archive.nodes, &tree);
+        state::add_facts(&mut archive.nodes);
         state::plain(state::of(&archive))
     }
 
@@ -128,6 +152,7 @@ impl Session {
         let mut history = self.history()?;
         let tree = self.tree()?;
         costs::add(&mut history, &tree);
+        state::add_facts(&mut history);
         let mut record = block_on(self.chat()?.record()).map_err(said)?;
         record.head = history.last().map(|node| node.id);
         let path = state::plain(state::of(&Archive::new(record, history).map_err(said)?));
@@ -292,6 +317,7 @@ impl Session {
 
     /// Gets an answer, and how many pieces it came in.
     pub(crate) fn complete(&mut self, args: &Value, stop_after: Option<usize>) -> Result<(Value, usize)> {
+        self.response.clear();
         let history = self.history().map_err(|_| "no messages in conversation".to_owned())?;
         let metadata = self.metadata_of_answer(args)?;
         let chunks = if open_calls(&history).is_empty() {
@@ -331,7 +357,7 @@ impl Session {
             return self.chat().cloned();
         };
         let model = Renamed { name: model.to_owned(), model: Arc::clone(&self.provider) };
-        let manager = Manager::builder(model).store(Arc::clone(&self.store) as _).build().unwrap();
+        let manager = managed(model, &self.setup, &self.stack, &self.store);
         block_on(manager.open(self.chat()?.id())).map_err(said)
     }
 
@@ -349,8 +375,13 @@ impl Session {
         if let Some(text) = args["system_prompt_override"].as_str() {
             ask = ask.system_prompt(text);
         }
+        for layer in stack::of(args, &self.events) {
+            ask = ask.middleware(layer);
+        }
+        let flat = TurnFacts::default();
+        ask = ask.sampling(sampling(args)).turn_data(TurnData::default().with(flat.clone()));
         let before = self.head()?;
-        let mut turn = self.chat_over(args)?.complete(ask.sampling(sampling(args)));
+        let mut turn = self.chat_over(args)?.complete(ask);
         let mut chunks = 0;
         let mut heard = String::new();
         while let Some(event) = block_on(turn.next()) {
@@ -364,7 +395,9 @@ impl Session {
                 return Ok(chunks);
             }
         }
-        block_on(turn.finish()).map_err(said)?;
+        let turn = block_on(turn.finish()).map_err(said)?;
+        self.response = stack::response(&self.setup, &flat, &turn.reply);
+        self.broken.extend(stack::unkept(&self.setup, &turn.reply));
         Ok(chunks)
     }
 
@@ -429,7 +462,7 @@ impl Session {
         let metadata = &node["metadata"];
         Ok(json!({"content": node["message"]["content"], "model": metadata["model"],
             "finish_reason": metadata["finish_reason"], "usage": metadata["usage"], "cost_usd": metadata["cost_usd"],
-            "cumulative_cost_usd": metadata["cumulative_cost_usd"], "metadata": {}}))
+            "cumulative_cost_usd": metadata["cumulative_cost_usd"], "metadata": self.response}))
     }
 
     /// The children of a node, as dataknobs lists branches; of an unknown node there are none.
@@ -491,6 +524,24 @@ impl Session {
     pub(crate) fn prune(&self, node: NodeId) -> Result<usize> {
         block_on(self.chat()?.prune(node)).map_err(said)
     }
+}
+
+/// A manager over a model, with the middleware of a case.
+fn managed(
+    model: impl ChatModel + 'static,
+    setup: &Value,
+    stack: &[Shared],
+    store: &Arc<MemoryStore>,
+) -> Manager {
+    let mut builder = Manager::builder(model).store(Arc::clone(store) as _).owner(stack::owner(setup));
+    for layer in stack {
+        builder = builder.middleware(layer.clone());
+    }
+    // What fails in dataknobs leaves nothing.
+    if stack::has(setup, "raise") {
+        builder = builder.partial_replies(PartialReplyPolicy::Discard);
+    }
+    builder.build().unwrap()
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` passes it

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::Owner;
 use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
+use alloquy_core::{Node, Owner};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use pollster::block_on;
 use serde_json::{Map, Value};
@@ -57,6 +57,24 @@ pub(crate) fn chronological(state: &Value) -> Vec<&Value> {
 
 pub(crate) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Adds what middleware notes of replies to the metadata of their nodes, where dataknobs has it; the facts of Alloquy's own
+/// guards are left out. What the caller has given under the same name stays.
+pub(crate) fn add_facts(nodes: &mut [Node]) {
+    for node in nodes {
+        let Some(reply) = &node.reply else { continue };
+        for (name, value) in noted(&reply.facts) {
+            node.metadata.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// The facts that are not those of Alloquy's own guards.
+pub(crate) fn noted(facts: &Map<String, Value>) -> Map<String, Value> {
+    let mut facts = facts.clone();
+    facts.retain(|name, _| !name.starts_with("alloquy."));
+    facts
 }
 
 /// Takes out what Alloquy notes for itself.

@@ -5,22 +5,36 @@ use serde_json::{Value, json};
 
 use crate::compaction::compact;
 use crate::costs;
+use crate::library::MARKS;
+use crate::needs::{needs, op_needs};
 use crate::outcome::Outcome;
 use crate::session::{Result, Session};
 use crate::state::{self, compare, list, timeless};
-
-const MARKS: [&str; 4] = ["{{", "((", "{%", "{#"];
+use crate::{instead, library, stack};
 
 /// Runs every operation and compares what it returns, where the cursor stands, and what there is in the end.
+///
+/// A case that differs is run once more with what it would have recorded, had dataknobs done as is done here on purpose.
 pub(crate) fn run(case: &Value) -> Outcome {
     if let Some(reason) = needs(case) {
         return Outcome::Skipped(reason);
     }
+    let outcome = played(case);
+    let Outcome::Differs { how, why } = outcome else { return outcome };
+    let Some((name, instead)) = instead::of(case) else { return Outcome::Differs { how, why } };
+    match played(&instead) {
+        Outcome::Agrees => Outcome::Differs { how, why: vec![name] },
+        Outcome::Differs { how, .. } => Outcome::Differs { how, why: Vec::new() },
+        skipped @ Outcome::Skipped(_) => skipped,
+    }
+}
+
+fn played(case: &Value) -> Outcome {
     let setup = &case["setup"];
     let mut session = Session::new(setup);
     let mut differences = Vec::new();
     if let Some(name) = setup["system_prompt_name"].as_str() {
-        let text = rendered(&setup["library"]["system"][name], &setup["system_params"]).unwrap();
+        let text = library::system_prompt(setup, name).unwrap();
         differences.extend(session.add(&json!({"role": "system"}), Some((name, text))).err());
     }
     for op in list(case, "ops") {
@@ -29,7 +43,7 @@ pub(crate) fn run(case: &Value) -> Outcome {
         }
         differences.extend(step(&mut session, op));
     }
-    differences.extend(end(&session, &case["expect"]));
+    differences.extend(end(&session, &instead::without_counters(setup, &case["expect"])));
     if !session.broken.is_empty() {
         return Outcome::Differs { how: session.broken.join("\n   "), why: Vec::new() };
     }
@@ -40,52 +54,18 @@ pub(crate) fn run(case: &Value) -> Outcome {
     }
 }
 
-/// Why a case cannot be run: what it needs belongs to other parts.
-fn needs(case: &Value) -> Option<String> {
-    let setup = &case["setup"];
-    let is_set = |name: &str| match &setup[name] {
-        Value::Null | Value::Bool(false) => false,
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        _ => true,
-    };
-    if is_set("middleware") {
-        return Some("needs middleware".to_owned());
-    }
-    if is_set("adapters") || is_set("cache_rag_results") {
-        return Some("needs rag".to_owned());
-    }
-    let name = setup["system_prompt_name"].as_str();
-    if name.is_some_and(|name| rendered(&setup["library"]["system"][name], &setup["system_params"]).is_none())
-    {
-        return Some("needs prompts: a template with more than placeholders".to_owned());
-    }
-    None
-}
-
-/// Why the operations cannot be run from here on; those before it are.
-fn op_needs(op: &Value) -> Option<String> {
-    let args = &op["args"];
-    if op.get("error").is_none() && (args["prompt_name"].is_string() || args["params"].is_object()) {
-        return Some("needs prompts: a message is made from a template".to_owned());
-    }
-    (op["op"] == "execute_flow").then(|| "needs flows".to_owned())
-}
-
-/// Fills the placeholders of a template, where it has nothing else.
-fn rendered(template: &Value, params: &Value) -> Option<String> {
-    let mut text = template["template"].as_str().or(template.as_str())?.to_owned();
-    for values in [params, &template["defaults"]] {
-        for (name, value) in values.as_object().into_iter().flatten() {
-            text = text.replace(&format!("{{{{{name}}}}}"), value.as_str()?);
-        }
-    }
-    (!MARKS.iter().any(|mark| text.contains(mark))).then_some(text)
-}
-
 fn step(session: &mut Session, op: &Value) -> Option<String> {
     let what = format!("{} {}", op["op"].as_str().unwrap(), op["args"]);
     let found = perform(session, op);
+    let events = json!(session.events.take());
+    if events != op.get("events").cloned().unwrap_or_else(|| json!([])) {
+        return Some(format!("{what}\n      expected {}\n      found    {events}", op["events"]));
+    }
+    if let (Err(said), Some(error)) = (&found, op.get("error"))
+        && let Some(words) = stack::failure(error).filter(|words| !said.contains(words))
+    {
+        return Some(format!("{what}\n      expected {words:?} in {said:?}"));
+    }
     if let (Err(error), None) = (&found, op.get("error")) {
         return Some(format!("{what}: {error}"));
     }
@@ -282,5 +262,9 @@ fn reasons(case: &Value) -> Vec<&'static str> {
             _ => None,
         }
     };
-    list(case, "ops").iter().filter_map(reason).collect()
+    let mut reasons: Vec<_> = list(case, "ops").iter().filter_map(reason).collect();
+    if stack::retries(&case["setup"]) {
+        reasons.push("middleware");
+    }
+    reasons
 }
