@@ -1,12 +1,14 @@
 //! Limits: how many calls, tokens and how much cost an owner, a conversation or a model may have.
 //!
 //! [`RateLimit`] limits how often a model is called, and [`BudgetLimit`] limits tokens or cost. Both take what a call needs before it,
-//! and give it back if the call fails. A [`LimitStore`] counts: [`MemoryLimits`] in one process.
+//! and give it back if the call fails. A [`LimitStore`] counts: [`MemoryLimits`] in one process,
+//! and the databases of `alloquy-storage` for several.
 //!
 //! A call is refused with [`ErrorKind::Busy`] where waiting helps, and [`RetryAfter`] says how long. A
 //! call is refused as well when the store fails, because nothing says that it is allowed.
 
 mod budget;
+mod period;
 mod rate;
 mod rate_limit;
 mod store;
@@ -16,7 +18,8 @@ use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Request, Result};
 
-pub use budget::{Budget, BudgetLimit, Period};
+pub use budget::{Budget, BudgetLimit};
+pub use period::Period;
 pub use rate::{Rate, Taken};
 pub use rate_limit::RateLimit;
 pub use store::{LimitStore, MemoryLimits, Spent};

@@ -11,21 +11,8 @@ use alloquy_cost::{BilledTokens, Date, Decimal, PriceTable};
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use super::period::Period;
 use super::{LimitStore, RetryAfter, Scope, unchecked};
-
-/// How long a budget lasts.
-///
-/// [`BudgetLimit`] has an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Period {
-    /// One turn: the calls from a message of the user to the answer, with those after tools. It begins at 0 with each turn.
-    Turn,
-    /// A day in UTC.
-    Day,
-    /// Without end.
-    Always,
-}
 
 /// What calls may use.
 ///
@@ -146,7 +133,7 @@ const REPLY: usize = 1024;
 /// What a call has reserved.
 struct Reserved {
     key: String,
-    period: u64,
+    day: u64,
     units: u64,
     model: String,
 }
@@ -186,10 +173,10 @@ impl BudgetLimit {
         if self.period == Period::Turn && request.path.last().is_some_and(|last| last.role == Role::User) {
             self.store.forget(&key).await.map_err(unchecked)?;
         }
-        let daily = self.period == Period::Day;
-        let spent = self.store.reserve(&key, daily, self.budget.most, units).await.map_err(unchecked)?;
+        let spent =
+            self.store.reserve(&key, self.period, self.budget.most, units).await.map_err(unchecked)?;
         if spent.reserved {
-            return Ok(Reserved { key, period: spent.period, units, model });
+            return Ok(Reserved { key, day: spent.day, units, model });
         }
         let period = match self.period {
             Period::Turn => " a turn",
@@ -227,8 +214,8 @@ impl BudgetLimit {
 
     /// Replaces the reservation by what was used.
     async fn settle(&self, reserved: &Reserved, used: u64) {
-        let Reserved { key, period, units, .. } = reserved;
-        if let Err(error) = self.store.settle(key, *period, *units, used).await {
+        let Reserved { key, day, units, .. } = reserved;
+        if let Err(error) = self.store.settle(key, *day, *units, used).await {
             tracing::warn!(%error, "a reservation could not be replaced by what was used");
         }
     }

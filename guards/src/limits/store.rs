@@ -8,6 +8,7 @@ use std::time::Duration;
 use alloquy_core::Result;
 use async_trait::async_trait;
 
+use super::period::Period;
 use super::rate::{Rate, Taken};
 use crate::clock::{Clock, SystemClock};
 
@@ -16,6 +17,11 @@ use crate::clock::{Clock, SystemClock};
 /// # Contract
 /// Each method changes its key at once, as if no other caller ran. Time never goes back: after a clock was set back, the store
 /// continues from the latest time that it has seen. A method that fails has changed nothing, or has taken and not given.
+///
+/// What has no effect any more may be forgotten: a key whose calls are available again, the budget of an earlier day, and the budget
+/// of a turn that reserved nothing for a day. The budget of a key always has the same [`Period`].
+///
+/// `laws::limit_store`, with the feature `testing`, checks a store.
 ///
 /// [`MemoryLimits`] has an example.
 #[async_trait]
@@ -32,17 +38,19 @@ pub trait LimitStore: Send + Sync + Debug {
     /// When the store is unavailable.
     async fn give_back(&self, key: &str, rate: Rate, units: u32) -> Result<()>;
 
-    /// Reserves `units` of a budget of `most` units, on the present day if `daily`, and otherwise for ever.
+    /// Reserves `units` of a budget of `most` units, which lasts for a period. [`Period::Day`] is the present day, and the budget of a
+    /// turn is that of its key.
     ///
     /// # Errors
     /// When the store is unavailable.
-    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent>;
+    async fn reserve(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent>;
 
-    /// Replaces a reservation of a [`period`](Spent::period) by what was used. What was used may be more.
+    /// Replaces a reservation of a [`day`](Spent::day) by what was used. What was used may be more. The budget of another day does not
+    /// change.
     ///
     /// # Errors
     /// When the store is unavailable.
-    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()>;
+    async fn settle(&self, key: &str, day: u64, reserved: u64, used: u64) -> Result<()>;
 
     /// Forgets a budget, so that it begins at 0.
     ///
@@ -56,12 +64,12 @@ pub trait LimitStore: Send + Sync + Debug {
 /// [`LimitStore::reserve`] returns it.
 ///
 /// ```
-/// use alloquy_guards::limits::{LimitStore, MemoryLimits};
+/// use alloquy_guards::limits::{LimitStore, MemoryLimits, Period};
 ///
 /// # pollster::block_on(async {
 /// let store = MemoryLimits::default();
-/// let first = store.reserve("ann", false, 100, 60).await?;
-/// let second = store.reserve("ann", false, 100, 60).await?;
+/// let first = store.reserve("ann", Period::Always, 100, 60).await?;
+/// let second = store.reserve("ann", Period::Always, 100, 60).await?;
 /// assert!(first.reserved && !second.reserved);
 /// assert_eq!((second.before, second.resets), (60, None));
 /// # Ok::<(), alloquy_core::Error>(())
@@ -75,7 +83,7 @@ pub struct Spent {
     /// The units that were used or reserved before.
     pub before: u64,
     /// The day since 1970 of a daily budget, and 0 for others.
-    pub period: u64,
+    pub day: u64,
     /// The time until the budget begins at 0; `None` if it never does.
     pub resets: Option<Duration>,
 }
@@ -113,14 +121,23 @@ impl Default for MemoryLimits {
 struct Counts {
     /// The time at which each key is empty again (GCRA's theoretical arrival time), in nanoseconds.
     rates: HashMap<String, u64>,
-    /// The period and the units of each budget.
-    budgets: HashMap<String, (u64, u64)>,
+    budgets: HashMap<String, Count>,
     /// The latest time that was seen, in nanoseconds.
     now: u64,
     /// The latest day that was seen, and the time of the day in seconds.
     today: (u64, u64),
     /// How many keys there may be until those without effect are removed.
     sweep: usize,
+}
+
+/// The state of a budget.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    /// The day of a daily budget, and 0 for others.
+    day: u64,
+    units: u64,
+    /// The day from which it has no effect.
+    until: Option<u64>,
 }
 
 /// The seconds of a day.
@@ -157,7 +174,7 @@ impl Counts {
         let now = self.now;
         let today = self.today.0;
         self.rates.retain(|_, empty| *empty > now);
-        self.budgets.retain(|_, (period, _)| *period == 0 || *period == today);
+        self.budgets.retain(|_, count| count.until.is_none_or(|until| today < until));
         self.sweep = 2 * (self.rates.len() + self.budgets.len());
     }
 }
@@ -183,28 +200,32 @@ impl LimitStore for MemoryLimits {
         Ok(())
     }
 
-    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent> {
+    async fn reserve(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent> {
         let mut counts = self.counts();
         let (today, second) = counts.today;
-        let period = if daily { today } else { 0 };
-        let resets = daily.then(|| Duration::from_secs(DAY - second));
-        let known = counts.budgets.get(key).filter(|(of, _)| *of == period);
-        let before = known.map_or(0, |(_, units)| *units);
-        let after = before.saturating_add(units);
-        let reserved = after <= most;
-        if reserved {
-            counts.budgets.insert(key.to_owned(), (period, after));
+        let (day, until) = match period {
+            Period::Day => (today, Some(today + 1)),
+            // A whole day passes before it is forgotten.
+            Period::Turn => (0, Some(today + 2)),
+            Period::Always => (0, None),
+        };
+        let resets = (period == Period::Day).then(|| Duration::from_secs(DAY - second));
+        let known = counts.budgets.get(key).filter(|count| count.day == day);
+        let before = known.map_or(0, |count| count.units);
+        let after = before.checked_add(units).filter(|after| *after <= most);
+        if let Some(units) = after {
+            counts.budgets.insert(key.to_owned(), Count { day, units, until });
         }
-        Ok(Spent { reserved, before, period, resets })
+        Ok(Spent { reserved: after.is_some(), before, day, resets })
     }
 
-    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()> {
+    async fn settle(&self, key: &str, day: u64, reserved: u64, used: u64) -> Result<()> {
         let mut counts = self.counts();
         // The budget of another day has no such reservation.
-        if let Some((of, units)) = counts.budgets.get_mut(key)
-            && *of == period
+        if let Some(count) = counts.budgets.get_mut(key)
+            && count.day == day
         {
-            *units = units.saturating_sub(reserved).saturating_add(used);
+            count.units = count.units.saturating_sub(reserved).saturating_add(used);
         }
         Ok(())
     }
