@@ -110,6 +110,8 @@ mod answers;
 mod failure;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod json;
+#[cfg(all(feature = "guards", any(feature = "sqlite", feature = "postgres")))]
+mod limits;
 mod private;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod stored;
@@ -133,8 +135,12 @@ pub use import::{DataknobsDatabase, is_sqlite};
 pub use journal::{Journal, JournaledStore};
 pub use media_folder::{MediaFolder, read_media};
 pub use open::{open, open_for_reading};
+#[cfg(all(feature = "postgres", feature = "guards"))]
+pub use postgres::PostgresLimits;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use snapshots::{SavedSnapshot, SnapshotFolder};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+#[cfg(all(feature = "sqlite", feature = "guards"))]
+pub use sqlite::{SqliteLimits, SqliteReplies};

@@ -75,8 +75,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 23] = [
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
-    // Its tests compute the cost of conversations that earlier releases stored.
-    ("storage", &["core", "engine", "formats"], &["cost", "testing"]),
+    // It counts limits and keeps cached replies for guards. Its tests compute the cost of conversations that earlier releases stored.
+    ("storage", &["core", "engine", "formats", "guards"], &["cost", "testing"]),
     // Role markers are derived by the crate that renders templates.
     ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core", "engine"], &[]),
