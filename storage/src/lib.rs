@@ -60,6 +60,18 @@
 //! | `BucketStore` | `s3://…` | `s3`, or `object-store` for others | several machines without a database |
 //! | [`JournaledStore`] | | | a store on a log of your own |
 //!
+//! # Limits and cached replies
+//!
+//! With the feature `guards`, databases also keep what the guards of `alloquy-guards` share between processes:
+//!
+//! | type | features | use |
+//! |---|---|---|
+//! | `PostgresLimits` | `guards`, `postgres` | limits of calls, tokens and cost for several machines |
+//! | `SqliteLimits` | `guards`, `sqlite` | limits for the processes of one machine |
+//! | `SqliteReplies` | `guards`, `sqlite` | cached replies for the processes of one machine |
+//!
+//! While such a store is unavailable, a limit allows nothing, and a cache lets the model answer.
+//!
 //! # What is acknowledged
 //!
 //! * **A call that returned `Ok` is durable.** A new process sees its change. Files and SQLite wait for the disk;
