@@ -363,8 +363,7 @@ fn rows_without_effect_are_removed_and_their_day_is_remembered() {
         Connection::open(&place).unwrap().query_row(&sql, [], |row| row.get(0)).unwrap()
     };
     fill(&sqlite);
-    let past =
-        "UPDATE rates SET seen = seen - 7200000000000; UPDATE budgets SET day = day - 9, until = until - 9";
+    let past = "UPDATE rates SET seen = seen - 7200000000000; UPDATE budgets SET until = until - 9; UPDATE budgets SET day = day - 9 WHERE day > 0";
     Connection::open(&place).unwrap().execute_batch(past).unwrap();
     refill(&sqlite);
     assert!((100..400).contains(&count("rates")), "{} of 500 rates", count("rates"));
@@ -380,7 +379,8 @@ fn rows_without_effect_are_removed_and_their_day_is_remembered() {
     let count = |table: &str| sql(&url, &format!("SELECT count(*) FROM {table}")).unwrap();
     fill(&server);
     sql(&url, "UPDATE rates SET seen = seen - 7200000000000");
-    sql(&url, "UPDATE budgets SET day = day - 9, until = until - 9");
+    sql(&url, "UPDATE budgets SET until = until - 9");
+    sql(&url, "UPDATE budgets SET day = day - 9 WHERE day > 0");
     refill(&server);
     assert!((100..400).contains(&count("rates")), "{} of 500 rates", count("rates"));
     assert!((300..600).contains(&count("budgets")), "{} of 900 budgets", count("budgets"));
