@@ -9,18 +9,15 @@
 //! Waiting is done by the clock of the store, for a quarter of a second at most.
 
 mod budgets;
+mod calls;
 mod rates;
-
-use std::fmt::Debug;
-use std::time::Duration;
-
-use alloquy_core::Result;
 
 pub use budgets::*;
 pub use rates::*;
 
+use self::calls::{hourly, is_wait, reserved, take_all, taken};
 use super::outcomes::must;
-use crate::limits::{LimitStore, Period, Rate, Spent, Taken};
+use crate::limits::{LimitStore, Period, Taken};
 
 /// Runs every law of a store. `open` opens a new empty store each time, which uses the clock of the system or of its server.
 ///
@@ -80,36 +77,4 @@ pub async fn persistent<S: LimitStore>(open: impl AsyncFn() -> S) {
     let spent = reserved(&third, "persistent", Period::Always, 10, 5).await;
     assert_eq!((spent.reserved, spent.before), (false, 6), "what was reserved survives closing");
     assert!(reserved(&third, "persistent", Period::Always, 10, 4).await.reserved, "the rest is available");
-}
-
-/// Returns a rate that allows so many calls at once, and the next one after minutes.
-fn hourly(calls: u32) -> Rate {
-    valid(Rate::new(calls, Duration::from_secs(3600)))
-}
-
-fn valid<T: Debug>(rate: Result<T>) -> T {
-    must("creating a rate", rate)
-}
-
-/// Takes calls and returns the outcome.
-async fn taken(store: &dyn LimitStore, key: &str, rate: Rate, units: u32) -> Taken {
-    must("take", store.take(key, rate, units).await)
-}
-
-/// Takes so many calls one by one, all of which must be allowed.
-async fn take_all(store: &dyn LimitStore, key: &str, rate: Rate, count: u32) {
-    for number in 0..count {
-        let outcome = taken(store, key, rate, 1).await;
-        assert_eq!(outcome, Taken::Yes, "call {number} of {count} is below the limit");
-    }
-}
-
-/// Returns whether the calls were refused for some time.
-fn is_wait(outcome: Taken) -> bool {
-    matches!(outcome, Taken::Wait(wait) if !wait.is_zero())
-}
-
-/// Reserves units and returns the state of the budget.
-async fn reserved(store: &dyn LimitStore, key: &str, period: Period, most: u64, units: u64) -> Spent {
-    must("reserve", store.reserve(key, period, most, units).await)
 }

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::limits::{Asked, cost, row_key};
 use crate::tasks::Tasks;
 
-/// How long a call waits for the server. Then it fails, and what it asked for is not allowed.
+/// How long a call waits for the server. Then it fails, and nothing is allowed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts limits in a PostgreSQL database, of version 13 or newer. Any number of processes, on any number of machines, share them
@@ -109,7 +109,7 @@ fn placed(error: Error, name: &str) -> Error {
 
 /// Runs work on a connection, for as long as the server may take.
 ///
-/// Nothing is tried again: if a connection is lost, nobody knows whether the server took the calls, and giving them back twice would
+/// Nothing is tried again: if a connection is lost, no caller knows whether the server took the calls, and giving them back twice would
 /// allow too many.
 async fn in_time<T>(
     pool: &Pool,

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::join_all;
 
-use super::reserved;
+use super::calls::reserved;
 use crate::laws::outcomes::must;
 use crate::limits::{LimitStore, Period, Spent};
 

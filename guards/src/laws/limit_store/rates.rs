@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::{hourly, is_wait, take_all, taken, valid};
+use super::calls::{hourly, is_wait, take_all, taken, valid};
 use crate::laws::outcomes::must;
 use crate::limits::{LimitStore, Rate, Taken};
 
