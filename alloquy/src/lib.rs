@@ -133,6 +133,8 @@
 //! | `onnx` | [`Model::open`]: models in ONNX files | yes |
 //! | `pocket` | `Model::pocket`: the tiny model, 4 MB | yes |
 //! | `constraints` | replies that follow a [`Grammar`], and calls that follow the schemas of their tools | yes |
+//! | `guards` | guards: redaction, validation, limits, cached replies and fallback, as middleware | yes |
+//! | `json-schema` | validation of replies by a JSON Schema, 20 more crates | no |
 //! | `media` | images, audio and video, for models that accept them | yes |
 //! | `schemars` | `core::tool::TypedTool`: tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
@@ -161,6 +163,7 @@
 //! | [`cost`] | tokens and cost of replies |
 //! | [`engine`] | the traits of engines and decoders |
 //! | [`formats`] | messages and conversations in the formats of other programs |
+//! | `guards` | redaction, validation, limits, cached replies and fallback |
 //! | [`inference`] | a model call, and the local decoder |
 //! | [`templates`], [`processors`] | chat templates, and the processors of model families |
 //! | [`media`], [`constraints`] | inputs of media models, and matchers of grammars |
@@ -175,6 +178,11 @@
 mod model;
 pub mod prelude;
 
+/// The examples of `docs/guards.md`.
+#[cfg(all(doctest, feature = "guards"))]
+#[doc = include_str!("../../docs/guards.md")]
+struct GuardsPage;
+
 #[cfg(feature = "constraints")]
 pub use alloquy_constraints as constraints;
 pub use alloquy_context as context;
@@ -182,6 +190,8 @@ pub use alloquy_core as core;
 pub use alloquy_cost as cost;
 pub use alloquy_engine as engine;
 pub use alloquy_formats as formats;
+#[cfg(feature = "guards")]
+pub use alloquy_guards as guards;
 #[cfg(feature = "hub")]
 pub use alloquy_hub as hub;
 pub use alloquy_inference as inference;

@@ -1,5 +1,6 @@
 //! The arguments that several commands share. The arguments of a single command are in its own file.
 
+mod guards;
 mod list;
 mod media;
 mod model;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::count;
 
+pub(crate) use guards::{CallLimit, Finds, Guard, GuardArguments, PriceArguments, RedactionArguments};
 pub(crate) use list::names;
 pub(crate) use media::MediaSettings;
 pub(crate) use model::{ModelArguments, NumberType, OptimizationLevel, Waiting};
@@ -226,6 +228,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) context: ContextArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) guards: GuardArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -17,6 +17,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod goto;
+pub(crate) mod guards;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod label;
@@ -109,6 +110,7 @@ pub(crate) enum Command {
     Models(models::Models),
     Bench(bench::Bench),
     Tools(tools::Tools),
+    Guards(guards::GuardsCommand),
     Doctor(doctor::Doctor),
     Config(config::Config),
     Completions(completions::Completions),
@@ -250,6 +252,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Models(models) => models.run(&context),
         Command::Bench(bench) => bench.run(&context),
         Command::Tools(tools) => tools.run(&context),
+        Command::Guards(guards) => guards.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),
         Command::Completions(completions) => completions.run(full_command(), &context),
@@ -294,7 +297,9 @@ mod tests {
         let flags = every_argument();
         for flag in flags.iter().filter(|flag| !["help", "version"].contains(&flag.get_id().as_str())) {
             let Some(long) = flag.get_long() else { continue };
-            let variable = format!("ALLOQUY_{}", long.replace('-', "_").to_uppercase());
+            // The variable of --limit would be the one of `conversations --limit N`.
+            let name = if flag.get_id() == "limits" { "limits" } else { long };
+            let variable = format!("ALLOQUY_{}", name.replace('-', "_").to_uppercase());
             assert_eq!(flag.get_env().and_then(std::ffi::OsStr::to_str), Some(variable.as_str()), "--{long}");
         }
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::arguments::{ContextArguments, ModelArguments, StoreArguments};
 use crate::form::DemandArguments;
+use crate::guards::Guards;
 use crate::notes::Notes;
 use crate::open;
 use crate::resume::snapshots;
@@ -26,6 +27,7 @@ pub(crate) struct ModelOpener {
     pub(crate) owner: Owner,
     pub(crate) toolbox: Toolbox,
     pub(crate) tool_rounds: usize,
+    pub(crate) guards: Guards,
     pub(crate) notes: Notes,
 }
 
@@ -65,7 +67,8 @@ impl ModelOpener {
     /// Returns the manager of a model's conversations.
     pub(crate) fn manager(&self, model: &Model) -> Result<Manager> {
         let manager = model.manager().store(Arc::clone(&self.store)).owner(self.owner.clone());
-        manager.toolbox(self.toolbox.clone()).tool_rounds(self.tool_rounds).build()
+        let manager = manager.toolbox(self.toolbox.clone()).tool_rounds(self.tool_rounds);
+        self.guards.added_to(manager, model).build()
     }
 
     /// Returns the name of the model for people.

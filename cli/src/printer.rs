@@ -3,6 +3,8 @@
 mod choice;
 mod events;
 mod extracted;
+mod redacted;
+mod removed;
 mod text;
 mod tokens;
 mod turns;
@@ -15,6 +17,7 @@ use serde_json::Value;
 pub(crate) use choice::printer;
 pub(crate) use events::Events;
 pub(crate) use extracted::Extracted;
+pub(crate) use removed::described;
 #[cfg(test)]
 pub(crate) use text::Text;
 pub(crate) use text::{LineEnd, warning};

@@ -8,6 +8,7 @@ use alloquy::inference::LanguageModel;
 use alloquy::storage::{SavedSnapshot, SnapshotFolder};
 
 use crate::arguments::{ResumeArguments, StoreArguments};
+use crate::guards::Guards;
 use crate::kept::default_store;
 use crate::notes::Notes;
 use crate::settings::data_folder;
@@ -67,15 +68,17 @@ impl Resume {
     }
 
     /// Saves the cache of a conversation in place of an earlier one.
-    pub(crate) async fn keep(&self, model: &Model, chat: &Conversation) {
-        match self.written(model, chat).await {
+    pub(crate) async fn keep(&self, model: &Model, chat: &Conversation, guards: &Guards) {
+        match self.written(model, chat, guards).await {
             Ok(note) => self.notes.say(note),
             Err(error) => self.notes.say(format_args!("not kept for the next time: {error:#}")),
         }
     }
 
-    async fn written(&self, model: &Model, chat: &Conversation) -> Result<String> {
-        let (request, _) = model.fitted(chat.request().await?).await?;
+    async fn written(&self, model: &Model, chat: &Conversation, guards: &Guards) -> Result<String> {
+        // What the model has computed is of the redacted messages.
+        let request = guards.prepared(chat.request().await?).await?;
+        let (request, _) = model.fitted(request).await?;
         let snapshot = model.language_model().snapshot(&request).await?;
         let written = self.folder.write(&self.owner, chat.id(), &snapshot)?;
         let units = snapshot.units().len();

@@ -23,6 +23,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["chat", "--conversation", "tea", "--max-tokens", "4"], "Hello\n/tree\n/exit\n"),
     (&["chat", "--conversation", "tea", "--resume", "--max-tokens", "4"], "Hello\n"),
     (&["complete", "--max-tokens", "4", "Once"], ""),
+    (&["ask", "--limit", "rate=100/day", "--guard", "redact", "--max-tokens", "4", "Hello"], ""),
     (&["bench", "--prompt", "8", "--generate", "4", "--repeat", "1"], ""),
     (&["doctor"], ""),
     (&["render", "Hello"], ""),

@@ -8,7 +8,6 @@
 //! call is refused as well when the store fails, because nothing says that it is allowed.
 
 mod budget;
-mod period;
 mod rate;
 mod rate_limit;
 mod store;
@@ -18,8 +17,7 @@ use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Request, Result};
 
-pub use budget::{Budget, BudgetLimit};
-pub use period::Period;
+pub use budget::{Budget, BudgetLimit, Period};
 pub use rate::{Rate, Taken};
 pub use rate_limit::RateLimit;
 pub use store::{LimitStore, MemoryLimits, Spent};
@@ -117,7 +115,11 @@ impl RetryAfter {
 
 impl fmt::Display for RetryAfter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "try again after {:?}", self.0)
+        // A wait is rounded up, because a call that comes too early is refused.
+        let step = if self.0 >= Duration::from_secs(1) { 1_000_000_000 } else { 1_000_000 };
+        let steps = self.0.as_nanos().div_ceil(step);
+        let nanoseconds = u64::try_from(steps.saturating_mul(step)).unwrap_or(u64::MAX);
+        write!(formatter, "try again after {:?}", Duration::from_nanos(nanoseconds))
     }
 }
 

@@ -100,15 +100,15 @@ fn a_clock_that_jumps_back_gives_nothing_away() {
     let limit = rate(1, 10);
     clock.set(86_400 * 20_000 + 100, 50_000);
     assert_eq!(block_on(store.take("key", limit, 1)).unwrap(), Taken::Yes);
-    assert!(block_on(store.reserve("key", Period::Day, 10, 8)).unwrap().reserved);
+    assert!(block_on(store.reserve("key", true, 10, 8)).unwrap().reserved);
     for (date, elapsed) in [(0, 0), (86_400 * 19_999, 10_000), (86_400 * 20_000, 59_000)] {
         clock.set(date, elapsed);
         assert!(matches!(block_on(store.take("key", limit, 1)).unwrap(), Taken::Wait(_)));
-        assert!(!block_on(store.reserve("key", Period::Day, 10, 3)).unwrap().reserved);
+        assert!(!block_on(store.reserve("key", true, 10, 3)).unwrap().reserved);
     }
     clock.set(86_400 * 20_001, 60_000);
     assert_eq!(block_on(store.take("key", limit, 1)).unwrap(), Taken::Yes);
-    assert!(block_on(store.reserve("key", Period::Day, 10, 3)).unwrap().reserved);
+    assert!(block_on(store.reserve("key", true, 10, 3)).unwrap().reserved);
     assert_eq!(block_on(store.take("key", limit, 2)).unwrap(), Taken::Never);
 }
 
@@ -180,7 +180,7 @@ impl LimitStore for Away {
         away()
     }
 
-    async fn reserve(&self, _: &str, _: Period, _: u64, _: u64) -> Result<Spent> {
+    async fn reserve(&self, _: &str, _: bool, _: u64, _: u64) -> Result<Spent> {
         away()
     }
 
@@ -307,18 +307,17 @@ fn the_budget_of_a_turn_is_forgotten_after_a_day_without_use() {
     let clock = Hand::default();
     let store = MemoryLimits::with_clock(clock.clone());
     clock.set(86_400 * 20_000 + 86_399, 0);
-    for period in [Period::Turn, Period::Always] {
-        assert!(block_on(store.reserve(&format!("{period:?}"), period, 10, 10)).unwrap().reserved);
-    }
+    assert!(block_on(store.reserve_for_turn("turn", 10, 10)).unwrap().reserved);
+    assert!(block_on(store.reserve("always", false, 10, 10)).unwrap().reserved);
     for (day, is_known) in [(20_001, true), (20_002, false)] {
         clock.set(86_400 * day, 0);
         // So many keys make the store look for those without effect.
         for number in 0..5000 {
             let key = format!("{day} {number}");
-            block_on(store.reserve(&key, Period::Always, 1, 1)).unwrap();
+            block_on(store.reserve(&key, false, 1, 1)).unwrap();
         }
-        assert_eq!(block_on(store.reserve("Turn", Period::Turn, 10, 1)).unwrap().reserved, !is_known);
-        assert!(!block_on(store.reserve("Always", Period::Always, 10, 1)).unwrap().reserved);
+        assert_eq!(block_on(store.reserve_for_turn("turn", 10, 1)).unwrap().reserved, !is_known);
+        assert!(!block_on(store.reserve("always", false, 10, 1)).unwrap().reserved);
     }
 }
 

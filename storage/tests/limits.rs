@@ -136,7 +136,7 @@ fn child() {
             for outcome in outcomes {
                 calls += u32::from(outcome.unwrap() == Taken::Yes);
             }
-            let spent = store.reserve("shared", Period::Always, UNITS, 3).await.unwrap();
+            let spent = store.reserve("shared", false, UNITS, 3).await.unwrap();
             units += 3 * u64::from(spent.reserved);
         }
         println!("\ngot {calls} {units}");
@@ -312,8 +312,8 @@ fn a_clock_of_a_server_that_jumps_back_gives_nothing_away() {
     let store = block_on(PostgresLimits::open(&url)).unwrap();
     let limit = rate(1, 3600);
     assert_eq!(taken(&store, "key", limit), Taken::Yes);
-    assert!(block_on(store.reserve("key", Period::Day, 10, 8)).unwrap().reserved);
-    let spent = block_on(store.reserve("key", Period::Day, 10, 8)).unwrap();
+    assert!(block_on(store.reserve("key", true, 10, 8)).unwrap().reserved);
+    let spent = block_on(store.reserve("key", true, 10, 8)).unwrap();
     // The rows were last seen an hour, and a day, later than the clock is now.
     sql(&url, "UPDATE rates SET seen = seen + 7200000000000");
     sql(&url, "UPDATE budgets SET day = day + 1, until = until + 1");
@@ -322,15 +322,15 @@ fn a_clock_of_a_server_that_jumps_back_gives_nothing_away() {
             Taken::Wait(wait) => assert_eq!(wait, limit.interval(), "time continues from the latest one"),
             other => panic!("{other:?}"),
         }
-        let again = block_on(store.reserve("key", Period::Day, 10, 3)).unwrap();
-        assert_eq!((again.reserved, again.before, again.day), (false, 8, spent.day + 1));
+        let again = block_on(store.reserve("key", true, 10, 3)).unwrap();
+        assert_eq!((again.reserved, again.before, again.period), (false, 8, spent.period + 1));
         assert!(again.resets.unwrap() > Duration::from_secs(86_400));
     }
     // Where the clock is right again, the debt becomes less.
     sql(&url, "UPDATE rates SET seen = seen - 10900000000000");
     assert_eq!(taken(&store, "key", limit), Taken::Yes);
     sql(&url, "UPDATE budgets SET day = day - 2");
-    assert_eq!(block_on(store.reserve("key", Period::Day, 10, 3)).unwrap().before, 0);
+    assert_eq!(block_on(store.reserve("key", true, 10, 3)).unwrap().before, 0);
 }
 
 #[test]
@@ -341,12 +341,12 @@ fn a_clock_of_a_machine_that_jumps_back_gives_nothing_away() {
     let other = Connection::open(&place).unwrap();
     let limit = rate(1, 3600);
     assert_eq!(taken(&store, "key", limit), Taken::Yes);
-    assert!(block_on(store.reserve("key", Period::Day, 10, 8)).unwrap().reserved);
+    assert!(block_on(store.reserve("key", true, 10, 8)).unwrap().reserved);
     other.execute("UPDATE rates SET seen = seen + 7200000000000", []).unwrap();
     other.execute("UPDATE budgets SET day = day + 1, until = until + 1", []).unwrap();
     for _ in 0..3 {
         assert_eq!(taken(&store, "key", limit), Taken::Wait(limit.interval()));
-        let again = block_on(store.reserve("key", Period::Day, 10, 3)).unwrap();
+        let again = block_on(store.reserve("key", true, 10, 3)).unwrap();
         assert_eq!((again.reserved, again.before), (false, 8));
     }
     other.execute("UPDATE rates SET seen = seen - 10900000000000", []).unwrap();
@@ -370,9 +370,9 @@ fn rows_without_effect_are_removed_and_their_day_is_remembered() {
     // All of 100, and the 200 that always count.
     assert!((300..600).contains(&count("budgets")), "{} of 900 budgets", count("budgets"));
     // A clock that is set back to a day before the removal finds no budget of that day.
-    let today = block_on(sqlite.reserve("fresh", Period::Day, 10, 1)).unwrap().day;
+    let today = block_on(sqlite.reserve("fresh", true, 10, 1)).unwrap().period;
     Connection::open(&place).unwrap().execute("UPDATE removed SET day = day + 3", []).unwrap();
-    assert_eq!(block_on(sqlite.reserve("later", Period::Day, 10, 1)).unwrap().day, today + 3);
+    assert_eq!(block_on(sqlite.reserve("later", true, 10, 1)).unwrap().period, today + 3);
 
     let Some(url) = postgres() else { return };
     let server = block_on(PostgresLimits::open(&url)).unwrap();
@@ -384,10 +384,10 @@ fn rows_without_effect_are_removed_and_their_day_is_remembered() {
     refill(&server);
     assert!((100..400).contains(&count("rates")), "{} of 500 rates", count("rates"));
     assert!((300..600).contains(&count("budgets")), "{} of 900 budgets", count("budgets"));
-    let today = block_on(server.reserve("fresh", Period::Day, 10, 1)).unwrap().day;
+    let today = block_on(server.reserve("fresh", true, 10, 1)).unwrap().period;
     assert_eq!(sql(&url, "SELECT day FROM limits"), Some(i64::try_from(today).unwrap()));
     sql(&url, "UPDATE limits SET day = day + 3");
-    assert_eq!(block_on(server.reserve("new", Period::Day, 10, 1)).unwrap().day, today + 3);
+    assert_eq!(block_on(server.reserve("new", true, 10, 1)).unwrap().period, today + 3);
 }
 
 /// Counts 400 rates, and 200 budgets of each period.
@@ -395,10 +395,9 @@ fn fill(store: &dyn LimitStore) {
     for number in 0..200 {
         taken(store, &format!("a{number}"), rate(1, 3600));
         taken(store, &format!("b{number}"), rate(1, 3600));
-        for period in [Period::Turn, Period::Day, Period::Always] {
-            let key = format!("{period:?} {number}");
-            assert!(block_on(store.reserve(&key, period, 10, 10)).unwrap().reserved);
-        }
+        assert!(block_on(store.reserve_for_turn(&format!("turn {number}"), 10, 10)).unwrap().reserved);
+        assert!(block_on(store.reserve(&format!("day {number}"), true, 10, 10)).unwrap().reserved);
+        assert!(block_on(store.reserve(&format!("always {number}"), false, 10, 10)).unwrap().reserved);
     }
 }
 
@@ -406,15 +405,15 @@ fn fill(store: &dyn LimitStore) {
 fn refill(store: &dyn LimitStore) {
     for number in 0..100 {
         taken(store, &format!("c{number}"), rate(1, 3600));
-        assert!(block_on(store.reserve(&format!("new {number}"), Period::Turn, 10, 10)).unwrap().reserved);
+        assert!(block_on(store.reserve_for_turn(&format!("new {number}"), 10, 10)).unwrap().reserved);
     }
     for number in 0..200 {
-        let key = format!("Always {number}");
-        assert!(!block_on(store.reserve(&key, Period::Always, 10, 1)).unwrap().reserved);
+        let key = format!("always {number}");
+        assert!(!block_on(store.reserve(&key, false, 10, 1)).unwrap().reserved);
     }
     for number in 0..100 {
         assert!(is_wait(taken(store, &format!("c{number}"), rate(1, 3600))));
-        assert!(!block_on(store.reserve(&format!("new {number}"), Period::Turn, 10, 1)).unwrap().reserved);
+        assert!(!block_on(store.reserve_for_turn(&format!("new {number}"), 10, 1)).unwrap().reserved);
     }
 }
 

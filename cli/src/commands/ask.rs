@@ -10,13 +10,14 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 
 use crate::arguments::{
-    ContextArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
-    ToolArguments, WhichConversation,
+    ContextArguments, GuardArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments,
+    SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::context::Context;
 use crate::current::Current;
 use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
+use crate::guards::{Conversations, Guards};
 use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
 use crate::media::{self, MediaArguments, MediaRootArguments};
@@ -86,6 +87,8 @@ pub(crate) struct Ask {
     demand: DemandArguments,
     #[command(flatten)]
     tools: ToolArguments,
+    #[command(flatten)]
+    guards: GuardArguments,
 }
 
 impl Ask {
@@ -101,6 +104,7 @@ impl Ask {
         }
         let interrupts = Interrupts::install()?;
         let form = self.form.output()?;
+        let guards = Guards::of(&settings.settle(&self.guards)?, self.conversations())?;
         let (preface, messages) = self.asked(settings)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
@@ -114,13 +118,14 @@ impl Ask {
         let constraints = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
-        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
+        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS));
+        let manager = guards.added_to(manager, &model).build()?;
         let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.with_arguments(arguments);
         let chat = current.begin(&messages.last().map(Message::text).unwrap_or_default()).await?;
         let turn = chat.send(TurnRequest::from(messages).sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
-        let mut printer = printer(output, LineEnd::Always, model.language_model());
+        let mut printer = printer(output, LineEnd::Always, model.language_model(), &guards);
         if self.extract {
             printer = Box::new(Extracted::new(printer, *notes));
         }
@@ -164,8 +169,16 @@ impl Ask {
         Ok(None)
     }
 
-    async fn kept(&self, context: &Context) -> Result<Kept, Failure> {
+    /// Returns whether the question and the answer are stored.
+    fn conversations(&self) -> Conversations {
         if self.which.last || self.which.conversation.is_some() {
+            return Conversations::Stored;
+        }
+        Conversations::Temporary
+    }
+
+    async fn kept(&self, context: &Context) -> Result<Kept, Failure> {
+        if self.conversations() == Conversations::Stored {
             return Ok(kept::kept(&context.settings.settle(&self.store)?).await?);
         }
         Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() })

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::arguments::{
-    ContextArguments, HistoryArguments, ModelArguments, PromptArguments, ResumeArguments, SamplingArguments,
-    StoreArguments, SystemArguments, ToolArguments, WhichConversation,
+    ContextArguments, GuardArguments, HistoryArguments, ModelArguments, PromptArguments, ResumeArguments,
+    SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::context::Context;
 use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
+use crate::guards::{Conversations, Guards};
 use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
 use crate::keyboard::Keyboard;
@@ -74,6 +75,8 @@ pub(crate) struct Chat {
     demand: DemandArguments,
     #[command(flatten)]
     tools: ToolArguments,
+    #[command(flatten)]
+    guards: GuardArguments,
 }
 
 impl Chat {
@@ -114,7 +117,7 @@ impl Chat {
         if after_error == AfterError::Continue {
             welcome(&opener.name(), *notes);
         }
-        let printer = printer(output, LineEnd::Always, model.language_model());
+        let printer = printer(output, LineEnd::Always, model.language_model(), &opener.guards);
         let mut repl = Repl {
             current,
             lines,
@@ -144,6 +147,7 @@ impl Chat {
     ) -> Result<ModelOpener, Failure> {
         let settings = &context.settings;
         let notes = context.notes;
+        let guards = Guards::of(&settings.settle(&self.guards)?, Conversations::Stored)?;
         let tools = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&tools, notes).await?;
         let arguments = settings.settle(&self.model)?;
@@ -157,6 +161,7 @@ impl Chat {
             owner: kept.owner,
             toolbox,
             tool_rounds: tools.tool_rounds.unwrap_or(ROUNDS),
+            guards,
             notes,
         })
     }

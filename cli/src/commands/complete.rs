@@ -1,21 +1,23 @@
 //! `alloquy complete`: continues a text. For base models, which were not trained to converse.
 
-use alloquy::Model;
+use alloquy::core::chat_model::Origin;
+use alloquy::core::middleware::Next;
 use alloquy::core::report::FinishReason;
 use alloquy::core::template::PromptEnd;
-use alloquy::core::{ChatModel as _, Error, ErrorKind, Preface, Reply, Request};
+use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Preface, Reply, Request};
 use clap::Args;
 use futures::StreamExt as _;
 
-use crate::arguments::{ModelArguments, PromptArguments, SamplingArguments};
+use crate::arguments::{GuardArguments, ModelArguments, PromptArguments, SamplingArguments};
 use crate::context::Context;
 use crate::failure::{Failure, finished};
 use crate::form::FormArguments;
+use crate::guards::{Conversations, Guards};
 use crate::interrupts::Interrupts;
 use crate::media::{self, MediaArguments};
 use crate::piped::Input;
 use crate::printer::{LineEnd, Printer, printer};
-use crate::settings::Origin;
+use crate::settings;
 use crate::{notice, open, screen};
 
 const EXAMPLES: &str = "\
@@ -44,6 +46,8 @@ pub(crate) struct Complete {
     sampling: SamplingArguments,
     #[command(flatten)]
     form: FormArguments,
+    #[command(flatten)]
+    guards: GuardArguments,
 }
 
 impl Complete {
@@ -55,6 +59,7 @@ impl Complete {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let constraints = self.form.output()?;
+        let guards = Guards::of(&settings.settle(&self.guards)?, Conversations::Temporary)?;
         let mut input = Input::default();
         let attached = self.media.read_with(&mut input)?;
         let text = match self.text {
@@ -62,7 +67,7 @@ impl Complete {
             None => input.piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?,
         };
         for flag in ["template", "template-dialect", "family"] {
-            if settings.origin(flag) == Origin::Flag {
+            if settings.origin(flag) == settings::Origin::Flag {
                 notes.say(format_args!("--{flag} has no effect: the prompt is the text alone"));
             }
         }
@@ -77,11 +82,15 @@ impl Complete {
             .sampling(sampling)
             .arguments(arguments)
             .ending(PromptEnd::Continuation)
-            .output(constraints);
+            .output(constraints)
+            // A limit of a conversation is one of this run.
+            .origin(Origin::new(Owner::local(), ConversationId::new()));
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if screen::is_out_a_terminal() { LineEnd::Always } else { LineEnd::Never };
-        let reply = continued(&model, request, &mut *printer(output, end, model.language_model())).await?;
+        let mut printer = printer(output, end, model.language_model(), &guards);
+        let stack = guards.stack(&model);
+        let reply = continued(Next::new(&stack, &model), request, &mut *printer).await?;
         match finished(&reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),
@@ -89,12 +98,18 @@ impl Complete {
     }
 }
 
-async fn continued(model: &Model, request: Request, printer: &mut dyn Printer) -> Result<Reply, Failure> {
-    let mut stream = model.reply(request).await?;
+async fn continued(model: Next<'_>, request: Request, printer: &mut dyn Printer) -> Result<Reply, Failure> {
+    let mut stream = model.call(request).await?;
     while let Some(delta) = stream.next().await {
         printer.delta(&delta)?;
     }
-    let reply = stream.finish().await?;
+    let reply = match stream.finish().await {
+        Ok(reply) => reply,
+        Err(error) => {
+            printer.broken()?;
+            return Err(error.into());
+        }
+    };
     printer.reply(&reply)?;
     Ok(reply)
 }

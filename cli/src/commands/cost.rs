@@ -1,14 +1,13 @@
 //! `alloquy cost`: the tokens of a conversation's replies, and their cost.
 
-use std::path::{Path, PathBuf};
-
-use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::cost::{self, PriceTable};
+use alloquy::cost;
 use clap::Args;
 use serde_json::json;
 
+use crate::arguments::PriceArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::prices;
 use crate::stored::Stored;
 
 const EXAMPLES: &str = "\
@@ -34,9 +33,8 @@ A reply whose price or whose tokens are unknown makes the sum unknown, not small
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cost {
-    /// The table of prices; an example with a few list prices unless set
-    #[arg(long, value_name = "FILE", env = "ALLOQUY_PRICES")]
-    prices: Option<PathBuf>,
+    #[command(flatten)]
+    prices: PriceArguments,
     /// Count only this message and those before it: an address, a part of a node's id or a bookmark
     #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
     at: Option<String>,
@@ -46,7 +44,8 @@ pub(crate) struct Cost {
 
 impl Cost {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let prices = self.prices.as_deref().map_or_else(|| Ok(PriceTable::example()), read)?;
+        let arguments = context.settings.settle(&self.prices)?;
+        let prices = prices::table(&arguments)?;
         pollster::block_on(async {
             let chat = self.stored.open_for_reading(context).await?;
             let spent = match &self.at {
@@ -54,25 +53,12 @@ impl Cost {
                 None => cost::Cost::of(chat.tree().await?.nodes(), &prices),
             };
             let value = json!({"conversation": chat.id(), "cost": spent, "total": spent.total()});
-            if spent.total().is_none() && self.prices.is_none() && !spent.unpriced.is_empty() {
+            if spent.total().is_none() && arguments.prices.is_none() && !spent.unpriced.is_empty() {
                 context.notes.say("no prices: give --prices FILE; `alloquy cost --help` shows such a file");
             }
             context.print(&text(&spent), &value)
         })
     }
-}
-
-fn read(path: &Path) -> Result<PriceTable> {
-    let text = crate::file::text(path).map_err(|source| {
-        Error::new(ErrorKind::Invalid, format!("table of prices {path:?} cannot be read")).with_source(source)
-    })?;
-    let is_json = path.extension().is_some_and(|extension| extension == "json");
-    let table = if is_json {
-        PriceTable::from_json(&text)
-    } else {
-        toml::from_str(&text).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
-    };
-    table.map_err(|error| error.context(format_args!("table of prices {path:?}")))
 }
 
 fn text(spent: &cost::Cost) -> String {

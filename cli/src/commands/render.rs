@@ -11,11 +11,12 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::arguments::{
-    ContextArguments, ModelArguments, PromptArguments, StoreArguments, SystemArguments, ToolArguments,
-    WhichConversation,
+    ContextArguments, ModelArguments, PromptArguments, RedactionArguments, StoreArguments, SystemArguments,
+    ToolArguments, WhichConversation,
 };
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::guards::Guards;
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::notes::Notes;
 use crate::piped::{Input, piped};
@@ -66,6 +67,8 @@ pub(crate) struct Render {
     overflow: ContextArguments,
     #[command(flatten)]
     tools: ToolArguments,
+    #[command(flatten)]
+    guards: RedactionArguments,
 }
 
 /// A stage of a prompt: the text of the template, its parts, and the tokens.
@@ -83,10 +86,12 @@ impl Render {
 
     async fn render(self, context: &Context) -> Result<(), Failure> {
         self.check(&context.settings)?;
+        let guards = Guards::redacting(&context.settings.settle(&self.guards)?)?;
         let builder = open::builder(&context.settings.settle(&self.model)?, context.notes)?;
         let overflow = context.settings.settle(&self.overflow)?;
         let model = open::opened(overflow.added_to(builder), context.notes)?;
-        let (request, warnings) = model.fitted(self.request(context, &model).await?).await?;
+        let request = guards.prepared(self.request(context, &model).await?).await?;
+        let (request, warnings) = model.fitted(request).await?;
         let prepared = model.language_model().prepare(&request)?;
         let text = match self.show {
             Stage::Text => with_line_end(text(&prepared)),

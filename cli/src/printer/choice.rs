@@ -4,14 +4,29 @@ use alloquy::inference::LanguageModel;
 
 use super::Printer;
 use super::events::Events;
+use super::redacted::Redacted;
 use super::text::{LineEnd, Text};
 use super::tokens::TokenTexts;
+use crate::guards::Guards;
 use crate::notes::{Notes, Output};
 use crate::screen;
 use crate::visible::Rule;
 
-/// Returns the printer that the arguments choose, for answers of a model.
-pub(crate) fn printer(output: &Output, end: LineEnd, model: &LanguageModel) -> Box<dyn Printer> {
+/// Returns the printer that the arguments choose, for answers of a model. It prints nothing that the guards remove.
+pub(crate) fn printer(
+    output: &Output,
+    end: LineEnd,
+    model: &LanguageModel,
+    guards: &Guards,
+) -> Box<dyn Printer> {
+    let printer = unguarded(output, end, model);
+    match guards.redactor() {
+        Some(redactor) => Box::new(Redacted::new(printer, redactor.clone())),
+        None => printer,
+    }
+}
+
+fn unguarded(output: &Output, end: LineEnd, model: &LanguageModel) -> Box<dyn Printer> {
     let tokens = TokenTexts::from(model);
     let notes = Notes::new(output);
     if output.json {

@@ -11,6 +11,7 @@ use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
 use serde_json::Value;
 
 use super::Printer;
+use super::removed::{facts_of, removed};
 use super::tokens::TokenTexts;
 use crate::notes::{Loudness, Notes};
 use crate::preview::shortened;
@@ -125,6 +126,25 @@ impl<O: Write, E: Write> Text<O, E> {
         self.note(note);
         Ok(())
     }
+
+    /// Prints what is to be said of an answer after it, with what guards removed.
+    fn remark(&mut self, reply: &Reply, removed: &[String]) -> io::Result<()> {
+        self.end_line()?;
+        for token in &reply.logprobs {
+            let line = self.tokens.line(token);
+            self.note(&line);
+        }
+        for note in remarks(reply).iter().chain(removed) {
+            self.note(note);
+        }
+        if self.notes.loudness() >= Loudness::Verbose {
+            self.note(&cost(reply));
+            if let Some(timing) = &reply.timing {
+                self.note(&speed(timing));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn column(text: &str, within: Column, before: Column) -> Column {
@@ -171,25 +191,11 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
     }
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        self.end_line()?;
-        for token in &reply.logprobs {
-            let line = self.tokens.line(token);
-            self.note(&line);
-        }
-        for note in remarks(reply) {
-            self.note(&note);
-        }
-        if self.notes.loudness() >= Loudness::Verbose {
-            self.note(&cost(reply));
-            if let Some(timing) = &reply.timing {
-                self.note(&speed(timing));
-            }
-        }
-        Ok(())
+        self.remark(reply, &removed(&[&reply.facts]))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
-        self.reply(&turn.reply)?;
+        self.remark(&turn.reply, &removed(&facts_of(turn)))?;
         if let HeadMove::Branched { .. } = turn.head {
             self.note(
                 "another writer continued this conversation; this answer is kept as a branch: see /tree",

@@ -75,7 +75,7 @@ impl Repl {
             && let Some(resume) = &answerer.resume
             && let Ok(chat) = self.current.chat()
         {
-            resume.keep(&answerer.model, &chat).await;
+            resume.keep(&answerer.model, &chat, &answerer.opener.guards).await;
         }
     }
 }

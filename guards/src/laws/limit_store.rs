@@ -66,7 +66,7 @@ pub async fn all<S: LimitStore>(open: impl AsyncFn() -> S) {
 pub async fn persistent<S: LimitStore>(open: impl AsyncFn() -> S) {
     let first = open().await;
     take_all(&first, "persistent", hourly(3), 2).await;
-    must("reserve", first.reserve("persistent", Period::Always, 10, 6).await);
+    must("reserve", first.reserve("persistent", false, 10, 6).await);
     let second = open().await;
     assert_eq!(taken(&second, "persistent", hourly(3), 1).await, Taken::Yes, "another handle takes the rest");
     assert!(is_wait(taken(&first, "persistent", hourly(3), 1).await), "handles share what is taken");

@@ -11,8 +11,21 @@ use alloquy_cost::{BilledTokens, Date, Decimal, PriceTable};
 use async_trait::async_trait;
 use futures::StreamExt;
 
-use super::period::Period;
-use super::{LimitStore, RetryAfter, Scope, unchecked};
+use super::{LimitStore, RetryAfter, Scope, Spent, unchecked};
+
+/// How long a budget lasts.
+///
+/// [`BudgetLimit`] has an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Period {
+    /// One turn: the calls from a message of the user to the answer, with those after tools. It begins at 0 with each turn.
+    Turn,
+    /// A day in UTC.
+    Day,
+    /// Without end.
+    Always,
+}
 
 /// What calls may use.
 ///
@@ -133,7 +146,7 @@ const REPLY: usize = 1024;
 /// What a call has reserved.
 struct Reserved {
     key: String,
-    day: u64,
+    period: u64,
     units: u64,
     model: String,
 }
@@ -173,10 +186,9 @@ impl BudgetLimit {
         if self.period == Period::Turn && request.path.last().is_some_and(|last| last.role == Role::User) {
             self.store.forget(&key).await.map_err(unchecked)?;
         }
-        let spent =
-            self.store.reserve(&key, self.period, self.budget.most, units).await.map_err(unchecked)?;
+        let spent = self.reserve_units(&key, units).await.map_err(unchecked)?;
         if spent.reserved {
-            return Ok(Reserved { key, day: spent.day, units, model });
+            return Ok(Reserved { key, period: spent.period, units, model });
         }
         let period = match self.period {
             Period::Turn => " a turn",
@@ -197,6 +209,15 @@ impl BudgetLimit {
         }
     }
 
+    async fn reserve_units(&self, key: &str, units: u64) -> Result<Spent> {
+        let most = self.budget.most;
+        match self.period {
+            Period::Turn => self.store.reserve_for_turn(key, most, units).await,
+            Period::Day => self.store.reserve(key, true, most, units).await,
+            Period::Always => self.store.reserve(key, false, most, units).await,
+        }
+    }
+
     /// Returns the key of a budget. That of a turn has the digest of the messages up to the user's last one.
     fn key(&self, request: &mut Request) -> Result<String> {
         let scope = self.scope.key(request)?;
@@ -214,8 +235,8 @@ impl BudgetLimit {
 
     /// Replaces the reservation by what was used.
     async fn settle(&self, reserved: &Reserved, used: u64) {
-        let Reserved { key, day, units, .. } = reserved;
-        if let Err(error) = self.store.settle(key, *day, *units, used).await {
+        let Reserved { key, period, units, .. } = reserved;
+        if let Err(error) = self.store.settle(key, *period, *units, used).await {
             tracing::warn!(%error, "a reservation could not be replaced by what was used");
         }
     }

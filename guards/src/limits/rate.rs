@@ -81,21 +81,44 @@ impl Rate {
         format!("rate {} {}", self.interval, self.burst)
     }
 
-    /// Returns the time of some calls in nanoseconds.
-    pub(super) fn cost(self, units: u32) -> u64 {
-        self.interval.saturating_mul(u64::from(units))
+    /// Returns the time that some calls add to the debt.
+    fn time_of(self, calls: u32) -> Duration {
+        Duration::from_nanos(self.interval.saturating_mul(u64::from(calls)))
     }
 
-    /// Decides about calls at a time, where the debt ends at `empty`, which is not before `now`.
-    pub(super) fn take(self, now: u64, empty: u64, units: u32) -> Taken {
-        if units > self.burst {
-            return Taken::Never;
+    /// Decides about calls, for a [`LimitStore`](super::LimitStore) of your own. Returns the decision, and when the debt ends then.
+    ///
+    /// A store keeps for each key when its debt ends; that of a new key has ended. Both times count from the same moment, such as
+    /// 1970, and `now` never goes back.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use alloquy_guards::limits::{Rate, Taken};
+    ///
+    /// let rate = Rate::new(1, Duration::from_secs(60))?;
+    /// let now = Duration::from_secs(1000);
+    /// let (taken, end) = rate.take(now, Duration::ZERO, 1);
+    /// assert_eq!((taken, end), (Taken::Yes, Duration::from_secs(1060)));
+    /// let wait = Duration::from_secs(60);
+    /// assert_eq!(rate.take(now, end, 1), (Taken::Wait(wait), end));
+    /// assert_eq!(rate.give_back(end, 1), now);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn take(self, now: Duration, end: Duration, calls: u32) -> (Taken, Duration) {
+        let end = end.max(now);
+        if calls > self.burst {
+            return (Taken::Never, end);
         }
-        let debt = (empty - now).saturating_add(self.cost(units));
-        match debt.checked_sub(self.cost(self.burst)) {
-            None | Some(0) => Taken::Yes,
-            Some(wait) => Taken::Wait(Duration::from_nanos(wait)),
-        }
+        let after = end.saturating_add(self.time_of(calls));
+        let allowed = now.saturating_add(self.time_of(self.burst));
+        let wait = after.saturating_sub(allowed);
+        if wait.is_zero() { (Taken::Yes, after) } else { (Taken::Wait(wait), end) }
+    }
+
+    /// Returns when the debt ends after calls were given back, for a store of your own. [`Rate::take`] has an example.
+    pub fn give_back(self, end: Duration, calls: u32) -> Duration {
+        end.saturating_sub(self.time_of(calls))
     }
 }
 

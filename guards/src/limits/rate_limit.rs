@@ -56,7 +56,10 @@ impl RateLimit {
         match self.store.take(&key, self.rate, 1).await.map_err(unchecked)? {
             Taken::Yes => Ok(key),
             Taken::Wait(wait) => {
-                let words = format!("the limit of calls of {} is reached", self.scope);
+                let words = match self.scope {
+                    Scope::Everything => "the limit of calls is reached".to_owned(),
+                    scope => format!("the limit of calls of {scope} is reached"),
+                };
                 Err(Error::new(ErrorKind::Busy, words).with_source(RetryAfter(wait)))
             }
             Taken::Never => Err(Error::new(ErrorKind::Invalid, "the limit allows no call")),

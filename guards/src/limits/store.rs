@@ -8,7 +8,6 @@ use std::time::Duration;
 use alloquy_core::Result;
 use async_trait::async_trait;
 
-use super::period::Period;
 use super::rate::{Rate, Taken};
 use crate::clock::{Clock, SystemClock};
 
@@ -19,7 +18,7 @@ use crate::clock::{Clock, SystemClock};
 /// continues from the latest time that it has seen. A method that fails has changed nothing, or has taken and not given.
 ///
 /// What has no effect any more may be forgotten: a key whose calls are available again, the budget of an earlier day, and the budget
-/// of a turn that reserved nothing for a day. The budget of a key always has the same [`Period`].
+/// of a turn that reserved nothing for a day. The budget of a key is always that of a day, of a turn, or without end.
 ///
 /// `laws::limit_store`, with the feature `testing`, checks a store.
 ///
@@ -38,19 +37,27 @@ pub trait LimitStore: Send + Sync + Debug {
     /// When the store is unavailable.
     async fn give_back(&self, key: &str, rate: Rate, units: u32) -> Result<()>;
 
-    /// Reserves `units` of a budget of `most` units, which lasts for a period. [`Period::Day`] is the present day, and the budget of a
-    /// turn is that of its key.
+    /// Reserves `units` of a budget of `most` units, on the present day if `daily`, and otherwise for ever.
     ///
     /// # Errors
     /// When the store is unavailable.
-    async fn reserve(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent>;
+    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent>;
 
-    /// Replaces a reservation of a [`day`](Spent::day) by what was used. What was used may be more. The budget of another day does not
-    /// change.
+    /// Reserves `units` of the budget of a turn, of `most` units. A store may forget this budget a day after its last reservation, so
+    /// that turns that ended take no space; the provided method keeps it for ever.
     ///
     /// # Errors
     /// When the store is unavailable.
-    async fn settle(&self, key: &str, day: u64, reserved: u64, used: u64) -> Result<()>;
+    async fn reserve_for_turn(&self, key: &str, most: u64, units: u64) -> Result<Spent> {
+        self.reserve(key, false, most, units).await
+    }
+
+    /// Replaces a reservation of a [`period`](Spent::period) by what was used. What was used may be more. The budget of another period
+    /// does not change.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()>;
 
     /// Forgets a budget, so that it begins at 0.
     ///
@@ -64,12 +71,12 @@ pub trait LimitStore: Send + Sync + Debug {
 /// [`LimitStore::reserve`] returns it.
 ///
 /// ```
-/// use alloquy_guards::limits::{LimitStore, MemoryLimits, Period};
+/// use alloquy_guards::limits::{LimitStore, MemoryLimits};
 ///
 /// # pollster::block_on(async {
 /// let store = MemoryLimits::default();
-/// let first = store.reserve("ann", Period::Always, 100, 60).await?;
-/// let second = store.reserve("ann", Period::Always, 100, 60).await?;
+/// let first = store.reserve("ann", false, 100, 60).await?;
+/// let second = store.reserve("ann", false, 100, 60).await?;
 /// assert!(first.reserved && !second.reserved);
 /// assert_eq!((second.before, second.resets), (60, None));
 /// # Ok::<(), alloquy_core::Error>(())
@@ -83,7 +90,7 @@ pub struct Spent {
     /// The units that were used or reserved before.
     pub before: u64,
     /// The day since 1970 of a daily budget, and 0 for others.
-    pub day: u64,
+    pub period: u64,
     /// The time until the budget begins at 0; `None` if it never does.
     pub resets: Option<Duration>,
 }
@@ -119,11 +126,11 @@ impl Default for MemoryLimits {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// The time at which each key is empty again (GCRA's theoretical arrival time), in nanoseconds.
-    rates: HashMap<String, u64>,
+    /// When the debt of each key ends (GCRA's theoretical arrival time).
+    rates: HashMap<String, Duration>,
     budgets: HashMap<String, Count>,
-    /// The latest time that was seen, in nanoseconds.
-    now: u64,
+    /// The latest time that was seen.
+    now: Duration,
     /// The latest day that was seen, and the time of the day in seconds.
     today: (u64, u64),
     /// How many keys there may be until those without effect are removed.
@@ -134,7 +141,7 @@ struct Counts {
 #[derive(Clone, Copy, Debug)]
 struct Count {
     /// The day of a daily budget, and 0 for others.
-    day: u64,
+    period: u64,
     units: u64,
     /// The day from which it has no effect.
     until: Option<u64>,
@@ -154,7 +161,7 @@ impl MemoryLimits {
 
     /// Returns the counts at the present time, which is never before the time of the last call.
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        let elapsed = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let elapsed = self.clock.elapsed();
         let since = self.clock.date().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
         // Each change is one assignment, so the counts are valid even if a thread panicked with the lock.
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,9 +180,20 @@ impl Counts {
         }
         let now = self.now;
         let today = self.today.0;
-        self.rates.retain(|_, empty| *empty > now);
+        self.rates.retain(|_, end| *end > now);
         self.budgets.retain(|_, count| count.until.is_none_or(|until| today < until));
         self.sweep = 2 * (self.rates.len() + self.budgets.len());
+    }
+
+    /// Reserves units of a budget that has an effect until a day.
+    fn reserve(&mut self, key: &str, period: u64, until: Option<u64>, most: u64, units: u64) -> Spent {
+        let known = self.budgets.get(key).filter(|count| count.period == period);
+        let before = known.map_or(0, |count| count.units);
+        let after = before.checked_add(units).filter(|after| *after <= most);
+        if let Some(units) = after {
+            self.budgets.insert(key.to_owned(), Count { period, units, until });
+        }
+        Spent { reserved: after.is_some(), before, period, resets: None }
     }
 }
 
@@ -184,46 +202,45 @@ impl LimitStore for MemoryLimits {
     async fn take(&self, key: &str, rate: Rate, units: u32) -> Result<Taken> {
         let mut counts = self.counts();
         let now = counts.now;
-        let empty = counts.rates.get(key).copied().unwrap_or(0).max(now);
-        let taken = rate.take(now, empty, units);
+        let end = counts.rates.get(key).copied().unwrap_or_default();
+        let (taken, end) = rate.take(now, end, units);
         if taken == Taken::Yes {
-            counts.rates.insert(key.to_owned(), empty.saturating_add(rate.cost(units)));
+            counts.rates.insert(key.to_owned(), end);
         }
         Ok(taken)
     }
 
     async fn give_back(&self, key: &str, rate: Rate, units: u32) -> Result<()> {
         let mut counts = self.counts();
-        if let Some(empty) = counts.rates.get_mut(key) {
-            *empty = empty.saturating_sub(rate.cost(units));
+        if let Some(end) = counts.rates.get_mut(key) {
+            *end = rate.give_back(*end, units);
         }
         Ok(())
     }
 
-    async fn reserve(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent> {
+    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent> {
         let mut counts = self.counts();
         let (today, second) = counts.today;
-        let (day, until) = match period {
-            Period::Day => (today, Some(today + 1)),
-            // A whole day passes before it is forgotten.
-            Period::Turn => (0, Some(today + 2)),
-            Period::Always => (0, None),
-        };
-        let resets = (period == Period::Day).then(|| Duration::from_secs(DAY - second));
-        let known = counts.budgets.get(key).filter(|count| count.day == day);
-        let before = known.map_or(0, |count| count.units);
-        let after = before.checked_add(units).filter(|after| *after <= most);
-        if let Some(units) = after {
-            counts.budgets.insert(key.to_owned(), Count { day, units, until });
+        if !daily {
+            return Ok(counts.reserve(key, 0, None, most, units));
         }
-        Ok(Spent { reserved: after.is_some(), before, day, resets })
+        let mut spent = counts.reserve(key, today, Some(today + 1), most, units);
+        spent.resets = Some(Duration::from_secs(DAY - second));
+        Ok(spent)
     }
 
-    async fn settle(&self, key: &str, day: u64, reserved: u64, used: u64) -> Result<()> {
+    async fn reserve_for_turn(&self, key: &str, most: u64, units: u64) -> Result<Spent> {
+        let mut counts = self.counts();
+        // A whole day passes before it is forgotten.
+        let until = counts.today.0 + 2;
+        Ok(counts.reserve(key, 0, Some(until), most, units))
+    }
+
+    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()> {
         let mut counts = self.counts();
         // The budget of another day has no such reservation.
         if let Some(count) = counts.budgets.get_mut(key)
-            && count.day == day
+            && count.period == period
         {
             count.units = count.units.saturating_sub(reserved).saturating_add(used);
         }

@@ -27,14 +27,36 @@ type Named = (&'static str, fn() -> Pattern);
 /// The recognizers that have a name, in the order of an error message.
 const NAMED: [Named; 5] = [("email", email), ("card", card), ("iban", iban), ("key", key), ("phone", phone)];
 
+/// Returns the names of the recognizers, which [`named`] takes.
+///
+/// ```
+/// use alloquy_guards::redact::recognizers;
+///
+/// assert_eq!(recognizers::names().collect::<Vec<_>>(), ["email", "card", "iban", "key", "phone"]);
+/// ```
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMED.iter().map(|(name, _)| *name)
+}
+
 /// Returns the recognizer of a name.
-pub(super) fn named(name: &str) -> Result<Pattern> {
+///
+/// ```
+/// use alloquy_guards::redact::{Redactor, Strategy, recognizers};
+///
+/// let masked = recognizers::named("card")?.strategy(Strategy::Mask { keep: 4 });
+/// assert_eq!(Redactor::new([masked])?.redact("4111 1111 1111 1111")?, "**** **** **** 1111");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for another name, with the names that there are.
+pub fn named(name: &str) -> Result<Pattern> {
     for (known, create) in NAMED {
         if known == name {
             return Ok(create());
         }
     }
-    let known: Vec<_> = NAMED.iter().map(|(known, _)| *known).collect();
+    let known: Vec<_> = names().collect();
     let message = format!("there is no recognizer {name:?}, one of: {}", known.join(", "));
     Err(Error::new(ErrorKind::NotFound, message))
 }

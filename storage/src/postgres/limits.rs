@@ -90,6 +90,12 @@ impl PostgresLimits {
         let done = self.tasks.complete(async move |pool| in_time(&pool, work).await).await;
         done.map_err(|error| placed(error, &self.name))
     }
+
+    /// Reserves units of a budget for a period.
+    async fn reserve_for(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent> {
+        let key = row_key(key);
+        self.ask(async move |client: &Object| reserve(client, &key, period, most, units).await).await
+    }
 }
 
 async fn connect(place: Place) -> Result<Pool, Failure> {
@@ -158,14 +164,18 @@ impl LimitStore for PostgresLimits {
         self.complete(async move |client: &Object| execute(client, sql, &[&key, &cost]).await).await
     }
 
-    async fn reserve(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent> {
-        let key = row_key(key);
-        self.ask(async move |client: &Object| reserve(client, &key, period, most, units).await).await
+    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent> {
+        let period = if daily { Period::Day } else { Period::Always };
+        self.reserve_for(key, period, most, units).await
     }
 
-    async fn settle(&self, key: &str, day: u64, reserved: u64, used: u64) -> Result<()> {
+    async fn reserve_for_turn(&self, key: &str, most: u64, units: u64) -> Result<Spent> {
+        self.reserve_for(key, Period::Turn, most, units).await
+    }
+
+    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()> {
         let key = row_key(key);
-        let Ok(day) = i64::try_from(day) else { return Ok(()) };
+        let Ok(day) = i64::try_from(period) else { return Ok(()) };
         // PostgreSQL has no unsigned numbers of 64 bits.
         let reserved = reserved.to_string();
         let used = used.to_string();
@@ -223,5 +233,5 @@ async fn reserve(
     };
     let before = if reserved { after.saturating_sub(units) } else { after };
     let resets = (period == Period::Day).then(|| Duration::from_secs(rest.max(0).unsigned_abs()));
-    Ok(Spent { reserved, before, day: day.unsigned_abs(), resets })
+    Ok(Spent { reserved, before, period: day.unsigned_abs(), resets })
 }

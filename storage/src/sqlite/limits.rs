@@ -117,6 +117,12 @@ impl SqliteLimits {
             _ => error.context(&self.name),
         }
     }
+
+    /// Reserves units of a budget for a period.
+    async fn reserve_for(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent> {
+        let key = row_key(key);
+        self.write(move |unit| reserve(unit, &key, period, most, units)).await
+    }
 }
 
 #[async_trait]
@@ -138,17 +144,21 @@ impl LimitStore for SqliteLimits {
         .await
     }
 
-    async fn reserve(&self, key: &str, period: Period, most: u64, units: u64) -> Result<Spent> {
-        let key = row_key(key);
-        self.write(move |unit| reserve(unit, &key, period, most, units)).await
+    async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent> {
+        let period = if daily { Period::Day } else { Period::Always };
+        self.reserve_for(key, period, most, units).await
     }
 
-    async fn settle(&self, key: &str, day: u64, reserved: u64, used: u64) -> Result<()> {
+    async fn reserve_for_turn(&self, key: &str, most: u64, units: u64) -> Result<Spent> {
+        self.reserve_for(key, Period::Turn, most, units).await
+    }
+
+    async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()> {
         let key = row_key(key);
         self.complete(move |unit| {
             // The budget of another day has no such reservation.
             let known = Budget::find(unit, &key)?;
-            let Some(budget) = known.filter(|budget| budget.day.unsigned_abs() == day) else {
+            let Some(budget) = known.filter(|budget| budget.day.unsigned_abs() == period) else {
                 return Ok(());
             };
             let units = budget.units.saturating_sub(reserved).saturating_add(used);
@@ -263,7 +273,7 @@ fn reserve(
     }
     let rest = (day + 1).saturating_mul(DAY).saturating_sub(second).max(0);
     let resets = (period == Period::Day).then(|| Duration::from_secs(rest.unsigned_abs()));
-    Ok(Spent { reserved: after.is_some(), before, day: day.unsigned_abs(), resets })
+    Ok(Spent { reserved: after.is_some(), before, period: day.unsigned_abs(), resets })
 }
 
 /// Removes budgets without effect among the eight that follow a new one, and remembers the day.

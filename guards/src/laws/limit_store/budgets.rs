@@ -29,7 +29,7 @@ pub async fn a_budget_is_used_exactly(store: &dyn LimitStore) {
             (u64::MAX, false, 100),
         ] {
             let spent = reserved(store, &key, period, 100, units).await;
-            let all = Spent { reserved: expected, before, day: 0, resets: None };
+            let all = Spent { reserved: expected, before, period: 0, resets: None };
             assert_eq!(spent, all, "{units} more units of a budget of 100 with {before} used");
         }
         // The limit belongs to the call: the same budget may have another.
@@ -111,15 +111,15 @@ pub async fn a_daily_budget_begins_with_the_day(store: &dyn LimitStore) {
     let spent = reserved(store, "day", Period::Day, 10, 7).await;
     let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 86_400;
     // The clocks of a server and of this machine may differ by hours at most.
-    assert!(spent.day.abs_diff(today) <= 1, "day {} is not near day {today}", spent.day);
+    assert!(spent.period.abs_diff(today) <= 1, "day {} is not near day {today}", spent.period);
     let Some(resets) = spent.resets else { panic!("a daily budget begins again") };
     assert!(resets <= Duration::from_secs(86_400), "the next day begins within a day, not in {resets:?}");
     let again = reserved(store, "day", Period::Day, 10, 4).await;
-    if again.day == spent.day {
+    if again.period == spent.period {
         assert_eq!((again.reserved, again.before), (false, 7), "what was reserved today counts");
-        must("settle of the day before", store.settle("day", spent.day - 1, 7, 0).await);
+        must("settle of the day before", store.settle("day", spent.period - 1, 7, 0).await);
         assert!(!reserved(store, "day", Period::Day, 10, 4).await.reserved, "yesterday's changes nothing");
-        must("settle", store.settle("day", spent.day, 7, 6).await);
+        must("settle", store.settle("day", spent.period, 7, 6).await);
         assert!(reserved(store, "day", Period::Day, 10, 4).await.reserved, "what was used today counts");
     }
 }
@@ -131,7 +131,7 @@ pub async fn a_daily_budget_begins_with_the_day(store: &dyn LimitStore) {
 /// # Panics
 /// When the law is broken.
 pub async fn callers_share_a_budget(store: &dyn LimitStore) {
-    let outcomes = join_all((0..40).map(|_| store.reserve("together", Period::Always, 100, 7))).await;
+    let outcomes = join_all((0..40).map(|_| store.reserve("together", false, 100, 7))).await;
     let mut allowed = 0;
     for outcome in outcomes {
         if must("reserve", outcome).reserved {

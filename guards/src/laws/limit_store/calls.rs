@@ -43,5 +43,10 @@ pub(super) async fn reserved(
     most: u64,
     units: u64,
 ) -> Spent {
-    must("reserve", store.reserve(key, period, most, units).await)
+    let outcome = match period {
+        Period::Turn => store.reserve_for_turn(key, most, units).await,
+        Period::Day => store.reserve(key, true, most, units).await,
+        Period::Always => store.reserve(key, false, most, units).await,
+    };
+    must("reserve", outcome)
 }
