@@ -132,7 +132,7 @@ fn child() {
         // Some calls at once, so that a server has several connections.
         for _ in 0..times / 10 {
             let rate = rate(CALLS, 1_000_000_000);
-            let outcomes = futures::future::join_all((0..9).map(|_| store.take("shared", rate, 1))).await;
+            let outcomes = futures::future::join_all((0..10).map(|_| store.take("shared", rate, 1))).await;
             for outcome in outcomes {
                 calls += u32::from(outcome.unwrap() == Taken::Yes);
             }
@@ -149,7 +149,7 @@ fn start(url: &str, times: u32) -> Child {
     command.env(TIMES, times.to_string()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Two processes take `times` each, together 10,000: they get the limit exactly.
+/// Two processes take 5,000 times each, and get the limit exactly. They reserve 500 times each meanwhile.
 fn two_processes(url: &str) {
     let children: Vec<Child> = (0..2).map(|_| start(url, 5000)).collect();
     let mut calls = 0;
