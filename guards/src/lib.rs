@@ -74,6 +74,8 @@
 //! # Features
 //!
 //! * `json-schema`, on by default: `validate::SchemaValidator`.
+//! * `testing`: `laws` has the laws of a [`LimitStore`](limits::LimitStore) and of a [`ReplyCache`](reply_cache::ReplyCache), for the
+//!   tests of your own.
 //!
 //! # Limits of this crate
 //!
@@ -84,6 +86,8 @@
 pub mod clock;
 pub mod facts;
 pub mod fallback;
+#[cfg(feature = "testing")]
+pub mod laws;
 pub mod limits;
 pub mod redact;
 mod replay;

@@ -1,7 +1,8 @@
 //! Limits: how many calls, tokens and how much cost an owner, a conversation or a model may have.
 //!
 //! [`RateLimit`] limits how often a model is called, and [`BudgetLimit`] limits tokens or cost. Both take what a call needs before it,
-//! and give it back if the call fails. A [`LimitStore`] counts: [`MemoryLimits`] in one process.
+//! and give it back if the call fails. A [`LimitStore`] counts: [`MemoryLimits`] in one process,
+//! and the databases of `alloquy-storage` for several.
 //!
 //! A call is refused with [`ErrorKind::Busy`] where waiting helps, and [`RetryAfter`] says how long. A
 //! call is refused as well when the store fails, because nothing says that it is allowed.

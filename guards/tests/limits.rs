@@ -14,6 +14,7 @@ use alloquy_core::{
 };
 use alloquy_cost::{Decimal, ModelPrice, PriceTable};
 use alloquy_guards::clock::Clock;
+use alloquy_guards::laws::limit_store;
 use alloquy_guards::limits::{
     Budget, BudgetLimit, LimitStore, MemoryLimits, Period, Rate, RateLimit, RetryAfter, Scope, Spent, Taken,
 };
@@ -291,6 +292,33 @@ fn a_budget_of_cost_is_exact() {
         counted,
     );
     assert!(asked(&unknown, &model, short("one")).unwrap_err().to_string().contains("no price"));
+}
+
+#[test]
+fn the_laws_of_stores() {
+    block_on(limit_store::all(async || MemoryLimits::default()));
+    let store = MemoryLimits::default();
+    block_on(limit_store::persistent(async || store.clone()));
+    limit_store::threads_share_a_limit(&store);
+}
+
+#[test]
+fn the_budget_of_a_turn_is_forgotten_after_a_day_without_use() {
+    let clock = Hand::default();
+    let store = MemoryLimits::with_clock(clock.clone());
+    clock.set(86_400 * 20_000 + 86_399, 0);
+    assert!(block_on(store.reserve_for_turn("turn", 10, 10)).unwrap().reserved);
+    assert!(block_on(store.reserve("always", false, 10, 10)).unwrap().reserved);
+    for (day, is_known) in [(20_001, true), (20_002, false)] {
+        clock.set(86_400 * day, 0);
+        // So many keys make the store look for those without effect.
+        for number in 0..5000 {
+            let key = format!("{day} {number}");
+            block_on(store.reserve(&key, false, 1, 1)).unwrap();
+        }
+        assert_eq!(block_on(store.reserve_for_turn("turn", 10, 1)).unwrap().reserved, !is_known);
+        assert!(!block_on(store.reserve("always", false, 10, 1)).unwrap().reserved);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use alloquy_core::{
     ChatModel, Content, Delta, Error, ErrorKind, Message, Owner, Preface, Reply, ReplyStream, Request,
     Result, Role, SamplingOptions, ToolSpec,
 };
+use alloquy_guards::laws::reply_cache;
 use alloquy_guards::reply_cache::{CacheReplies, CachedReply, MemoryReplies, ReplyCache};
 use alloquy_testing::{join_deltas, laws};
 use futures::StreamExt;
@@ -205,6 +206,14 @@ fn a_cache_that_is_away_lets_the_model_answer() {
     let model = Counter::default();
     assert_eq!(asked(&guard, &model, &request()).1.text(), "0");
     assert_eq!(asked(&guard, &model, &request()).1.text(), "1");
+}
+
+#[test]
+fn the_laws_of_caches() {
+    block_on(reply_cache::all(async || MemoryReplies::new(1 << 20)));
+    block_on(reply_cache::bounded(async |bytes| MemoryReplies::new(bytes)));
+    let cache = MemoryReplies::new(1 << 20);
+    block_on(reply_cache::persistent(async || cache.clone()));
 }
 
 #[test]

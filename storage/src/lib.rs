@@ -60,6 +60,18 @@
 //! | `BucketStore` | `s3://…` | `s3`, or `object-store` for others | several machines without a database |
 //! | [`JournaledStore`] | | | a store on a log of your own |
 //!
+//! # Limits and cached replies
+//!
+//! With the feature `guards`, databases also keep what the guards of `alloquy-guards` share between processes:
+//!
+//! | type | features | use |
+//! |---|---|---|
+//! | `PostgresLimits` | `guards`, `postgres` | limits of calls, tokens and cost for several machines |
+//! | `SqliteLimits` | `guards`, `sqlite` | limits for the processes of one machine |
+//! | `SqliteReplies` | `guards`, `sqlite` | cached replies for the processes of one machine |
+//!
+//! While such a store is unavailable, a limit allows nothing, and a cache lets the model answer.
+//!
 //! # What is acknowledged
 //!
 //! * **A call that returned `Ok` is durable.** A new process sees its change. Files and SQLite wait for the disk;
@@ -110,6 +122,8 @@ mod answers;
 mod failure;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod json;
+#[cfg(all(feature = "guards", any(feature = "sqlite", feature = "postgres")))]
+mod limits;
 mod private;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod stored;
@@ -133,8 +147,12 @@ pub use import::{DataknobsDatabase, is_sqlite};
 pub use journal::{Journal, JournaledStore};
 pub use media_folder::{MediaFolder, read_media};
 pub use open::{open, open_for_reading};
+#[cfg(all(feature = "postgres", feature = "guards"))]
+pub use postgres::PostgresLimits;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use snapshots::{SavedSnapshot, SnapshotFolder};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+#[cfg(all(feature = "sqlite", feature = "guards"))]
+pub use sqlite::{SqliteLimits, SqliteReplies};

@@ -5,6 +5,8 @@ mod conversations;
 mod endings;
 mod imports;
 mod keys;
+#[cfg(feature = "guards")]
+mod limits;
 mod nodes;
 mod place;
 mod questions;
@@ -12,6 +14,9 @@ mod rows;
 mod schema;
 mod transaction;
 mod words;
+
+#[cfg(feature = "guards")]
+pub use self::limits::PostgresLimits;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,15 +2,25 @@
 
 mod blobs;
 mod conversations;
+mod database;
 mod imports;
 mod keys;
+#[cfg(feature = "guards")]
+mod limits;
 mod migrate;
 mod nodes;
 mod questions;
 pub(crate) mod reader;
+#[cfg(feature = "guards")]
+mod replies;
 mod rows;
 mod schema;
 mod words;
+
+#[cfg(feature = "guards")]
+pub use self::limits::SqliteLimits;
+#[cfg(feature = "guards")]
+pub use self::replies::SqliteReplies;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +34,13 @@ use alloquy_core::store::{
 use alloquy_core::tree::Tree;
 use alloquy_core::{ConversationId, Error, ErrorKind, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde_json::{Map, Value};
 
+use self::database::transact;
 use self::reader::Reader;
 use crate::durability::Durability;
 use crate::failure::{Failure, outcomes};
-use crate::private;
 use crate::worker::Worker;
 
 /// Keeps conversations in a SQLite database.
@@ -108,16 +118,8 @@ impl SqliteStore {
     /// ```
     pub async fn open_with(path: impl AsRef<Path>, durability: Durability) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        // Without `SQLITE_OPEN_URI`, so that a path is a path, whatever it begins with.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let name = format!("SQLite database {path:?}");
-        Self::start(name, durability, move || {
-            make_private(&path);
-            Connection::open_with_flags(path, flags)
-        })
-        .await
+        Self::start(name, durability, move || database::connect(&path)).await
     }
 
     /// Opens the database at a path for reading only: calls that change something are refused, and neither the database nor
@@ -208,36 +210,6 @@ impl SqliteStore {
             _ => error,
         }
     }
-}
-
-/// Runs work in a transaction, and commits it unless the work fails.
-fn transact<T>(
-    connection: &mut Connection,
-    behavior: TransactionBehavior,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let transaction = connection.transaction_with_behavior(behavior)?;
-    let outcome = work(&transaction)?;
-    transaction.commit()?;
-    Ok(outcome)
-}
-
-/// How many links that lead to links are followed, as in SQLite.
-const LINKS: usize = 40;
-
-/// Creates the file of a new database, which SQLite would make readable by others. The files beside it get its permissions.
-/// Where this fails, opening the database fails too and reports why.
-fn make_private(path: &Path) {
-    let mut target = path.to_owned();
-    for _ in 0..LINKS {
-        // SQLite creates the target of a link that leads nowhere.
-        let Ok(link) = std::fs::read_link(&target) else { break };
-        target = match target.parent() {
-            Some(folder) => folder.join(link),
-            None => link,
-        };
-    }
-    let _ = private::create_new(&target);
 }
 
 #[async_trait]

@@ -83,7 +83,7 @@ pub(crate) fn checksum(text: &str) -> i64 {
     digest.as_bytes().iter().take(8).fold(0, |sum, &byte| sum << 8 | i64::from(byte))
 }
 
-fn must_be_intact(text: &str, sum: i64, what: &str) -> Result<(), Failure> {
+pub(crate) fn must_be_intact(text: &str, sum: i64, what: &str) -> Result<(), Failure> {
     if checksum(text) != sum {
         return Err(Failure::damaged(what, "its checksum does not match"));
     }

@@ -78,8 +78,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 24] = [
     ("processors", &["core"], &["testing"]),
     // Texts of prompts are compiled by the crate that has the template engine and its limits.
     ("prompts", &["core", "templates"], &["testing"]),
-    // Its tests compute the cost of conversations that earlier releases stored.
-    ("storage", &["core", "engine", "formats"], &["cost", "testing"]),
+    // It counts limits and keeps cached replies for guards. Its tests compute the cost of conversations that earlier releases stored.
+    ("storage", &["core", "engine", "formats", "guards"], &["cost", "testing"]),
     // Role markers are derived by the crate that renders templates.
     ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core", "engine"], &[]),

@@ -11,7 +11,7 @@ use alloquy_cost::{BilledTokens, Date, Decimal, PriceTable};
 use async_trait::async_trait;
 use futures::StreamExt;
 
-use super::{LimitStore, RetryAfter, Scope, unchecked};
+use super::{LimitStore, RetryAfter, Scope, Spent, unchecked};
 
 /// How long a budget lasts.
 ///
@@ -186,8 +186,7 @@ impl BudgetLimit {
         if self.period == Period::Turn && request.path.last().is_some_and(|last| last.role == Role::User) {
             self.store.forget(&key).await.map_err(unchecked)?;
         }
-        let daily = self.period == Period::Day;
-        let spent = self.store.reserve(&key, daily, self.budget.most, units).await.map_err(unchecked)?;
+        let spent = self.reserve_units(&key, units).await.map_err(unchecked)?;
         if spent.reserved {
             return Ok(Reserved { key, period: spent.period, units, model });
         }
@@ -207,6 +206,15 @@ impl BudgetLimit {
         match spent.resets.filter(|_| units <= self.budget.most) {
             Some(wait) => Err(Error::new(ErrorKind::Busy, words).with_source(RetryAfter(wait))),
             None => Err(Error::new(ErrorKind::Invalid, words)),
+        }
+    }
+
+    async fn reserve_units(&self, key: &str, units: u64) -> Result<Spent> {
+        let most = self.budget.most;
+        match self.period {
+            Period::Turn => self.store.reserve_for_turn(key, most, units).await,
+            Period::Day => self.store.reserve(key, true, most, units).await,
+            Period::Always => self.store.reserve(key, false, most, units).await,
         }
     }
 

@@ -54,6 +54,28 @@ impl Rate {
         Ok(self)
     }
 
+    /// Returns the time after which one more call is allowed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use alloquy_guards::limits::Rate;
+    ///
+    /// let rate = Rate::new(60, Duration::from_secs(120))?;
+    /// assert_eq!((rate.interval(), rate.burst_size()), (Duration::from_secs(2), 60));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn interval(self) -> Duration {
+        Duration::from_nanos(self.interval)
+    }
+
+    /// Returns how many calls may be at once.
+    ///
+    /// [`Rate::interval`] has an example.
+    pub fn burst_size(self) -> u32 {
+        self.burst
+    }
+
     /// Returns a text that differs for each rate.
     pub(super) fn name(self) -> String {
         format!("rate {} {}", self.interval, self.burst)

@@ -17,6 +17,11 @@ use crate::clock::{Clock, SystemClock};
 /// Each method changes its key at once, as if no other caller ran. Time never goes back: after a clock was set back, the store
 /// continues from the latest time that it has seen. A method that fails has changed nothing, or has taken and not given.
 ///
+/// What has no effect any more may be forgotten: a key whose calls are available again, the budget of an earlier day, and the budget
+/// of a turn that reserved nothing for a day. The budget of a key is always that of a day, of a turn, or without end.
+///
+/// `laws::limit_store`, with the feature `testing`, checks a store.
+///
 /// [`MemoryLimits`] has an example.
 #[async_trait]
 pub trait LimitStore: Send + Sync + Debug {
@@ -38,7 +43,17 @@ pub trait LimitStore: Send + Sync + Debug {
     /// When the store is unavailable.
     async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent>;
 
-    /// Replaces a reservation of a [`period`](Spent::period) by what was used. What was used may be more.
+    /// Reserves `units` of the budget of a turn, of `most` units. A store may forget this budget a day after its last reservation, so
+    /// that turns that ended take no space; the provided method keeps it for ever.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    async fn reserve_for_turn(&self, key: &str, most: u64, units: u64) -> Result<Spent> {
+        self.reserve(key, false, most, units).await
+    }
+
+    /// Replaces a reservation of a [`period`](Spent::period) by what was used. What was used may be more. The budget of another period
+    /// does not change.
     ///
     /// # Errors
     /// When the store is unavailable.
@@ -113,14 +128,23 @@ impl Default for MemoryLimits {
 struct Counts {
     /// When the debt of each key ends (GCRA's theoretical arrival time).
     rates: HashMap<String, Duration>,
-    /// The period and the units of each budget.
-    budgets: HashMap<String, (u64, u64)>,
+    budgets: HashMap<String, Count>,
     /// The latest time that was seen.
     now: Duration,
     /// The latest day that was seen, and the time of the day in seconds.
     today: (u64, u64),
     /// How many keys there may be until those without effect are removed.
     sweep: usize,
+}
+
+/// The state of a budget.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    /// The day of a daily budget, and 0 for others.
+    period: u64,
+    units: u64,
+    /// The day from which it has no effect.
+    until: Option<u64>,
 }
 
 /// The seconds of a day.
@@ -157,8 +181,19 @@ impl Counts {
         let now = self.now;
         let today = self.today.0;
         self.rates.retain(|_, end| *end > now);
-        self.budgets.retain(|_, (period, _)| *period == 0 || *period == today);
+        self.budgets.retain(|_, count| count.until.is_none_or(|until| today < until));
         self.sweep = 2 * (self.rates.len() + self.budgets.len());
+    }
+
+    /// Reserves units of a budget that has an effect until a day.
+    fn reserve(&mut self, key: &str, period: u64, until: Option<u64>, most: u64, units: u64) -> Spent {
+        let known = self.budgets.get(key).filter(|count| count.period == period);
+        let before = known.map_or(0, |count| count.units);
+        let after = before.checked_add(units).filter(|after| *after <= most);
+        if let Some(units) = after {
+            self.budgets.insert(key.to_owned(), Count { period, units, until });
+        }
+        Spent { reserved: after.is_some(), before, period, resets: None }
     }
 }
 
@@ -186,25 +221,28 @@ impl LimitStore for MemoryLimits {
     async fn reserve(&self, key: &str, daily: bool, most: u64, units: u64) -> Result<Spent> {
         let mut counts = self.counts();
         let (today, second) = counts.today;
-        let period = if daily { today } else { 0 };
-        let resets = daily.then(|| Duration::from_secs(DAY - second));
-        let known = counts.budgets.get(key).filter(|(of, _)| *of == period);
-        let before = known.map_or(0, |(_, units)| *units);
-        let after = before.saturating_add(units);
-        let reserved = after <= most;
-        if reserved {
-            counts.budgets.insert(key.to_owned(), (period, after));
+        if !daily {
+            return Ok(counts.reserve(key, 0, None, most, units));
         }
-        Ok(Spent { reserved, before, period, resets })
+        let mut spent = counts.reserve(key, today, Some(today + 1), most, units);
+        spent.resets = Some(Duration::from_secs(DAY - second));
+        Ok(spent)
+    }
+
+    async fn reserve_for_turn(&self, key: &str, most: u64, units: u64) -> Result<Spent> {
+        let mut counts = self.counts();
+        // A whole day passes before it is forgotten.
+        let until = counts.today.0 + 2;
+        Ok(counts.reserve(key, 0, Some(until), most, units))
     }
 
     async fn settle(&self, key: &str, period: u64, reserved: u64, used: u64) -> Result<()> {
         let mut counts = self.counts();
         // The budget of another day has no such reservation.
-        if let Some((of, units)) = counts.budgets.get_mut(key)
-            && *of == period
+        if let Some(count) = counts.budgets.get_mut(key)
+            && count.period == period
         {
-            *units = units.saturating_sub(reserved).saturating_add(used);
+            count.units = count.units.saturating_sub(reserved).saturating_add(used);
         }
         Ok(())
     }

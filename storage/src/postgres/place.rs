@@ -28,6 +28,9 @@ const REACH: Duration = Duration::from_secs(10);
 
 const SCHEMA: &str = "alloquy";
 
+/// How long the name of a schema may be: PostgreSQL would cut longer ones.
+const LONGEST: usize = 63;
+
 /// A database, and the schema in it where the tables are.
 pub(super) struct Place {
     config: Config,
@@ -65,6 +68,21 @@ impl Place {
             config.application_name("alloquy");
         }
         Ok(Self { config, schema: schema.to_owned(), root })
+    }
+
+    /// Returns the place with another schema: its name with an ending.
+    #[cfg(feature = "guards")]
+    pub(super) fn beside(mut self, ending: &str) -> Result<Self, Failure> {
+        let schema = format!("{}{ending}", self.schema);
+        if !is_name(&schema) {
+            let words = format!(
+                "the schema {:?} is too long for tables in {schema:?}: a name has at most {LONGEST} letters",
+                self.schema
+            );
+            return Err(alloquy_core::Error::new(alloquy_core::ErrorKind::Invalid, words).into());
+        }
+        self.schema = schema;
+        Ok(self)
     }
 
     /// Returns the name of the database for errors, without the password.
@@ -124,7 +142,7 @@ fn shown(host: &Host) -> String {
 fn is_name(name: &str) -> bool {
     let starts_with_digit = name.bytes().next().is_none_or(|byte| byte.is_ascii_digit());
     !starts_with_digit
-        && name.len() <= 63
+        && name.len() <= LONGEST
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
         && !name.starts_with("pg_")
 }

@@ -26,7 +26,7 @@ const OLDEST: i32 = 130_000;
 pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
     let mut client = transaction::connection(pool).await?;
     let transaction = client.transaction().await?;
-    transaction.query_one("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    lock(&transaction).await?;
     suits(&transaction).await?;
     let known = match format(&transaction, schema).await? {
         Some(known) => known,
@@ -58,8 +58,14 @@ pub(super) async fn check(pool: &Pool, schema: &str) -> Result<(), Failure> {
     }
 }
 
+/// Waits until no other store prepares its tables.
+pub(super) async fn lock(transaction: &Transaction<'_>) -> Result<(), Failure> {
+    transaction.query_one("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    Ok(())
+}
+
 /// Refuses a server that is too old, and a database whose texts cannot hold every character.
-async fn suits(transaction: &Transaction<'_>) -> Result<(), Failure> {
+pub(super) async fn suits(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let sql = "SELECT current_setting('server_version_num')::integer, current_setting('server_encoding')";
     let row = transaction.query_one(sql, &[]).await?;
     let version: i32 = row.try_get(0)?;
@@ -79,9 +85,7 @@ async fn format(transaction: &Transaction<'_>, schema: &str) -> Result<Option<us
     if transaction.query_opt(exists, &[&schema]).await?.is_none() {
         return Ok(None);
     }
-    let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1";
-    let rows = transaction.query(tables, &[&schema]).await?;
-    let names = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+    let names = tables(transaction, schema).await?;
     if names.is_empty() {
         return Ok(Some(0));
     }
@@ -97,4 +101,11 @@ async fn format(transaction: &Transaction<'_>, schema: &str) -> Result<Option<us
             known: STEPS.len() as u64,
         }),
     }
+}
+
+/// Returns the names of the tables in a schema.
+pub(super) async fn tables(transaction: &Transaction<'_>, schema: &str) -> Result<Vec<String>, Failure> {
+    let sql = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1";
+    let rows = transaction.query(sql, &[&schema]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?)
 }

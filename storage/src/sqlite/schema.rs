@@ -68,12 +68,12 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
 }
 
 /// Fails for a database that may not be written: SQLite opens it for reading, and would fail at the first change.
-fn must_be_writable(connection: &Connection) -> Result<(), Failure> {
+pub(super) fn must_be_writable(connection: &Connection) -> Result<(), Failure> {
     if connection.is_readonly("main")? { Err(Failure::Unwritable) } else { Ok(()) }
 }
 
 /// Explains the error of a database beside which SQLite cannot create files.
-fn unwritable(failure: Failure) -> Failure {
+pub(super) fn unwritable(failure: Failure) -> Failure {
     use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     match failure {
         Failure::Sqlite(error)
@@ -104,7 +104,7 @@ pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
     }
 }
 
-fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+pub(super) fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(0))
 }
 
@@ -116,7 +116,7 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 /// * `ENABLE_QPSG`: without it, SQLite plans a join by the values of its parameters, and so compiles the statement again for
 ///   each call, which takes longer than the call.
 /// * `page_size`: a turn writes half a dozen pages, whatever their size. It takes effect in an empty database only.
-fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
+pub(super) fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "page_size", PAGE)?;
     // The answer is the mode that is used: a database in memory has no log, and a file system without shared memory keeps
