@@ -8,13 +8,15 @@
 //! [`InjectionPolicy`](crate::arguments::InjectionPolicy) that trusts the author does not trust the values.
 
 mod filled;
+mod info;
 mod library;
 mod name;
 mod rendered;
 mod values;
 
 pub use filled::{FilledMessage, FilledPrompt, PROMPT_KEY, PromptFacts};
-pub use library::{Prompt, PromptInfo, PromptLibrary, PromptProblem};
+pub use info::PromptInfo;
+pub use library::{Prompt, PromptLibrary, PromptProblem};
 pub use name::{PromptKind, PromptLabel, PromptName, PromptVersion, VersionNumber};
 pub use rendered::{PromptSpan, RenderedPrompt};
 pub use values::{OUTPUT_KEY, PromptValue, Values};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 ///
 /// It may contain `type`, `enum`, `const`, `required`, `properties`, `additionalProperties` (true or false), `items`, `minimum`,
 /// `maximum`, `minLength`, `maxLength`, `minItems` and `maxItems`, and the notes `title`, `description`, `default`, `examples` and
-/// `$schema`. Another keyword is refused, because a check that is skipped protects nobody.
+/// `$schema`. Another keyword is refused, because a skipped check would go unnoticed.
 ///
 /// ```
 /// use alloquy_core::prompt_library::Values;

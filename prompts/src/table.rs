@@ -15,7 +15,7 @@ use crate::history::PromptHistory;
 /// How many names an error lists.
 const LISTED: usize = 8;
 
-/// The prompts of a library. A name without a version stands for the current version.
+/// The prompts of a library. A name without a version means the current version.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     compiled: Compiled,

@@ -295,12 +295,12 @@ impl Diff {
         let now_text = now.info().texts.join("\n\n");
         let then_text = then.as_ref().map(|prompt| prompt.info().texts.join("\n\n"));
         let is_same = facts.digest == now.info().digest;
-        context.notes.say(match (&then, is_same) {
-            (_, true) => format!("prompt {name} is the one that was sent"),
-            (Some(_), false) => format!("prompt {name} has changed since this message was sent"),
-            (None, false) => format!(
-                "prompt {name} has changed, and the library no longer has the text that was sent; versions keep it"
-            ),
+        context.notes.say(if is_same {
+            format!("prompt {name} is the one that was sent")
+        } else if then.is_some() {
+            format!("prompt {name} has changed since this message was sent")
+        } else {
+            format!("prompt {name} has changed, and the library no longer has the text that was sent; versions keep it")
         });
         let text = then_text.as_deref().map_or_else(String::new, |then| changed_lines(then, &now_text));
         let value = json!({

@@ -76,10 +76,10 @@ fn found(
 /// If the library breaks the law.
 pub fn unknown_names_are_not_found(library: &dyn PromptLibrary) {
     for kind in PromptKind::ALL {
-        let name = PromptName::new(kind, format!("{MARK}nobody"));
+        let name = PromptName::new(kind, format!("{MARK}absent"));
         let Err(error) = library.prompt(&name) else { panic!("{name} is found and not listed") };
         assert!(error.is_not_found(), "the error for an unknown name is {:?}", error.kind());
-        assert!(quotes(&error, "nobody"), "the error for an unknown name does not quote it: {error}");
+        assert!(quotes(&error, "absent"), "the error for an unknown name does not quote it: {error}");
     }
 }
 
