@@ -299,7 +299,7 @@ impl Session {
         let name = match args["role"].as_str() {
             Some("system") => PromptName::system(name),
             Some("user") => PromptName::user(name),
-            role => return Err(format!("there are no prompts of the role {role:?}")),
+            _ => return Err(format!("there are no prompts of the role {}", args["role"])),
         };
         let values = library::values(&args["params"]);
         if self.chat.is_none() {

@@ -258,7 +258,9 @@ fn reasons(case: &Value) -> Vec<&'static str> {
             "stream_complete" if args.get("break_after").is_some() => Some("partial-replies"),
             "compact_history" => Some("compaction"),
             name if is_at_once(name) => Some("siblings"),
-            "add_message" if is_text(args) && MARKS.iter().any(|mark| content.contains(mark)) => Some("content-is-data"),
+            "add_message" if is_text(args) && MARKS.iter().any(|mark| content.contains(mark)) => {
+                Some("content-is-data")
+            }
             "switch_to_node" | "branch_from" => {
                 let address = args["node_id"].as_str().or(args["sibling_node_id"].as_str()).unwrap();
                 address.parse::<alloquy_core::tree::Address>().is_err().then_some("addresses")
