@@ -1,22 +1,21 @@
-//! The library of prompts of a case, as far as its templates are no more than placeholders.
+//! The library of prompts of a case.
 
-use serde_json::Value;
+use std::sync::Arc;
+
+use alloquy_core::prompt_library::Values;
+use alloquy_prompts::ConfigLibrary;
+use serde_json::{Value, json};
 
 /// What begins a placeholder, a conditional part, a statement or a comment of a template.
 pub(crate) const MARKS: [&str; 4] = ["{{", "((", "{%", "{#"];
 
-/// The text of a system prompt of the library.
-pub(crate) fn system_prompt(setup: &Value, name: &str) -> Option<String> {
-    rendered(&setup["library"]["system"][name], &setup["system_params"])
+/// The library of a setup, which is empty if the setup has none.
+pub(crate) fn of(setup: &Value) -> Arc<ConfigLibrary> {
+    let library = if setup["library"].is_object() { setup["library"].clone() } else { json!({}) };
+    Arc::new(ConfigLibrary::from_json(&library).unwrap())
 }
 
-/// Fills the placeholders of a template, where it has nothing else.
-pub(crate) fn rendered(template: &Value, params: &Value) -> Option<String> {
-    let mut text = template["template"].as_str().or(template.as_str())?.to_owned();
-    for values in [params, &template["defaults"]] {
-        for (name, value) in values.as_object().into_iter().flatten() {
-            text = text.replace(&format!("{{{{{name}}}}}"), value.as_str()?);
-        }
-    }
-    (!MARKS.iter().any(|mark| text.contains(mark))).then_some(text)
+/// The values that a template is filled in with.
+pub(crate) fn values(params: &Value) -> Values {
+    params.as_object().cloned().unwrap_or_default().into()
 }

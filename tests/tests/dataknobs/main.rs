@@ -23,6 +23,7 @@ mod library;
 mod model;
 mod needs;
 mod outcome;
+mod prompts;
 mod queries;
 mod session;
 #[path = "../shared/mod.rs"]
@@ -84,10 +85,12 @@ fn a_case_that_must_agree_differs_only_where_it_is_listed_itself() {
     for (name, is_quirk, is_listed) in [
         ("middleware/another.json", false, false),
         ("middleware/m10_rate_limit.json", false, true),
+        ("prompts/p01_template_render.json row 53 {}", false, true),
+        ("prompts/p01_template_render.json row 52 {}", false, false),
         ("middleware/another.json", true, true),
     ] {
         let case = Named { name, recorded: &Value::Null, is_quirk };
-        assert_eq!(report.listed(&["middleware", "limits"], case).is_some(), is_listed, "{case:?}");
+        assert_eq!(report.listed(&["middleware", "limits", "values"], case).is_some(), is_listed, "{case:?}");
     }
 }
 
@@ -120,11 +123,13 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
         Some("misc") if list(case, "cases").iter().any(|row| row.get("usage").is_some()) => {
             costs::run(name, case, report);
         }
-        Some(other @ ("prompts" | "rag" | "flow")) => {
-            report.count(whole, Outcome::Skipped(format!("needs {other}")));
-        }
-        Some(_) => {
-            report.count(whole, Outcome::Skipped("needs prompts: their versions and experiments".to_owned()));
+        Some("misc") if case["assignments"].is_object() => report.count(whole, prompts::assignments(case)),
+        Some("misc") if case["steps"].is_array() => report.count(whole, prompts::versions(case)),
+        Some("prompts") => prompts::run(name, case, report),
+        Some("rag") => report.count(whole, Outcome::Skipped("retrieval comes later".to_owned())),
+        Some("flow") => report.count(whole, Outcome::Skipped("flows come later".to_owned())),
+        Some(other) => {
+            report.count(whole, Outcome::Skipped(format!("{other:?} is no category that the runner knows")));
         }
         None if case["file"].is_string() && case["conversations"].is_array() => {
             report.count(whole, documents::run_database(path, case));

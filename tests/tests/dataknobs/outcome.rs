@@ -116,7 +116,7 @@ impl Report {
         for name in why {
             let known = self.differences.iter().find(|difference| difference.name == *name);
             if let Some(known) = known
-                && (case.is_quirk || known.cases.contains_key(case.name))
+                && (case.is_quirk || known.cases.contains_key(listed_name(case.name)))
             {
                 return Some(&known.title);
             }
@@ -126,7 +126,7 @@ impl Report {
 
     /// The digest of a quirk when it was listed. One that is not listed may differ for a reason that is.
     fn pinned(&self, name: &str) -> Option<&String> {
-        let name = name.split_once(" {").map_or(name, |(name, _)| name);
+        let name = listed_name(name);
         self.differences.iter().find_map(|difference| difference.cases.get(name))
     }
 
@@ -157,6 +157,11 @@ impl Report {
     pub(crate) fn passes(&self) -> bool {
         self.failed() == 0 && self.passed() > 0
     }
+}
+
+/// The name by which a case is listed: that of a row is without its arguments.
+fn listed_name(name: &str) -> &str {
+    name.split_once(" {").map_or(name, |(name, _)| name)
 }
 
 /// The digest of a value, whatever the order of its fields.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use alloquy_core::manager::NewConversation;
 use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::prompt_library::{PromptFacts, PromptLibrary as _, PromptName};
 use alloquy_core::report::ReplyFacts;
 use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
 use alloquy_core::tree::{Address, NodePath, NodeStatus, Tree};
@@ -17,13 +18,14 @@ use alloquy_core::{
 };
 use alloquy_cost::Cost;
 use alloquy_guards::facts::TurnFacts;
+use alloquy_templates::{NoReferences, PromptSyntax, PromptText};
 use futures::StreamExt as _;
 use pollster::block_on;
 use serde_json::{Map, Value, json};
 
 use crate::model::{Events, Provider, Renamed};
 use crate::stack::{self, Shared};
-use crate::{costs, state};
+use crate::{costs, library, state};
 
 /// An error as a sentence: the cases compare no more than that there is one.
 pub(crate) type Result<T> = std::result::Result<T, String>;
@@ -260,23 +262,60 @@ impl Session {
         block_on(self.chat()?.add(ask)).map(drop).map_err(said)
     }
 
-    pub(crate) fn add(&mut self, args: &Value, prompt: Option<(&str, String)>) -> Result<Value> {
-        let content = match &prompt {
-            Some((_, content)) => content.clone(),
-            None => args["content"].as_str().unwrap_or_default().to_owned(),
-        };
+    /// Adds a message: of a prompt of the library, of a template if there are values for it, or of a text.
+    pub(crate) fn add(&mut self, args: &Value) -> Result<Value> {
+        if let Some(name) = args["prompt_name"].as_str() {
+            return self.add_prompt(args, name);
+        }
+        let mut content = args["content"].as_str().unwrap_or_default().to_owned();
         if content.is_empty() {
             return Err("neither content nor a prompt".to_owned());
         }
+        let mut rendered = None;
+        if args["params"].is_object() {
+            let template = PromptText::new(&content, PromptSyntax::Mixed).map_err(said)?;
+            let filled = template.render(&library::values(&args["params"]), &NoReferences).map_err(said)?;
+            content = filled.text();
+            rendered = Some(filled);
+        }
         self.begin()?;
-        let (message, origin) = self.message(args, &content)?;
-        let mut metadata = args["metadata"].as_object().cloned().unwrap_or_default();
-        metadata.extend(prompt.map(|(name, _)| ("prompt_name".to_owned(), name.into())));
+        let (mut message, origin) = self.message(args, &content)?;
+        if let Some(rendered) = rendered.filter(|_| message.role != Role::Tool) {
+            message.parts = rendered.message(message.role).parts;
+        }
+        let metadata = args["metadata"].as_object().cloned().unwrap_or_default();
         let origin = (!origin.is_empty()).then(|| ("message".to_owned(), origin.into()));
         self.say(message, with_notes(metadata, origin.into_iter().collect()), self.head()?)?;
         let stored = self.history()?.pop().unwrap().message;
         if crate::model::text(&stored) != content {
             self.broken.push(format!("{content:?} was stored as {stored:?}"));
+        }
+        self.save()?;
+        self.node_at_head()
+    }
+
+    /// Adds a prompt of the library, which the manager fills in.
+    fn add_prompt(&mut self, args: &Value, name: &str) -> Result<Value> {
+        let name = match args["role"].as_str() {
+            Some("system") => PromptName::system(name),
+            Some("user") => PromptName::user(name),
+            _ => return Err(format!("there are no prompts of the role {}", args["role"])),
+        };
+        let values = library::values(&args["params"]);
+        if self.chat.is_none() {
+            // In dataknobs, a conversation begins with its first message, and a prompt that fails is none.
+            let prompt = library::of(&self.setup).prompt(&name).map_err(said)?;
+            prompt.fill(&values).map_err(said)?;
+        }
+        self.begin()?;
+        let mut ask = TurnRequest::default().prompt_name(name.clone(), values).at(self.head()?);
+        for (name, value) in args["metadata"].as_object().into_iter().flatten() {
+            ask = ask.metadata(name, value.clone());
+        }
+        block_on(self.chat()?.add(ask)).map_err(said)?;
+        let facts = PromptFacts::of(&self.history()?.pop().unwrap().metadata);
+        if facts.as_ref().map(|facts| (facts.kind, &facts.name)) != Some((name.kind, &name.name)) {
+            self.broken.push(format!("a message of the prompt {name} says that it is of {facts:?}"));
         }
         self.save()?;
         self.node_at_head()
@@ -534,6 +573,7 @@ fn managed(
     store: &Arc<MemoryStore>,
 ) -> Manager {
     let mut builder = Manager::builder(model).store(Arc::clone(store) as _).owner(stack::owner(setup));
+    builder = builder.prompts(library::of(setup));
     for layer in stack {
         builder = builder.middleware(layer.clone());
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::prompt_library::{Prompt, PromptLibrary as _, PromptName, Values};
 use alloquy_core::report::Warning;
 use alloquy_core::stream::EventStream;
 use alloquy_core::{
@@ -25,6 +26,7 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
 
+use crate::library;
 use crate::model::{Events, Provider};
 use crate::state::{list, noted};
 
@@ -185,26 +187,25 @@ fn limit(settings: &Value) -> Vec<Arc<dyn Middleware>> {
 
 fn validation(settings: &Value, setup: &Value) -> ValidateReplies {
     let name = settings["prompt"].as_str().unwrap();
-    let asked = Asked { template: setup["library"]["user"][name].clone(), provider: Provider::new(settings) };
+    let prompt = library::of(setup).prompt(&PromptName::user(name)).unwrap();
+    let asked = Asked { prompt, provider: Provider::new(settings) };
     if settings["auto_retry"] == true {
         return ValidateReplies::new(asked).rejected(OnRejected::LetThrough);
     }
     ValidateReplies::new(asked).attempts(NonZeroU32::MIN)
 }
 
-/// Asks another model by a template, which answers VALID or something else.
+/// Asks another model by a prompt, which answers VALID or something else.
 struct Asked {
-    template: Value,
+    prompt: Arc<dyn Prompt>,
     provider: Provider,
 }
 
 #[async_trait]
 impl Validator for Asked {
     async fn validate(&self, _: &Request, reply: &Reply) -> Result<Verdict> {
-        let params = json!({"response": reply.text()});
-        let question = crate::library::rendered(&self.template, &params)
-            .ok_or_else(|| Error::new(ErrorKind::Template, "a template with more than placeholders"))?;
-        let asked = Request::new(Preface::default(), vec![Message::user(question)]);
+        let question = self.prompt.fill(&Values::new().set("response", reply.text()))?;
+        let asked = Request::new(Preface::default(), question.to_messages());
         let answer = self.provider.reply(asked).await?.finish().await?.text();
         if answer == "VALID" { Ok(Verdict::Valid) } else { Ok(Verdict::Invalid(answer)) }
     }

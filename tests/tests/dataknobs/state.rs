@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use alloquy_core::prompt_library::{PROMPT_KEY, PromptFacts};
 use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
 use alloquy_core::{Node, Owner};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
@@ -85,7 +86,11 @@ pub(crate) fn plain(mut state: Value) -> Value {
 }
 
 fn remove_note(metadata: &mut Value) {
-    metadata.as_object_mut().map(|fields: &mut Map<_, _>| fields.shift_remove("alloquy"));
+    let Some(fields) = metadata.as_object_mut() else { return };
+    fields.shift_remove("alloquy");
+    if PromptFacts::of(fields).is_some() {
+        fields.shift_remove(PROMPT_KEY);
+    }
 }
 
 /// Blanks times, which depend on the clock.

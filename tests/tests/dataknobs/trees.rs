@@ -10,7 +10,7 @@ use crate::needs::{needs, op_needs};
 use crate::outcome::Outcome;
 use crate::session::{Result, Session};
 use crate::state::{self, compare, list, timeless};
-use crate::{instead, library, stack};
+use crate::{instead, stack};
 
 /// Runs every operation and compares what it returns, where the cursor stands, and what there is in the end.
 ///
@@ -34,8 +34,8 @@ fn played(case: &Value) -> Outcome {
     let mut session = Session::new(setup);
     let mut differences = Vec::new();
     if let Some(name) = setup["system_prompt_name"].as_str() {
-        let text = library::system_prompt(setup, name).unwrap();
-        differences.extend(session.add(&json!({"role": "system"}), Some((name, text))).err());
+        let prompt = json!({"role": "system", "prompt_name": name, "params": setup["system_params"]});
+        differences.extend(session.add(&prompt).err());
     }
     for op in list(case, "ops") {
         if let Some(reason) = op_needs(op).filter(|_| differences.is_empty()) {
@@ -82,8 +82,7 @@ fn perform(session: &mut Session, op: &Value) -> Result<Value> {
     let args = &op["args"];
     let node = args["node_id"].as_str();
     match op["op"].as_str().unwrap() {
-        "add_message" if args["prompt_name"].is_string() => Err("there is no such prompt".to_owned()),
-        "add_message" => session.add(args, None),
+        "add_message" => session.add(args),
         "complete" => Ok(session.complete(args, None)?.0),
         "stream_complete" => {
             let stop = args["break_after"].as_u64().map(|stop| stop as usize);
@@ -245,6 +244,11 @@ fn said_to_the_head(session: &Session) -> Value {
     messages(session, |node| node["message"].clone())
 }
 
+/// Whether the content of a message is a text, and no template.
+fn is_text(args: &Value) -> bool {
+    !args["prompt_name"].is_string() && !args["params"].is_object()
+}
+
 /// Which differences may be the reason, by what is done.
 fn reasons(case: &Value) -> Vec<&'static str> {
     let reason = |op: &Value| {
@@ -254,7 +258,9 @@ fn reasons(case: &Value) -> Vec<&'static str> {
             "stream_complete" if args.get("break_after").is_some() => Some("partial-replies"),
             "compact_history" => Some("compaction"),
             name if is_at_once(name) => Some("siblings"),
-            "add_message" if MARKS.iter().any(|mark| content.contains(mark)) => Some("content-is-data"),
+            "add_message" if is_text(args) && MARKS.iter().any(|mark| content.contains(mark)) => {
+                Some("content-is-data")
+            }
             "switch_to_node" | "branch_from" => {
                 let address = args["node_id"].as_str().or(args["sibling_node_id"].as_str()).unwrap();
                 address.parse::<alloquy_core::tree::Address>().is_err().then_some("addresses")
