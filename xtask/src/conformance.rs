@@ -48,7 +48,7 @@ const SUITES: &[Suite] = &[
         test: "dataknobs",
         features: &[],
         settings: &[],
-        about: "dataknobs: trees, middleware, queries, and what eight releases stored, read and written",
+        about: "dataknobs: trees, prompts, middleware, queries, and what eight releases stored, read and written",
     },
     Suite {
         name: "decoders",

@@ -54,7 +54,7 @@ impl GuardsCommand {
             "guards": listed(&arguments.redaction.all_guards(), context.settings.origin("guards"), "guard"),
             "limits": listed(&arguments.all_limits()?, context.settings.origin("limits"), "limit"),
         });
-        let Some(text) = text(self.text)? else {
+        let Some(text) = text(self.text.as_deref())? else {
             if guards.is_empty() {
                 context
                     .notes
@@ -67,8 +67,10 @@ impl GuardsCommand {
             return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
         };
         let (shown, counts) = redacted(redactor, &text)?;
-        value["text"] = shown.as_str().into();
-        value["removed"] = json!(counts);
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("text".to_owned(), shown.as_str().into());
+            fields.insert("removed".to_owned(), json!(counts));
+        }
         context.print_document(&shown, &value)?;
         let note = described(&counts, "this text")
             .unwrap_or_else(|| "(guards removed nothing from this text)".to_owned());
@@ -78,8 +80,8 @@ impl GuardsCommand {
 }
 
 /// Returns the text that is named: a line, or what is piped in.
-fn text(named: Option<String>) -> Result<Option<String>, Failure> {
-    match named.as_deref() {
+fn text(named: Option<&str>) -> Result<Option<String>, Failure> {
+    match named {
         Some("-") => Ok(Some(Input::default().text()?)),
         Some(text) => Ok(Some(format!("{text}\n"))),
         None => Ok(None),

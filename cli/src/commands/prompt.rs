@@ -4,7 +4,7 @@ use alloquy::core::prompt_library::{
     Prompt, PromptFacts, PromptInfo, PromptLabel, PromptLibrary, PromptName, VersionNumber,
 };
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::prompts::{FolderLibrary, VersionedLibrary};
+use alloquy::prompts::{FolderLibrary, PromptHistory, VersionedLibrary};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -125,7 +125,7 @@ impl Show {
         let prompt = library.prompt(&self.name)?;
         let info = prompt.info();
         let history = library.history(&info.name);
-        let versions: Vec<_> = history.into_iter().flat_map(|history| history.versions()).collect();
+        let versions: Vec<_> = history.into_iter().flat_map(PromptHistory::versions).collect();
         let versions: Vec<_> = versions
             .into_iter()
             .map(|(number, version)| json!({"version": number, "status": version.record.status, "tags": version.record.tags}))
