@@ -29,12 +29,28 @@ fn prompts_are_listed_shown_and_filled_in() {
     }
     let shown = program.run(&["prompt", "show", "ask", "--prompts", "prompts"]).ok();
     assert_eq!(shown.out, "Where is {{place}}?(( I am {{name}}.))\n");
-    let rendered = program.run(&["prompt", "render", "ask", "--set", "place={{x}}", "--prompts", "prompts"]).ok();
+    let rendered =
+        program.run(&["prompt", "render", "ask", "--set", "place={{x}}", "--prompts", "prompts"]).ok();
     assert_eq!(rendered.out, "Where is {{x}}?\n");
     let missing = program.run(&["prompt", "render", "ask", "--set", "plaice=x", "--prompts", "prompts"]).ok();
-    assert!(missing.err.contains("no value for place") && missing.err.contains("does not read plaice"), "{}", missing.err);
+    assert!(
+        missing.err.contains("no value for place") && missing.err.contains("does not read plaice"),
+        "{}",
+        missing.err
+    );
     program.write("place.txt", "the sea\n");
-    let args = ["prompt", "render", "ask", "--set", "place=@place.txt", "--set", "name:=[1,2]", "--prompts", "prompts", "--json"];
+    let args = [
+        "prompt",
+        "render",
+        "ask",
+        "--set",
+        "place=@place.txt",
+        "--set",
+        "name:=[1,2]",
+        "--prompts",
+        "prompts",
+        "--json",
+    ];
     let json: serde_json::Value = serde_json::from_str(&program.run(&args).ok().out).unwrap();
     let spans = json["messages"][0]["spans"].as_array().unwrap();
     assert_eq!(spans[1], serde_json::json!({"text": "the sea\n", "source": {"value": "place"}}));
@@ -71,7 +87,11 @@ fn everything_that_is_wrong_is_listed() {
     program.write("prompts/user/if.yaml", "template: \"{% if %}\"\n");
     let checked = program.run(&["prompt", "check", "--prompts", "prompts"]);
     assert_eq!(checked.code, Some(1));
-    assert!(checked.out.contains("user/broken.yaml:") && checked.out.contains("user/if.yaml"), "{}", checked.out);
+    assert!(
+        checked.out.contains("user/broken.yaml:") && checked.out.contains("user/if.yaml"),
+        "{}",
+        checked.out
+    );
     // One bad file hides no other.
     program.run(&["prompt", "render", "greet", "--prompts", "prompts"]).ok();
     let none = program.run(&["prompt", "list"]);
@@ -96,7 +116,8 @@ fn a_question_is_asked_with_a_prompt_and_its_node_remembers_it() {
     let history = program.run(&["history", "--conversation", "sea"]).ok();
     assert!(history.out.contains("Good day") && history.out.contains("and more"), "{}", history.out);
 
-    let diff = |at: &str| program.run(&["prompt", "diff", at, "--prompts", "prompts", "--conversation", "sea"]);
+    let diff =
+        |at: &str| program.run(&["prompt", "diff", at, "--prompts", "prompts", "--conversation", "sea"]);
     assert!(diff("0").ok().err.contains("is the one that was sent"));
     program.write("prompts/user/ask.yaml", "template: \"Where exactly is {{place}}?\"\n");
     assert!(diff("0").ok().err.contains("no longer has the text"));

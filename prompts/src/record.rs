@@ -130,7 +130,7 @@ pub struct ValidationRecord {
 
 /// What happens if a required value is missing.
 ///
-/// [`ValidationRecord`] has one.
+/// A [`PromptRecord`] has one in its validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValidationLevel {
@@ -269,7 +269,7 @@ fn fill_map(map: &mut Map<String, Value>, base: &Map<String, Value>) {
 
 /// The state of a version.
 ///
-/// [`VersionRecord`] has one.
+/// [`PromptHistory`](crate::PromptHistory) has versions in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VersionStatus {

@@ -28,6 +28,35 @@ Examples:
 
 With prompts = \"FOLDER\" in the configuration file, --prompts can be left out.";
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  alloquy prompt list --prompts prompts
+  alloquy prompt list --json | jq -r '.prompts[].prompt'";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  alloquy prompt show greet
+  alloquy prompt show system/support@canary --json";
+
+const RENDER_EXAMPLES: &str = "\
+Examples:
+  alloquy prompt render greet --set name=Ada
+  alloquy prompt render review --set code=@main.rs --set rules:='[1, 2]' --json";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  alloquy prompt check --prompts prompts";
+
+const LABEL_EXAMPLES: &str = "\
+Examples:
+  alloquy prompt label greet production 1.2.0
+  alloquy prompt label greet canary                 remove the label";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  alloquy prompt diff 0.1
+  alloquy prompt diff 0 --conversation tea";
+
 /// List, show, fill in and check the prompts of a library
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -67,6 +96,7 @@ fn opened(context: &Context, arguments: &LibraryArguments) -> Result<FolderLibra
 
 /// List the prompts
 #[derive(Args, Debug)]
+#[command(after_help = LIST_EXAMPLES)]
 struct List {
     #[command(flatten)]
     library: LibraryArguments,
@@ -112,6 +142,7 @@ fn labels(library: &FolderLibrary, info: &PromptInfo) -> Vec<String> {
 
 /// Show a prompt as its author wrote it
 #[derive(Args, Debug)]
+#[command(after_help = SHOW_EXAMPLES)]
 struct Show {
     /// The prompt: NAME, KIND/NAME or NAME@VERSION; without a kind it is one for your message
     name: PromptName,
@@ -180,6 +211,7 @@ fn with_line_end(mut text: String) -> String {
 
 /// Fill a prompt in, and show what a model would read
 #[derive(Args, Debug)]
+#[command(after_help = RENDER_EXAMPLES)]
 struct Render {
     /// The prompt: NAME, KIND/NAME or NAME@VERSION; without a kind it is one for your message
     name: PromptName,
@@ -214,6 +246,7 @@ impl Render {
 
 /// List everything that is wrong with the prompts
 #[derive(Args, Debug)]
+#[command(after_help = CHECK_EXAMPLES)]
 struct Check {
     #[command(flatten)]
     library: LibraryArguments,
@@ -241,6 +274,7 @@ impl Check {
 
 /// Let a label point to another version
 #[derive(Args, Debug)]
+#[command(after_help = LABEL_EXAMPLES)]
 struct Label {
     /// The prompt: NAME or KIND/NAME
     name: PromptName,
@@ -275,6 +309,7 @@ impl Label {
 
 /// Show what changed in the prompt of a message since it was sent
 #[derive(Args, Debug)]
+#[command(after_help = DIFF_EXAMPLES)]
 struct Diff {
     /// An address such as 0.1.0, a part of a node's id, or a bookmark
     #[arg(value_name = "ADDRESS")]
