@@ -14,6 +14,7 @@
 //! | [`reply_cache::CacheReplies`] | answers a request that was answered before with the same reply |
 //! | [`fallback::Fallback`] | a model that tries again, and then other models |
 //! | [`facts::AddFacts`], [`facts::KeepFacts`] | stores facts with the nodes of replies |
+//! | [`counters::Counters`] | counts calls, tokens, warnings and tool calls in one place |
 //! | [`spans::Spans`] | a `tracing` span for each call, with the names of OpenTelemetry |
 //!
 //! ```
@@ -50,7 +51,7 @@
 //!
 //! The middleware that is added first is the outermost. Of these, from the outermost to the innermost:
 //!
-//! 1. [`Spans`](spans::Spans): it measures everything. With content it is inside of `RedactReplies` only if spans may show secrets.
+//! 1. [`Spans`](spans::Spans) and [`Counters`](counters::Counters): they measure everything. With content it is inside of `RedactReplies` only if spans may show secrets.
 //! 2. [`RateLimit`](limits::RateLimit): a refused call costs nothing.
 //! 3. [`KeepFacts`](facts::KeepFacts), [`AddFacts`](facts::AddFacts).
 //! 4. [`RedactReplies`](redact::RedactReplies): what is outside of it sees redacted replies.
@@ -84,6 +85,7 @@
 //! [`ToolApproval`](alloquy_core::tool::ToolApproval) does.
 
 pub mod clock;
+pub mod counters;
 pub mod facts;
 pub mod fallback;
 #[cfg(feature = "testing")]

@@ -10,7 +10,7 @@
 //! | [`VersionedLibrary`] | versions that never change, and labels that move |
 //! | [`CompositeLibrary`] | several libraries, of which the first one that has a prompt gives it |
 //!
-//! An [`Experiment`] chooses the version of each user.
+//! An [`Experiment`] chooses the version of each user. A [`GapPrompt`] is a text with gaps that the model fills.
 //!
 //! A value is never read as a template, whatever it contains: a prompt is rendered once, to spans that know their source.
 //!
@@ -54,6 +54,7 @@ mod config;
 mod experiment;
 mod files;
 mod folder;
+mod gaps;
 mod history;
 mod input;
 mod record;
@@ -71,6 +72,7 @@ pub use composite::CompositeLibrary;
 pub use config::ConfigLibrary;
 pub use experiment::{Arm, Experiment, Split};
 pub use folder::FolderLibrary;
+pub use gaps::{FilledGaps, GapPrompt};
 pub use history::{PromptHistory, VersionedPrompt};
 pub use input::InputSchema;
 pub use record::{

@@ -11,7 +11,7 @@ use alloquy_core::prompt_library::{
 };
 use alloquy_core::{ErrorKind, Manager, Role, Source, TurnRequest};
 use alloquy_prompts::{
-    Arm, CompositeLibrary, ConfigLibrary, Experiment, FolderLibrary, PromptRecord, VersionRecord,
+    Arm, CompositeLibrary, ConfigLibrary, Experiment, FolderLibrary, GapPrompt, PromptRecord, VersionRecord,
     VersionStatus, VersionedLibrary,
 };
 use alloquy_testing::{EchoModel, laws::prompt_library as laws};
@@ -351,4 +351,37 @@ fn every_library_keeps_the_laws() {
     laws::all(&CompositeLibrary::new([Arc::new(config) as Arc<dyn PromptLibrary>, Arc::new(versioned)]))
         .unwrap();
     laws::all(&CompositeLibrary::default()).unwrap();
+}
+
+#[test]
+fn gaps_are_filled_in_order_and_read_each_other() {
+    let text = "About {{topic}}:\n{% gen plot max_tokens=20 stop=\".\\n\" %}\n\nReview of {{plot}}: {% gen review %}((\nThe end, {{name}}.))";
+    let prompt = GapPrompt::new(text).unwrap();
+    let values = Values::new().set("topic", "{% gen evil %}").set("name", "Ann");
+    pollster::block_on(async {
+        let conversation = alloquy_core::Conversation::new(EchoModel);
+        let filled = prompt.fill(&conversation, &values).await.unwrap();
+        // The model repeats what it is asked.
+        let first = "About {% gen evil %}:\n";
+        let second = format!("\n\nReview of {first}: ");
+        assert_eq!(filled.text, format!("{first}{first}{second}{second}\nThe end, Ann."));
+        assert_eq!(filled.outputs, [("plot".to_owned(), first.to_owned()), ("review".to_owned(), second)]);
+        let history = conversation.history().await.unwrap();
+        assert_eq!(history.len(), 5);
+        let source = Source::Output { name: "plot".into(), node: history[1].id };
+        assert!(history[2].message.parts.iter().any(|part| part.source.as_ref() == Some(&source)));
+    });
+    for (wrong, word) in [
+        ("no gap", "no gap"),
+        ("{% gen a %}{% gen a %}", "two gaps"),
+        ("{% gen %}", "no output"),
+        ("{% gen a max_tokens=x %}", "a number"),
+        ("{% gen a tokens=5 %}", "no option"),
+        ("{% gen a stop=\"x %}", "quote"),
+        ("{% gen a ", "no end"),
+        ("{% if x %}{% gen a %}{% endif %}", "line"),
+    ] {
+        let error = GapPrompt::new(wrong).unwrap_err();
+        assert!(error.to_string().contains(word), "{wrong}: {error}");
+    }
 }
