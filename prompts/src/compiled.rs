@@ -8,7 +8,8 @@ use alloquy_core::prompt_library::{
     FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptKind, PromptName, PromptVersion, Values,
 };
 use alloquy_core::{Error, ErrorKind, Result, Role};
-use alloquy_templates::{PromptReference, PromptReferences, PromptSyntax, PromptText};
+use alloquy_templates::{NowSource, PromptReference, PromptReferences, PromptSyntax, PromptText};
+use serde_json::{Map, Value};
 
 use crate::input::InputSchema;
 use crate::record::{PromptRecord, TemplateMode, TemplateSyntax, ValidationLevel};
@@ -229,6 +230,25 @@ impl CompiledPrompt {
         Ok(Self { info, messages, level, input, references })
     }
 
+    /// Returns the date and the time under the names that dataknobs gives them, if the prompt reads them.
+    fn times(&self) -> Map<String, Value> {
+        let mut times = Map::new();
+        if self.info.variables.iter().any(|name| name.starts_with("current_")) {
+            let now = NowSource::System.now();
+            let values = [
+                ("current_date", now.date().to_string()),
+                ("current_datetime", now.to_string()),
+                ("current_year", now.year().to_string()),
+            ];
+            for (name, value) in values {
+                if self.info.variables.contains(name) {
+                    times.insert(name.to_owned(), value.into());
+                }
+            }
+        }
+        times
+    }
+
     /// Checks the values against the schema, and returns the required names without a value.
     fn missing(&self, values: &Values) -> Result<Vec<String>> {
         let missing: Vec<_> =
@@ -257,7 +277,7 @@ impl Prompt for CompiledPrompt {
     }
 
     fn fill(&self, values: &Values) -> Result<FilledPrompt> {
-        let values = values.clone().or_defaults(&self.info.defaults);
+        let values = values.clone().or_defaults(&self.info.defaults).or_defaults(&self.times());
         let missing = self.missing(&values)?;
         let mut messages = Vec::with_capacity(self.messages.len());
         for (role, text) in &self.messages {

@@ -88,10 +88,12 @@ pub(crate) fn add_value(entries: &mut Entries, name: PromptName, place: &str, va
         PromptKind::Retrieval => retrieval(value),
         _ => PromptRecord::from_json(value),
     };
-    if name.kind != PromptKind::Retrieval {
-        for key in PromptRecord::unknown_keys(value) {
-            entries.problem(place, None, format!("{key:?} has no meaning here and is ignored"));
-        }
+    let unknown = match name.kind {
+        PromptKind::Retrieval => RetrievalRecord::unknown_keys(value),
+        _ => PromptRecord::unknown_keys(value),
+    };
+    for key in unknown {
+        entries.problem(place, None, format!("{key:?} has no meaning here and is ignored"));
     }
     match record {
         Ok(record) => {

@@ -197,6 +197,10 @@ const KEYS: [&str; 15] = [
     "metadata",
 ];
 
+/// The keys of a [`RetrievalRecord`], for problems.
+const RETRIEVAL_KEYS: [&str; 7] =
+    ["adapter_name", "query", "k", "filters", "placeholder", "header", "item_template"];
+
 impl PromptRecord {
     /// Creates a prompt that is a text alone.
     pub fn of_text(template: impl Into<String>) -> Self {
@@ -224,8 +228,7 @@ impl PromptRecord {
 
     /// Returns the keys of a prompt that have no meaning here.
     pub(crate) fn unknown_keys(value: &Value) -> Vec<&str> {
-        let Value::Object(fields) = value else { return Vec::new() };
-        fields.keys().map(String::as_str).filter(|key| !KEYS.contains(key)).collect()
+        not_among(value, &KEYS)
     }
 
     /// Returns this record with what is absent taken from `base`.
@@ -259,6 +262,18 @@ impl PromptRecord {
         self.rag_configs.splice(..0, base.rag_configs.iter().cloned());
         self
     }
+}
+
+impl RetrievalRecord {
+    /// Returns the keys of a retrieval that have no meaning here.
+    pub(crate) fn unknown_keys(value: &Value) -> Vec<&str> {
+        not_among(value, &RETRIEVAL_KEYS)
+    }
+}
+
+fn not_among<'a>(value: &'a Value, known: &[&str]) -> Vec<&'a str> {
+    let Value::Object(fields) = value else { return Vec::new() };
+    fields.keys().map(String::as_str).filter(|key| !known.contains(key)).collect()
 }
 
 fn fill_map(map: &mut Map<String, Value>, base: &Map<String, Value>) {

@@ -385,3 +385,12 @@ fn gaps_are_filled_in_order_and_read_each_other() {
         assert!(error.to_string().contains(word), "{wrong}: {error}");
     }
 }
+
+#[test]
+fn a_prompt_may_print_the_date() {
+    let library = ConfigLibrary::from_json(&json!({"user": {"today": "{{current_date}} {{ current_year }}", "own": {"template": "{{current_date}}", "defaults": {"current_date": "never"}}}})).unwrap();
+    let printed = text(&library, "today", &Values::new());
+    let (date, year) = printed.split_once("  ").unwrap();
+    assert!(date.len() == 10 && date.starts_with(year.trim()), "{printed}");
+    assert_eq!(text(&library, "own", &Values::new()), "never");
+}
