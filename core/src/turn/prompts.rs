@@ -12,6 +12,9 @@ use crate::prompt_library::{OUTPUT_KEY, Values};
 use crate::store::ConversationRecord;
 use crate::tree::Node;
 
+/// The reserved name for notes from memory, which only a host or a default gives a value.
+const MEMORY: &str = "memory";
+
 /// Returns the request with the messages of the prompt that it names. `path` are the nodes before its messages.
 pub(super) fn filled<'a>(
     parts: &Parts,
@@ -24,7 +27,9 @@ pub(super) fn filled<'a>(
     let variables = &prompt.info().variables;
     let mut values = values.clone();
     for name in variables {
-        if values.get(name).is_none() {
+        // A prompt without memory of its own prints nothing there.
+        let has_own_memory = name == MEMORY && prompt.info().defaults.contains_key(name);
+        if values.get(name).is_none() && !has_own_memory {
             values = with_conversation_value(values, name, record, path);
         }
     }
@@ -51,7 +56,7 @@ fn with_conversation_value(values: Values, name: &str, record: &ConversationReco
     match name {
         "system" => values.set(name, system_prompt(record)),
         "history" => values.set(name, history(path)),
-        "memory" => values.set(name, ""),
+        MEMORY => values.set(name, ""),
         "last_response" => match path.iter().rev().find(|node| node.message.role == Role::Assistant) {
             Some(node) => values.set_from(name, node.message.text(), output_of(name, node)),
             None => values.set(name, ""),
