@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Has a conversation whose calls are spans at the collector, and returns what was counted.
-pub fn traced(endpoint: &str) -> Result<Counters, Box<dyn std::error::Error>> {
+pub(crate) fn traced(endpoint: &str) -> Result<Counters, Box<dyn std::error::Error>> {
     let exporter = SpanExporter::builder()
         .with_http()
         .with_protocol(Protocol::HttpJson)

@@ -186,7 +186,9 @@ fn words(statement: &str) -> Result<Vec<String>> {
                 None => break,
             },
             _ if letter.is_whitespace() && !is_quoted => {
-                words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()))
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
             }
             _ => word.push(letter),
         }
@@ -194,6 +196,8 @@ fn words(statement: &str) -> Result<Vec<String>> {
     if is_quoted {
         return Err(invalid(format!("{statement:?} has a quote without an end; close it")));
     }
-    words.extend(Some(word).filter(|word| !word.is_empty()));
+    if !word.is_empty() {
+        words.push(word);
+    }
     Ok(words)
 }
