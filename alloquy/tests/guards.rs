@@ -17,7 +17,6 @@ use alloquy::guards::reply_cache::{CacheReplies, MemoryReplies};
 use alloquy::guards::spans::Spans;
 use alloquy::guards::validate::{ValidateReplies, Verdict};
 use alloquy::prelude::*;
-use futures::StreamExt as _;
 
 /// What the model says, whatever it is asked.
 const ANSWER: &str = "Write to ann@example.org today.";

@@ -50,6 +50,17 @@ pub trait Middleware: Send + Sync + Debug {
     }
 }
 
+#[async_trait]
+impl<M: Middleware + ?Sized> Middleware for Arc<M> {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+        (**self).handle(request, next).await
+    }
+
+    async fn prepare(&self, request: Request) -> Result<Request> {
+        (**self).prepare(request).await
+    }
+}
+
 /// The kind of error for the panic of a middleware or a model.
 const PANICKED: ErrorKind = ErrorKind::Backend;
 
