@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use alloquy_core::message::ToolCall;
 use alloquy_core::middleware::{Middleware, Next};
-use alloquy_core::report::{Usage, Warning};
+use alloquy_core::report::{CacheReport, Usage, Warning};
 use alloquy_core::{
     ChatModel, Content, Error, ErrorKind, Message, Preface, Reply, ReplyStream, Request, Result, Role,
 };
@@ -46,6 +46,10 @@ impl ChatModel for Refusing {
     async fn reply(&self, _: Request) -> Result<ReplyStream> {
         Err(Error::new(ErrorKind::ContextOverflow, "too long"))
     }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
 }
 
 fn request() -> Request {
@@ -78,6 +82,10 @@ impl ChatModel for Giving {
             emit.send(alloquy_core::Delta::Text(reply.text())).await;
             Ok(reply)
         }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
     }
 }
 
