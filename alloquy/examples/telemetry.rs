@@ -19,6 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Has a conversation whose calls are spans at the collector, and returns what was counted.
 pub(crate) fn traced(endpoint: &str) -> Result<Counters, Box<dyn std::error::Error>> {
+    // The client wants a library for encryption, also where the collector is reached without. It may be chosen once.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder()
         .with_http()
         .with_protocol(Protocol::HttpJson)

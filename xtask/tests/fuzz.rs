@@ -20,5 +20,8 @@ fn an_unknown_name_lists_the_known_ones() {
     let output = fuzz(&["injektion", "--messages", "1"]);
     assert!(!output.status.success());
     let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(words, "error: unknown fuzz test \"injektion\", one of: audio, images, injection, replies\n");
+    assert_eq!(
+        words,
+        "error: unknown fuzz test \"injektion\", one of: audio, images, injection, prompts, replies, values\n"
+    );
 }
