@@ -1,7 +1,8 @@
 //! Text of users, systems, tools and documents never becomes a control token: hostile conversations through every
 //! public chat template and tokenizers of three kinds, each compared with a benign twin.
 //!
-//! `ALLOQUY_FUZZ_MESSAGES` says how many messages (`cargo xtask fuzz injection --messages N` sets it);
+//! `ALLOQUY_FUZZ_MESSAGES` says how many messages (`cargo xtask fuzz injection --messages N` sets it), and `ALLOQUY_FUZZ_VALUES` how many
+//! messages of prompts (`fuzz values`);
 //! `ALLOQUY_FUZZ_TEMPLATE` names one template to look at alone.
 
 // Helpers of tests count as tests.
@@ -23,6 +24,9 @@ mod writer;
 /// Messages of the plain test run.
 const MESSAGES: usize = 10_000;
 
+/// Messages of prompts in the plain test run.
+const VALUES: usize = 4_000;
+
 #[test]
 fn no_text_becomes_a_control_token() {
     let Some(templates) = corpus::read() else { return };
@@ -36,7 +40,7 @@ fn no_text_becomes_a_control_token() {
 #[test]
 fn no_value_of_a_prompt_becomes_a_control_token() {
     let Some(templates) = corpus::read() else { return };
-    let messages = std::env::var("ALLOQUY_FUZZ_VALUES").map_or(MESSAGES, |count| count.parse().unwrap());
+    let messages = std::env::var("ALLOQUY_FUZZ_VALUES").map_or(VALUES, |count| count.parse().unwrap());
     let tally = run::fuzz(&templates, messages, prompts::filled);
     tally.report();
     assert!(tally.messages >= messages && tally.compared > 0);
