@@ -12,6 +12,7 @@ mod info;
 mod library;
 mod name;
 mod rendered;
+mod reserved;
 mod values;
 
 pub use filled::{FilledMessage, FilledPrompt, PROMPT_KEY, PromptFacts};

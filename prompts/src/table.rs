@@ -16,14 +16,20 @@ use crate::history::PromptHistory;
 const LISTED: usize = 8;
 
 /// The prompts of a library. A name without a version means the current version.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Table {
     compiled: Compiled,
     labels: BTreeMap<PromptName, BTreeMap<PromptLabel, VersionNumber>>,
     /// The versions that names without one mean; a prompt without versions is not here.
     current: BTreeMap<PromptName, Option<VersionNumber>>,
     problems: Vec<PromptProblem>,
-    digest: Option<Digest>,
+    digest: Digest,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self::new(Entries::default())
+    }
 }
 
 /// What is put into a table.
@@ -85,7 +91,7 @@ impl Table {
         let mut problems = entries.problems;
         problems.sort_by(|one, other| (&one.place, one.line).cmp(&(&other.place, other.line)));
         problems.dedup();
-        let digest = Some(digest(&compiled, &labels));
+        let digest = digest(&compiled, &labels);
         Self { compiled, labels, current, problems, digest }
     }
 
@@ -168,7 +174,7 @@ impl Table {
     }
 
     pub(crate) fn digest(&self) -> Digest {
-        self.digest.unwrap_or_else(|| Digest::of(b""))
+        self.digest
     }
 }
 

@@ -1,6 +1,7 @@
 //! What dataknobs does with prompts: tables of its real answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
 
+#[path = "../../templates/tests/shared/mod.rs"]
 mod shared;
 
 use std::path::PathBuf;

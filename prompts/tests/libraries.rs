@@ -193,7 +193,7 @@ fn numbers_never_change_and_labels_move() {
     assert_eq!(text(&library, "greet", &Values::new()), "Hello");
     assert_ne!(library.digest(), digest);
 
-    // Whoever edits a version is found out.
+    // A version that was edited is reported.
     write(folder.path(), "user/greet/1.0.0.json", "{\"template\": \"Changed\"}");
     let problems = FolderLibrary::open(folder.path()).unwrap().problems();
     assert!(problems.iter().any(|problem| problem.message.contains("never changes")), "{problems:?}");
