@@ -2,11 +2,11 @@
 #![cfg(all(feature = "guards", feature = "pocket", feature = "constraints"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use alloquy::core::middleware::Middleware;
-use alloquy::core::store::{ConversationStore, MemoryStore};
+use alloquy::core::store::MemoryStore;
 use alloquy::core::turn::TurnEvent;
 use alloquy::core::{Delta, Reply, Request};
 use alloquy::guards::counters::Counters;
@@ -17,6 +17,7 @@ use alloquy::guards::reply_cache::{CacheReplies, MemoryReplies};
 use alloquy::guards::spans::Spans;
 use alloquy::guards::validate::{ValidateReplies, Verdict};
 use alloquy::prelude::*;
+use proptest::prelude::*;
 
 /// What the model says, whatever it is asked.
 const ANSWER: &str = "Write to ann@example.org today.";
@@ -24,7 +25,7 @@ const ANSWER: &str = "Write to ann@example.org today.";
 const REDACTED: &str = "Write to [email] today.";
 
 /// How many stacks are tried: the model takes a tenth of a second for each where it is not optimized.
-const STACKS: u64 = if cfg!(debug_assertions) { 40 } else { 500 };
+const STACKS: u32 = if cfg!(debug_assertions) { 40 } else { 500 };
 
 fn accept(_: &Request, _: &Reply) -> Result<Verdict> {
     Ok(Verdict::Valid)
@@ -39,9 +40,9 @@ fn redactor() -> Redactor {
 }
 
 /// How many kinds of guards there are.
-const KINDS: u64 = 10;
+const KINDS: usize = 10;
 
-fn guard(kind: u64) -> Arc<dyn Middleware> {
+fn guard(kind: usize) -> Arc<dyn Middleware> {
     let store = Arc::new(MemoryLimits::default());
     let rate = Rate::new(1_000_000, Duration::from_secs(1)).unwrap();
     match kind {
@@ -61,15 +62,6 @@ fn guard(kind: u64) -> Arc<dyn Middleware> {
     }
 }
 
-/// A generator of the same numbers in each run: SplitMix64, <https://doi.org/10.1145/2714064.2660195>.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
 fn question() -> TurnRequest {
     let output = OutputConstraints::default().grammar(Grammar::Choice(vec![ANSWER.into()]));
     let sampling =
@@ -77,15 +69,15 @@ fn question() -> TurnRequest {
     TurnRequest::from("Who is bob@example.org?").output(output).sampling(sampling)
 }
 
-#[test]
-fn stacks_of_guards_hold_over_the_built_in_model() {
-    let model = Model::pocket().unwrap();
-    let mut state = 26;
-    for number in 0..STACKS {
-        let length = 1 + next(&mut state) % 5;
-        let kinds: Vec<_> = (0..length).map(|_| next(&mut state) % KINDS).collect();
-        let store = Arc::new(MemoryStore::default());
-        let mut manager = model.manager().store(Arc::clone(&store) as Arc<dyn ConversationStore>);
+/// The model, which all cases share.
+static MODEL: LazyLock<Model> = LazyLock::new(|| Model::pocket().unwrap());
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(STACKS) })]
+
+    #[test]
+    fn stacks_of_guards_hold_over_the_built_in_model(kinds in proptest::collection::vec(0..KINDS, 1..6)) {
+        let mut manager = MODEL.manager().store(Arc::new(MemoryStore::default()));
         for kind in &kinds {
             manager = manager.middleware(guard(*kind));
         }
@@ -93,10 +85,8 @@ fn stacks_of_guards_hold_over_the_built_in_model() {
         let (streamed, whole, stored) = pollster::block_on(both(&manager));
         let is_redacted = kinds.contains(&0);
         let expected = if is_redacted { REDACTED } else { ANSWER };
-        assert_eq!((streamed.as_str(), whole.as_str()), (expected, expected), "stack {number}: {kinds:?}");
-        if is_redacted {
-            assert!(!stored.contains("ann@"), "stack {number}, {kinds:?}, stores what it removed: {stored}");
-        }
+        prop_assert_eq!((streamed.as_str(), whole.as_str()), (expected, expected));
+        prop_assert!(!is_redacted || !stored.contains("ann@"), "it stores what it removed: {}", stored);
     }
 }
 

@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use alloquy::Model;
 use alloquy::core::manager::ManagerBuilder;
-use alloquy::core::middleware::{Middleware, Next};
+use alloquy::core::middleware::Middleware;
 use alloquy::core::prompt::PromptCounter;
-use alloquy::core::{Error, ErrorKind, ReplyStream, Request, Result};
+use alloquy::core::{Error, ErrorKind, Request, Result};
 use alloquy::cost::PriceTable;
 use alloquy::guards::limits::{
     Budget, BudgetLimit, LimitStore, MemoryLimits, Period, Rate, RateLimit, Scope,
 };
 use alloquy::guards::redact::{Pattern, RedactHistory, RedactReplies, Redactor, recognizers};
 use alloquy::inference::LanguageModel;
-use async_trait::async_trait;
 
 use crate::arguments::{CallLimit, Finds, Guard, GuardArguments, PriceArguments, RedactionArguments};
 use crate::failure::Failure;
-use crate::limit_file::LimitFile;
+use crate::limit_database::LimitDatabase;
 use crate::prices;
 use crate::settings::state_folder;
 
@@ -70,10 +69,11 @@ impl Guards {
         }
         let prices = prices_of(&limits, &arguments.prices)?;
         let memory: Arc<dyn LimitStore> = Arc::new(MemoryLimits::default());
+        let mut shared = None;
         for limit in limits {
             match limit {
                 CallLimit::Calls(_, rate, _) => {
-                    guards.rates.push(CountedRate { rate, store: Arc::new(limit_file()?) });
+                    guards.rates.push(CountedRate { rate, store: all_runs(&mut shared)? });
                 }
                 CallLimit::Tokens(_, period) | CallLimit::Cost(_, period) => {
                     let is_of_run = match period {
@@ -81,7 +81,7 @@ impl Guards {
                         Period::Day => false,
                         _ => conversations == Conversations::Temporary,
                     };
-                    let store = if is_of_run { Arc::clone(&memory) } else { Arc::new(limit_file()?) };
+                    let store = if is_of_run { Arc::clone(&memory) } else { all_runs(&mut shared)? };
                     let budget = budget(&limit, prices.as_ref())?;
                     guards.budgets.push(CountedBudget { budget, period, store });
                 }
@@ -125,7 +125,7 @@ impl Guards {
     /// Adds the middleware to the manager of a model's conversations.
     pub(crate) fn added_to(&self, mut manager: ManagerBuilder, model: &Model) -> ManagerBuilder {
         for middleware in self.stack(model) {
-            manager = manager.middleware(Shared(middleware));
+            manager = manager.middleware(middleware);
         }
         manager
     }
@@ -238,13 +238,18 @@ fn budget(limit: &CallLimit, prices: Option<&PriceTable>) -> Result<Budget> {
     }
 }
 
-/// Returns the file in which all runs of this program count.
-fn limit_file() -> Result<LimitFile> {
+/// Returns the database in which all runs of this program count, one for all limits.
+fn all_runs(shared: &mut Option<Arc<dyn LimitStore>>) -> Result<Arc<dyn LimitStore>> {
+    if let Some(database) = shared {
+        return Ok(Arc::clone(database));
+    }
     let folder = state_folder().ok_or_else(|| {
         let message = "the home folder is unknown, so that calls of other runs cannot be counted: set HOME, or limit turns alone";
         Error::new(ErrorKind::NotFound, message)
     })?;
-    Ok(LimitFile::new(folder))
+    let database: Arc<dyn LimitStore> = Arc::new(LimitDatabase::new(folder));
+    *shared = Some(Arc::clone(&database));
+    Ok(database)
 }
 
 /// Counts the tokens of a prompt. The policy for a full context shortens one that is longer than the context.
@@ -256,20 +261,5 @@ struct FittedPrompt {
 impl PromptCounter for FittedPrompt {
     fn units(&self, request: &Request) -> Result<usize> {
         Ok(self.model.units(request)?.min(self.model.model().context_length))
-    }
-}
-
-/// A middleware that several managers share.
-#[derive(Debug)]
-struct Shared(Arc<dyn Middleware>);
-
-#[async_trait]
-impl Middleware for Shared {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        self.0.handle(request, next).await
-    }
-
-    async fn prepare(&self, request: Request) -> Result<Request> {
-        self.0.prepare(request).await
     }
 }

@@ -17,7 +17,7 @@ mod interrupts;
 mod kept;
 #[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]
 mod keyboard;
-mod limit_file;
+mod limit_database;
 mod limits;
 mod media;
 mod messages;

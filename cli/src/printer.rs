@@ -8,6 +8,7 @@ mod removed;
 mod text;
 mod tokens;
 mod turns;
+mod warnings;
 
 use std::io;
 
@@ -18,10 +19,11 @@ pub(crate) use choice::printer;
 pub(crate) use events::Events;
 pub(crate) use extracted::Extracted;
 pub(crate) use removed::described;
+pub(crate) use text::LineEnd;
 #[cfg(test)]
 pub(crate) use text::Text;
-pub(crate) use text::{LineEnd, warning};
 pub(crate) use turns::take;
+pub(crate) use warnings::warning;
 
 /// Prints a turn.
 pub(crate) trait Printer {

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use alloquy::core::prompt_library::{
     FilledPrompt, PromptFacts, PromptKind, PromptLibrary, PromptName, Values,
 };
-use alloquy::core::{Message, Node, Preface, Result, TurnRequest};
+use alloquy::core::{Message, Preface, Result, TurnRequest};
 
+use crate::current::Current;
 use crate::notes::Notes;
-
-/// What a conversation has under these names, if nothing else is set.
-const OF_THE_CONVERSATION: [&str; 4] = ["system", "history", "memory", "last_response"];
 
 /// A prompt of a library, and its values.
 #[derive(Clone, Debug)]
@@ -29,29 +27,24 @@ impl NamedPrompt {
         if self.name.kind != PromptKind::System {
             return Ok(None);
         }
-        let filled = self.filled(&[], notes)?;
+        let filled = self.library.prompt(&self.name)?.fill(&self.values)?;
+        note_lacks(&filled, notes);
         Ok(Some(Preface::from(filled)))
     }
 
-    /// Fills the prompt in, and says what it lacks. `path` are the messages before it, which may name outputs.
+    /// Fills the prompt in as a turn of a conversation does, and says what it lacks.
     ///
     /// # Errors
-    /// Those of a prompt that does not exist or cannot be filled in.
-    pub(crate) fn filled(&self, path: &[Node], notes: Notes) -> Result<FilledPrompt> {
+    /// Those of a prompt that does not exist or cannot be filled in, and those of the store.
+    pub(crate) async fn filled(&self, current: &Current, notes: Notes) -> Result<FilledPrompt> {
         let prompt = self.library.prompt(&self.name)?;
-        let mut values = self.values.clone();
-        let outputs = Values::new().or_outputs(path);
-        for variable in &prompt.info().variables {
-            if let Some(output) = outputs.get(variable).filter(|_| values.get(variable).is_none()) {
-                values = values.set(variable.clone(), output.value.clone());
-            }
-        }
+        let path = match current.chat() {
+            Ok(chat) => chat.history().await?,
+            Err(_) => Vec::new(),
+        };
+        let values = self.values.clone().or_conversation(prompt.info(), &current.preface().await?, &path);
         let filled = prompt.fill(&values)?;
-        let mut facts = filled.facts.clone();
-        facts.missing.retain(|name| !OF_THE_CONVERSATION.contains(&name.as_str()));
-        for note in lacks(&facts) {
-            notes.say(note);
-        }
+        note_lacks(&filled, notes);
         Ok(filled)
     }
 
@@ -62,7 +55,13 @@ impl NamedPrompt {
 }
 
 /// Says what a prompt lacked.
-pub(crate) fn lacks(facts: &PromptFacts) -> Vec<String> {
+pub(crate) fn note_lacks(filled: &FilledPrompt, notes: Notes) {
+    for note in lacks(&filled.facts) {
+        notes.say(note);
+    }
+}
+
+fn lacks(facts: &PromptFacts) -> Vec<String> {
     let mut notes = Vec::new();
     if !facts.missing.is_empty() {
         notes.push(format!("prompt {} has no value for {}", facts.name, facts.missing.join(", ")));

@@ -196,8 +196,8 @@ fn limits_refuse_calls_with_a_message() {
     assert!(error.contains("try again after"), "{error}");
 
     // What cannot be counted is refused.
-    let file = program.path("alloquy").join("limits.json");
-    std::fs::write(&file, "{").unwrap();
+    let file = program.path("alloquy").join("limits.db");
+    std::fs::write(&file, "this is no database").unwrap();
     let refused = asked("rate=5/s");
     assert!(refused.code == Some(1) && refused.errors()[0].contains("so the call is refused"), "{refused:?}");
 }

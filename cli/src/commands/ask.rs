@@ -239,11 +239,7 @@ async fn asking(
     let Some(prompt) = prompt.filter(|prompt| prompt.name.kind != PromptKind::System) else {
         return Ok((title, TurnRequest::from(messages)));
     };
-    let path = match current.chat() {
-        Ok(chat) => chat.history().await?,
-        Err(_) => Vec::new(),
-    };
-    let filled = prompt.filled(&path, notes)?;
+    let filled = prompt.filled(current, notes).await?;
     if title.is_empty() {
         title = filled.text();
     }

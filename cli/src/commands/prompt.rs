@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::arguments::{LibraryArguments, ValueArguments};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::prompts::lacks;
+use crate::prompts::note_lacks;
 use crate::screen;
 use crate::stored::Stored;
 use crate::table::Table;
@@ -236,9 +236,7 @@ impl Render {
                 .collect();
             messages.push(json!({"role": message.role, "spans": spans}));
         }
-        for note in lacks(&filled.facts) {
-            context.notes.say(note);
-        }
+        note_lacks(&filled, context.notes);
         let value = json!({"prompt": filled.facts, "messages": messages});
         context.print_document(&with_line_end(filled.text()), &value)
     }

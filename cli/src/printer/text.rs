@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use alloquy::core::media::Digest;
 use alloquy::core::processor::Channel;
-use alloquy::core::report::{CacheReport, DraftSource, DraftStop, FinishReason, ReplyTiming, Warning};
+use alloquy::core::report::{CacheReport, FinishReason, ReplyTiming};
 use alloquy::core::store::HeadMove;
 use alloquy::core::turn::TurnEnd;
 use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
@@ -13,6 +12,7 @@ use serde_json::Value;
 use super::Printer;
 use super::removed::{facts_of, removed};
 use super::tokens::TokenTexts;
+use super::warnings::warning;
 use crate::notes::{Loudness, Notes};
 use crate::preview::shortened;
 use crate::screen::{Screen, Style};
@@ -20,9 +20,6 @@ use crate::visible::{bounded, on_one_line};
 
 /// How many characters of a tool's answer are shown.
 const WIDTH: usize = 100;
-
-/// How many characters of a digest are shown.
-const DIGEST: usize = 13;
 
 /// What follows the last character of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,158 +240,6 @@ fn remarks(reply: &Reply) -> Vec<String> {
     finish.into_iter().chain(reply.warnings.iter().map(warning)).collect()
 }
 
-/// Describes a difference between a request and its prompt or reply.
-#[allow(clippy::too_many_lines)] // an arm a warning
-pub(crate) fn warning(warning: &Warning) -> String {
-    match warning {
-        Warning::MaxTokensCapped { asked, room } => {
-            format!("(--max-tokens {asked} is more than the context has room for: {room})")
-        }
-        Warning::HistoryShifted { dropped, tokens } => {
-            format!("(the model no longer sees {dropped} early messages of {tokens} tokens: they do not fit)")
-        }
-        Warning::HistorySummarized { dropped, tokens, summary: 0, .. } => {
-            format!(
-                "(the model no longer sees {dropped} early messages of {tokens} tokens, nor a summary of them)"
-            )
-        }
-        Warning::HistorySummarized { dropped, tokens, summary, left_out, .. } => {
-            let rest = match left_out {
-                0 => String::new(),
-                left_out => format!(", which leaves out {left_out} of them"),
-            };
-            format!(
-                "(a summary of {summary} tokens replaces {dropped} early messages of {tokens}{rest}: they do not fit)"
-            )
-        }
-        Warning::SummaryCut => "(the summary of early messages ends before it is complete)".to_owned(),
-        Warning::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
-        Warning::ThinkingCut { tokens } => {
-            format!("(the model was made to answer after {tokens} tokens of thinking)")
-        }
-        Warning::ToolsExcluded { tools } => {
-            format!(
-                "(none of the {tools} tools can be called with this response format: --tool-choice auto allows both)"
-            )
-        }
-        Warning::GrammarViolated { tokens } => format!(
-            "(the answer does not match its grammar from its token {} on: the server did not enforce it)",
-            tokens + 1
-        ),
-        Warning::RepetitionStopped { period, times } => {
-            let tokens = if *period == 1 { "token" } else { "tokens" };
-            format!(
-                "(the answer was ended because it repeated the same {period} {tokens} {times} times; --repetition-detection 0 lets it continue)"
-            )
-        }
-        Warning::UnwantedCall { marker } => {
-            format!(
-                "(the answer contains {marker:?}, which marks a tool call, although no tool can be called)"
-            )
-        }
-        Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
-        Warning::GrammarCut => "(the answer ends before its grammar is complete)".to_owned(),
-        Warning::ControlTokenLetThrough { token, source, times } => {
-            let source = source.as_str();
-            format!("(a control token was allowed: {token:?} from {source}, times {times})")
-        }
-        Warning::RoleMarkerInText { marker, source, times, .. } => {
-            let source = source.as_str();
-            format!(
-                "(a text from {source} has the template's own role marker {marker:?}, times {times}: the model may take what follows for another message)"
-            )
-        }
-        Warning::InstructionsMerged { messages } => {
-            format!(
-                "(the template has no place for {messages} system messages: the first question begins with them)"
-            )
-        }
-        Warning::LeftOut { what } => format!("(the template leaves out {what})"),
-        Warning::ThinkingSwitchIgnored => {
-            "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
-        }
-        Warning::ThinkingLeftOut { messages } => {
-            format!("(the template leaves out thinking that was to be kept, of {messages} earlier answers)")
-        }
-        Warning::TemplateChanged { before, now } => {
-            let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
-            format!("(another template than for the answer before: {now}, it was {before})")
-        }
-        Warning::ProviderReplaced { asked, used, reason } => {
-            format!("({used} computes instead of {asked}: {reason})")
-        }
-        Warning::ReplyRejected { attempts, reason } => {
-            format!("(the answer was rejected {attempts} times, the last one because {reason})")
-        }
-        Warning::ModelReplaced { asked, used, reason } => {
-            format!("({used} answered instead of {asked}: {reason})")
-        }
-        Warning::DraftHeadsIgnored { heads } => {
-            format!(
-                "(the model's heads that predict several tokens at once are not used: {})",
-                heads.join(", ")
-            )
-        }
-        Warning::DraftsStopped { source, reason } => stopped(*source, reason),
-        other => of_media(other).unwrap_or_else(|| format!("({other:?})")),
-    }
-}
-
-/// Describes why the rest of an answer had no drafts. Its tokens are the same.
-fn stopped(source: DraftSource, reason: &DraftStop) -> String {
-    let source = match source {
-        DraftSource::Lookup => "from the prompt",
-        _ => "of the draft model",
-    };
-    let reason = match reason {
-        DraftStop::TooSlow { guessed, kept, lost } => {
-            format!("{kept} of {guessed} tokens were accepted, which made it {lost} ms slower")
-        }
-        DraftStop::NotRewindable => "the model cannot remove rejected tokens from its state".to_owned(),
-        DraftStop::Media => "the prompt has media, and the draft model takes text alone".to_owned(),
-        DraftStop::ContextFull { context } => {
-            format!("the draft model's context of {context} positions is full")
-        }
-        DraftStop::Failed { error } => format!("the draft model failed: {error}"),
-        other => format!("{other:?}"),
-    };
-    format!("(drafts {source} were switched off for the rest of the answer: {reason})")
-}
-
-/// Describes a difference between media and what the model gets of them.
-fn of_media(warning: &Warning) -> Option<String> {
-    Some(match warning {
-        Warning::PixelsCapped { media, wanted, taken } => {
-            let media = short_digest(media);
-            format!(
-                "(the image {media} is made smaller, to {taken} pixels and not {wanted}: --pixel-cap decides)"
-            )
-        }
-        Warning::FramesSampled { media, frames, taken } => {
-            format!("(the model sees {taken} of the {frames} frames of the video {})", short_digest(media))
-        }
-        Warning::AudioPadded { media, milliseconds, padded } => {
-            let media = short_digest(media);
-            format!("(the audio {media} of {milliseconds} ms is followed by silence, up to {padded} ms)")
-        }
-        Warning::AudioCut { media, missing, partial } => {
-            let media = short_digest(media);
-            format!(
-                "(the audio {media} is shorter than its header says: {missing} bytes are missing, {partial} of a last frame \
-                 are left out)"
-            )
-        }
-        Warning::AudioChunked { media, chunks } => {
-            format!("(the model gets the audio {} in {chunks} pieces)", short_digest(media))
-        }
-        _ => return None,
-    })
-}
-
-fn short_digest(media: &Digest) -> String {
-    shortened(&media.to_string(), DIGEST)
-}
-
 /// Describes the tokens of an answer.
 fn cost(reply: &Reply) -> String {
     let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
@@ -430,6 +275,7 @@ fn cached(report: CacheReport) -> String {
 mod tests {
     use alloquy::core::Message;
     use alloquy::core::message::ChannelText;
+    use alloquy::core::report::Warning;
 
     use super::*;
     use crate::notes::Output;

@@ -1,6 +1,6 @@
 //! The commands of a chat that begin another conversation, or delete this one.
 
-use alloquy::core::{ConversationManager as _, Error, ErrorKind, Preface, Role};
+use alloquy::core::{ConversationManager as _, Error, ErrorKind, Message, Preface, Role};
 use serde_json::json;
 
 use super::command::Consent;
@@ -54,31 +54,25 @@ impl Repl {
         Ok(())
     }
 
-    /// Sets the system prompt, of a new conversation where something was said: a conversation keeps its own.
+    /// Sets the system prompt that a person typed.
     pub(super) async fn set_system(&mut self, typed: &str) -> Result<(), Failure> {
         let text = instructions(typed, typed_path)?;
         let preface = if text.is_empty() { Preface::default() } else { Preface::system(text.as_str()) };
-        if !self.current.set_preface(preface.clone()) {
-            self.restart(preface).await?;
-        }
-        self.notes.say(if text.is_empty() {
-            "this conversation has no system prompt"
-        } else {
-            "the system prompt is set for this conversation"
-        });
-        let value = if text.is_empty() { None } else { Some(text.as_str()) };
-        self.printer.show("system", "", json!({ "text": value }))?;
-        Ok(())
+        self.begin_with(preface).await
     }
 
-    /// Begins with a prompt: this conversation if nothing was said yet, or else a new one.
+    /// Sets the system prompt, of a new conversation where something was said: a conversation keeps its own.
     pub(super) async fn begin_with(&mut self, preface: Preface) -> Result<(), Failure> {
-        let text: Vec<_> = preface.messages.iter().map(alloquy::core::Message::text).collect();
+        let texts: Vec<_> = preface.messages.iter().map(Message::text).collect();
+        let text = if texts.is_empty() { None } else { Some(texts.join("\n\n")) };
         if !self.current.set_preface(preface.clone()) {
             self.restart(preface).await?;
         }
-        self.notes.say("the system prompt is set for this conversation");
-        self.printer.show("system", "", json!({"text": text.join("\n\n")}))?;
+        self.notes.say(match text {
+            None => "this conversation has no system prompt",
+            Some(_) => "the system prompt is set for this conversation",
+        });
+        self.printer.show("system", "", json!({"text": text}))?;
         Ok(())
     }
 

@@ -35,12 +35,8 @@ impl Repl {
         if let Some(preface) = prompt.preface(self.notes)? {
             return self.begin_with(preface).await;
         }
-        let path = match self.current.chat() {
-            Ok(chat) => chat.history().await?,
-            Err(_) => Vec::new(),
-        };
         // What cannot be filled in begins no conversation.
-        let filled = prompt.filled(&path, self.notes)?;
+        let filled = prompt.filled(&self.current, self.notes).await?;
         let chat = self.current.begin(&filled.text()).await?;
         let attached = std::mem::take(&mut self.attached);
         let messages =
