@@ -19,7 +19,7 @@ use futures::StreamExt;
 use pollster::block_on;
 use serde_json::json;
 
-/// A clock that goes on by a second each time it is read.
+/// A clock that advances by a second each time it is read.
 #[derive(Debug, Default)]
 struct Ticking(AtomicU64);
 

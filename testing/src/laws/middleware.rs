@@ -176,7 +176,7 @@ async fn look_for(
     let store = Arc::new(MemoryStore::default());
     let manager = Manager::builder(PlayedModel::new(reply))
         .store(store.clone())
-        .middleware(Shared(Arc::clone(middleware)))
+        .middleware(Arc::clone(middleware))
         .build();
     let manager = must(manager, "the manager");
     let conversation = must(manager.create(Preface::default()).await, "a conversation");
@@ -239,21 +239,6 @@ fn joined_texts(deltas: &[Delta]) -> String {
 
 fn must<T>(result: Result<T>, what: &str) -> T {
     result.unwrap_or_else(|error| panic!("{what} is not available: {error:#}"))
-}
-
-/// A middleware that is shared with the test.
-#[derive(Debug)]
-struct Shared(Arc<dyn Middleware>);
-
-#[async_trait]
-impl Middleware for Shared {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        self.0.handle(request, next).await
-    }
-
-    async fn prepare(&self, request: Request) -> Result<Request> {
-        self.0.prepare(request).await
-    }
 }
 
 /// The parts of a reply, or the error, as far as two calls must have the same.

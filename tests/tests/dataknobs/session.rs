@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use alloquy_core::manager::NewConversation;
 use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::middleware::Middleware;
 use alloquy_core::prompt_library::{PromptFacts, PromptLibrary as _, PromptName};
 use alloquy_core::report::ReplyFacts;
 use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
@@ -24,7 +25,7 @@ use pollster::block_on;
 use serde_json::{Map, Value, json};
 
 use crate::model::{Events, Provider, Renamed};
-use crate::stack::{self, Shared};
+use crate::stack;
 use crate::{costs, library, state};
 
 /// An error as a sentence: the cases compare no more than that there is one.
@@ -35,7 +36,7 @@ pub(crate) struct Session {
     pub(crate) provider: Arc<Provider>,
     setup: Value,
     pub(crate) events: Events,
-    stack: Vec<Shared>,
+    stack: Vec<Arc<dyn Middleware>>,
     store: Arc<MemoryStore>,
     manager: Manager,
     id: ConversationId,
@@ -569,7 +570,7 @@ impl Session {
 fn managed(
     model: impl ChatModel + 'static,
     setup: &Value,
-    stack: &[Shared],
+    stack: &[Arc<dyn Middleware>],
     store: &Arc<MemoryStore>,
 ) -> Manager {
     let mut builder = Manager::builder(model).store(Arc::clone(store) as _).owner(stack::owner(setup));

@@ -60,10 +60,10 @@ pub(crate) fn has(setup: &Value, name: &str) -> bool {
 }
 
 /// The middleware of a setup; the first is the outermost.
-pub(crate) fn of(setup: &Value, events: &Events) -> Vec<Shared> {
+pub(crate) fn of(setup: &Value, events: &Events) -> Vec<Arc<dyn Middleware>> {
     let mut stack = Vec::new();
     for settings in list(setup, "middleware") {
-        stack.extend(layers(settings, setup, events).into_iter().map(Shared));
+        stack.extend(layers(settings, setup, events));
     }
     stack
 }
@@ -208,21 +208,6 @@ impl Validator for Asked {
         let asked = Request::new(Preface::default(), question.to_messages());
         let answer = self.provider.reply(asked).await?.finish().await?.text();
         if answer == "VALID" { Ok(Verdict::Valid) } else { Ok(Verdict::Invalid(answer)) }
-    }
-}
-
-/// A middleware that managers share.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared(Arc<dyn Middleware>);
-
-#[async_trait]
-impl Middleware for Shared {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        self.0.handle(request, next).await
-    }
-
-    async fn prepare(&self, request: Request) -> Result<Request> {
-        self.0.prepare(request).await
     }
 }
 
