@@ -30,22 +30,25 @@ impl Layers {
 const ANY_PART: &str = "any part";
 
 /// The crates for opening a model and running a conversation.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 21] = [
     "backends/",
     "constraints",
     "context",
     "core",
     "cost",
     "engine",
+    "flows",
     "formats",
     "guards",
     "hub",
     "inference",
     "media",
+    "memory",
     "model-files",
     "pocket",
     "processors",
     "prompts",
+    "retrieval",
     "storage",
     "templates",
     "tools/",
@@ -53,7 +56,7 @@ const PARTS: [&str; 18] = [
 
 /// The members that a folder's crate may import, and those that only its tests may import. The first line that matches applies.
 /// A crate may always import crates inside its own folder.
-const MEMBERS: [(&str, &[&str], &[&str]); 24] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 27] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "engine", "model-files"], &["testing"]),
     // It opens models, so it needs every part of one.
@@ -66,6 +69,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 24] = [
     ("core", &[], &["testing"]),
     ("cost", &["core"], &["testing"]),
     ("engine", &["core"], &["testing"]),
+    // Flows are tested with prompts of a library.
+    ("flows", &["core"], &["prompts", "testing"]),
     ("formats", &["core"], &["testing"]),
     // Limits of cost need prices.
     ("guards", &["core", "cost"], &["testing"]),
@@ -73,11 +78,14 @@ const MEMBERS: [(&str, &[&str], &[&str]); 24] = [
     ("hub", &[], &["testing"]),
     ("inference", &["core", "engine"], &["testing"]),
     ("media", &["core", "engine"], &["testing"]),
+    // Notes are found by a retriever.
+    ("memory", &["core", "retrieval"], &["testing"]),
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
     // Texts of prompts are compiled by the crate that has the template engine and its limits.
     ("prompts", &["core", "templates"], &["testing"]),
+    ("retrieval", &["core"], &["testing"]),
     // It counts limits and keeps cached replies for guards. Its tests compute the cost of conversations that earlier releases stored.
     ("storage", &["core", "engine", "formats", "guards"], &["cost", "testing"]),
     // Role markers are derived by the crate that renders templates.
@@ -117,13 +125,16 @@ const NOT_EVEN_INDIRECTLY: (&[&str], &[&str]) = (
         "core",
         "cost",
         "engine",
+        "flows",
         "formats",
         "guards",
         "inference",
         "media",
+        "memory",
         "model-files",
         "processors",
         "prompts",
+        "retrieval",
         "templates",
         "testing",
     ],

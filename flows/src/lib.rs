@@ -1,0 +1,1 @@
+//! Flows: conversations with states and conditions as data.
