@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::store::ConversationRecord;
+use crate::media::Digest;
+use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
 /// The key of the [`Annotations`] in a conversation's metadata. Hosts may use every other key.
 pub const ANNOTATIONS_KEY: &str = "alloquy";
+
+/// How many keys of nodes a conversation remembers. Its metadata is written whole, so this bounds what a new key costs.
+const KEYS: usize = 256;
 
 /// The notes on the nodes of one conversation.
 ///
@@ -38,6 +42,9 @@ pub struct Annotations {
     bookmarks: BTreeMap<String, NodeId>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     metadata: BTreeMap<NodeId, Map<String, Value>>,
+    /// The last node of each key, such as that of a search: [`node_with`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    keys: BTreeMap<String, NodeId>,
     /// Notes that a later version wrote; they are kept as they are.
     #[serde(flatten)]
     other: Map<String, Value>,
@@ -129,8 +136,23 @@ impl Annotations {
         self.metadata.entry(node).or_default().insert(name.to_owned(), value);
     }
 
+    /// Notes that a node has some keys. Of too many keys the oldest nodes lose theirs.
+    pub(crate) fn set_keys(&mut self, node: NodeId, keys: &[Digest]) {
+        for key in keys {
+            self.keys.insert(key.to_string(), node);
+        }
+        while self.keys.len() > KEYS {
+            let oldest = self.keys.iter().min_by_key(|(_, node)| **node).map(|(key, _)| key.clone());
+            match oldest {
+                Some(oldest) => drop(self.keys.remove(&oldest)),
+                None => return,
+            }
+        }
+    }
+
     /// Drops the notes on nodes that are not in `tree`.
     pub(crate) fn keep(&mut self, tree: &Tree) {
+        self.keys.retain(|_, id| tree.node(*id).is_ok());
         self.labels.retain(|id, _| tree.node(*id).is_ok());
         self.bookmarks.retain(|_, id| tree.node(*id).is_ok());
         self.metadata.retain(|id, _| tree.node(*id).is_ok());
@@ -138,6 +160,9 @@ impl Annotations {
 
     /// Adds the notes of another copy where this one has none.
     pub(crate) fn join(&mut self, other: &Self) {
+        for (key, id) in &other.keys {
+            self.keys.entry(key.clone()).or_insert(*id);
+        }
         for (id, label) in &other.labels {
             self.labels.entry(*id).or_insert_with(|| label.clone());
         }
@@ -151,4 +176,46 @@ impl Annotations {
             }
         }
     }
+}
+
+/// Finds the node of a key in a conversation's metadata, without reading the other notes.
+pub(crate) fn node_with(metadata: &Map<String, Value>, key: Digest) -> Option<NodeId> {
+    let id = metadata.get(ANNOTATIONS_KEY)?.get("keys")?.get(key.to_string())?;
+    id.as_str()?.parse().ok()
+}
+
+/// Changes a conversation's metadata by compare-and-set, and tries again after another writer's change.
+pub(crate) async fn change(
+    store: &dyn ConversationStore,
+    owner: &Owner,
+    id: &ConversationId,
+    change: impl Fn(&mut Map<String, Value>) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let mut record = store.record(owner, id).await?;
+        let before = record.metadata.clone();
+        change(&mut record.metadata)?;
+        if record.metadata == before {
+            return Ok(());
+        }
+        match store.update_metadata(owner, id, record.revision, &record.metadata).await {
+            Err(error) if error.is_conflict() => {}
+            outcome => return outcome.map(drop),
+        }
+    }
+}
+
+/// Changes the notes on a conversation's nodes.
+pub(crate) async fn note(
+    store: &dyn ConversationStore,
+    owner: &Owner,
+    id: &ConversationId,
+    edit: impl Fn(&mut Annotations),
+) -> Result<()> {
+    change(store, owner, id, |metadata| {
+        let mut notes = Annotations::read(metadata)?;
+        edit(&mut notes);
+        notes.write(metadata)
+    })
+    .await
 }

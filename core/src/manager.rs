@@ -12,7 +12,7 @@ use crate::chat_model::ChatModel;
 use crate::conversation::{Conversation, must_be_free};
 use crate::middleware::Middleware;
 use crate::preface::Preface;
-use crate::prompt_library::{PROMPT_KEY, PromptLibrary};
+use crate::prompt_library::{PROMPT_KEY, PromptLibrary, ValueSource};
 use crate::query::Query;
 use crate::sampling::SamplingOptions;
 use crate::search::SearchPage;
@@ -21,7 +21,7 @@ use crate::store::{
     Guarded, MemoryStore, Owner,
 };
 use crate::tool::{Tool, Toolbox};
-use crate::turn::{PartialReplyPolicy, Parts, Spawner, TOOL_ROUNDS, Unfinished};
+use crate::turn::{PartialReplyPolicy, Parts, Spawner, TOOL_ROUNDS, Unfinished, fill};
 use crate::{Error, ErrorKind, Result};
 
 pub use new_conversation::NewConversation;
@@ -219,10 +219,16 @@ impl Manager {
     }
 
     /// Puts the prompt that a new conversation names in front of its preface.
-    fn filled(&self, mut new: NewConversation) -> Result<NewConversation> {
+    async fn filled(&self, mut new: NewConversation) -> Result<NewConversation> {
         if let Some((name, values)) = new.system_prompt.take() {
-            let prompt = self.parts.prompt(&name)?.fill(&values)?;
+            let prompt = self.parts.prompt(&name)?;
+            let id = new.id.get_or_insert_with(ConversationId::new).clone();
+            let record = ConversationRecord::new(id, new.preface.clone());
+            let (prompt, found) = fill(&self.parts, &record, &[], &*prompt, &values).await?;
             new.preface.messages.splice(..0, prompt.to_messages());
+            for (key, value) in found.metadata {
+                new.metadata.entry(key).or_insert(value);
+            }
             new.metadata.insert(PROMPT_KEY.to_owned(), prompt.facts.to_json());
         }
         Ok(new)
@@ -232,7 +238,7 @@ impl Manager {
 #[async_trait]
 impl ConversationManager for Manager {
     async fn create(&self, new: NewConversation) -> Result<Conversation> {
-        let new = self.filled(new)?;
+        let new = self.filled(new).await?;
         let id = new.id.unwrap_or_else(ConversationId::new);
         new.sampling.validate()?;
         for name in new.metadata.keys() {
@@ -301,6 +307,7 @@ pub struct ManagerBuilder {
     partial_replies: PartialReplyPolicy,
     spawner: Option<Spawner>,
     prompts: Option<Arc<dyn PromptLibrary>>,
+    value_sources: Vec<Arc<dyn ValueSource>>,
 }
 
 impl fmt::Debug for ManagerBuilder {
@@ -323,6 +330,7 @@ impl ManagerBuilder {
             partial_replies: PartialReplyPolicy::default(),
             spawner: None,
             prompts: None,
+            value_sources: Vec::new(),
         }
     }
 
@@ -378,6 +386,23 @@ impl ManagerBuilder {
     /// ```
     pub fn prompts(mut self, library: Arc<dyn PromptLibrary>) -> Self {
         self.prompts = Some(library);
+        self
+    }
+
+    /// Adds what finds values for prompts of the library, such as passages of documents. Of two sources that find a value of one
+    /// name, the one that was added first counts, and a value that the caller gave counts before both.
+    ///
+    /// ```
+    /// use alloquy_core::Manager;
+    /// use alloquy_core::prompt_library::ValueSource;
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// # fn build(passages: impl ValueSource + 'static) -> alloquy_core::Result<()> {
+    /// let manager = Manager::builder(EchoModel).value_source(passages).build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn value_source(mut self, source: impl ValueSource + 'static) -> Self {
+        self.value_sources.push(Arc::new(source));
         self
     }
 
@@ -445,6 +470,7 @@ impl ManagerBuilder {
             tool_rounds: self.tool_rounds,
             partial_replies: self.partial_replies,
             prompts: self.prompts,
+            value_sources: self.value_sources,
             unfinished: Arc::new(Unfinished::with_spawner(self.spawner)),
             trails: Arc::default(),
         };

@@ -3,6 +3,8 @@
 //! A [`PromptLibrary`] finds a [`Prompt`] by its [`PromptName`]. Filled in with [`Values`] it is a [`FilledPrompt`], which can be sent,
 //! or with which a conversation begins.
 //!
+//! A [`ValueSource`] finds values that nobody gave, such as the passages that a prompt [asks for](PromptRetrieval).
+//!
 //! A value is never read as a template. A [`RenderedPrompt`] consists of spans, and each span knows whether the author of
 //! the prompt wrote it or where its text comes from, so an
 //! [`InjectionPolicy`](crate::arguments::InjectionPolicy) that trusts the author does not trust the values.
@@ -13,6 +15,8 @@ mod library;
 mod name;
 mod rendered;
 mod reserved;
+mod retrieval;
+mod source;
 mod values;
 
 pub use filled::{FilledMessage, FilledPrompt, PROMPT_KEY, PromptFacts};
@@ -20,4 +24,6 @@ pub use info::PromptInfo;
 pub use library::{Prompt, PromptLibrary, PromptProblem};
 pub use name::{PromptKind, PromptLabel, PromptName, PromptVersion, VersionNumber};
 pub use rendered::{PromptSpan, RenderedPrompt};
+pub use retrieval::{PromptRetrieval, PromptTemplate};
+pub use source::{PromptPlace, SourcedValues, ValueSource};
 pub use values::{OUTPUT_KEY, PromptValue, Values};

@@ -188,6 +188,15 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// [`ErrorKind::NotFound`] for a missing conversation or node.
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>>;
 
+    /// Reads one node. The provided method reads the path to it; a store that finds a node by its id does better.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a missing conversation or node.
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        let mut path = self.load_path(owner, id, node).await?;
+        path.pop().ok_or_else(|| Error::new(ErrorKind::NotFound, format!("node {node} does not exist")))
+    }
+
     /// Lists the conversations that match a query, the last updated first unless the query has another order.
     ///
     /// # Errors

@@ -46,7 +46,8 @@ use drop_guard::DropGuard;
 use facts::facts;
 pub use outcome::{AddOutcome, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};
-use prompts::filled;
+pub(crate) use prompts::fill;
+use prompts::{filled, note_keys};
 pub use request::TurnRequest;
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
@@ -249,8 +250,9 @@ impl RunningTurn {
     }
 
     async fn take(&mut self, ask: &TurnRequest, emit: &mut Emitter<TurnEvent>) -> Result<TurnReply> {
-        let ask = &filled(&self.parts, &self.record, &self.path, ask)?;
+        let ask = &filled(&self.parts, &self.record, &self.path, ask).await?;
         let open = self.add_messages(ask).await?;
+        let first = self.unstored.first().map(|node| node.id);
         self.answers = self.answered()?;
         self.resume(open, emit).await?;
         let mut last = None;
@@ -259,12 +261,18 @@ impl RunningTurn {
         let end = loop {
             let mut reply = self.reply(ask, model_calls, emit).await?;
             reply.warnings.extend(self.template_changed(&reply));
+            if model_calls == 0 {
+                reply.warnings.extend(ask.warnings.iter().cloned());
+            }
             if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
                 break TurnEnd::Cancelled;
             }
             model_calls += 1;
             timings.extend(reply.timing);
             let node = self.append(self.reply_node(&reply, ask), emit).await?;
+            if model_calls == 1 {
+                note_keys(&self.parts, &self.record.id, ask, first).await;
+            }
             let end = self.end(&reply, model_calls, emit).await?;
             last = Some((reply, node));
             if let Some(end) = end {

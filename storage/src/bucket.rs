@@ -393,6 +393,19 @@ impl ConversationStore for BucketStore {
         .await
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        let owner = owner.clone();
+        let id = id.clone();
+        self.run(async move |bucket: &Bucket| {
+            let found = bucket.read(&owner, &id, |log| {
+                log.record(&id)?;
+                Ok(log.tree.node(node)?.clone())
+            });
+            found.await
+        })
+        .await
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         let owner = owner.clone();
         let query = query.clone();

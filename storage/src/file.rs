@@ -293,6 +293,12 @@ impl ConversationStore for FileStore {
         .await
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        let owner = owner.clone();
+        let id = id.clone();
+        self.run(move |folder| Ok(folder.read(&owner, &id)?.tree.node(node)?.clone())).await
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         let owner = owner.clone();
         let query = query.clone();

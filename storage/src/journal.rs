@@ -235,6 +235,10 @@ impl<J: Journal> ConversationStore for JournaledStore<J> {
         self.maps.load_path(owner, id, node).await
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        self.maps.load_node(owner, id, node).await
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         self.maps.list(owner, query).await
     }

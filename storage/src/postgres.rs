@@ -300,6 +300,13 @@ impl ConversationStore for PostgresStore {
         self.read(async move |unit: &Transaction<'_>| nodes::path(unit, &owner, &id, node).await).await
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        self.endings.wait(owner, id).await;
+        let owner = owner.clone();
+        let id = id.clone();
+        self.read(async move |unit: &Transaction<'_>| nodes::node(unit, &owner, &id, node).await).await
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         let owner = owner.clone();
         let query = query.clone();

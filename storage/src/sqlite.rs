@@ -304,6 +304,12 @@ impl ConversationStore for SqliteStore {
         self.read(move |transaction| nodes::path(transaction, &owner, &id, node)).await
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        let owner = owner.clone();
+        let id = id.clone();
+        self.read(move |transaction| nodes::node(transaction, &owner, &id, node)).await
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         let owner = owner.clone();
         let asked = query.clone();

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::Conversation;
-use crate::annotations::{ANNOTATIONS_KEY, Annotations};
+use crate::annotations::{self, ANNOTATIONS_KEY, Annotations};
 use crate::store::must_be_a_name;
 use crate::tree::{Address, NodeId};
 use crate::{Error, ErrorKind, Result};
@@ -115,31 +115,13 @@ impl Conversation {
         }
     }
 
-    pub(super) async fn note(&self, change: impl Fn(&mut Annotations)) -> Result<()> {
-        self.change(|metadata| {
-            let mut notes = Annotations::read(metadata)?;
-            change(&mut notes);
-            notes.write(metadata)
-        })
-        .await
+    pub(super) async fn note(&self, edit: impl Fn(&mut Annotations)) -> Result<()> {
+        annotations::note(&*self.parts.store, &self.parts.owner, &self.id, edit).await
     }
 
     /// Changes the metadata by compare-and-set, and tries again after another writer's change.
     async fn change(&self, change: impl Fn(&mut Map<String, Value>) -> Result<()>) -> Result<()> {
-        loop {
-            let mut record = self.record().await?;
-            let before = record.metadata.clone();
-            change(&mut record.metadata)?;
-            if record.metadata == before {
-                return Ok(());
-            }
-            let store = &self.parts.store;
-            let owner = &self.parts.owner;
-            match store.update_metadata(owner, &self.id, record.revision, &record.metadata).await {
-                Err(error) if error.is_conflict() => {}
-                outcome => return outcome.map(drop),
-            }
-        }
+        annotations::change(&*self.parts.store, &self.parts.owner, &self.id, change).await
     }
 }
 

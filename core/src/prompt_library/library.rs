@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{FilledPrompt, PromptInfo, PromptName, Values};
+use super::{FilledPrompt, PromptInfo, PromptName, PromptRetrieval, Values};
 use crate::Result;
 use crate::media::Digest;
 
@@ -116,6 +116,11 @@ pub trait Prompt: Send + Sync + Debug {
     /// [`ErrorKind::Invalid`](crate::ErrorKind) for a required value that is missing, for a value that does not fit the schema of
     /// the input, and for a template that fails.
     fn fill(&self, values: &Values) -> Result<FilledPrompt>;
+
+    /// Returns the passages of documents that the prompt asks for.
+    fn retrievals(&self) -> &[PromptRetrieval] {
+        &[]
+    }
 }
 
 /// Something that is wrong with a file of a library.

@@ -95,6 +95,13 @@ pub enum Warning {
         /// What it is, such as `tools`.
         what: String,
     },
+    /// A retriever failed, and the reply was generated without its passages.
+    RetrievalFailed {
+        /// The retriever's name.
+        retriever: String,
+        /// What failed.
+        error: String,
+    },
     /// An image has more pixels than the limit, and was made smaller than the model would accept.
     PixelsCapped {
         /// The image.

@@ -94,6 +94,10 @@ impl ConversationStore for Guarded {
         caught(ErrorKind::Store, STORE, async { self.0.load_path(owner, id, node).await }).await
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        caught(ErrorKind::Store, STORE, async { self.0.load_node(owner, id, node).await }).await
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         caught(ErrorKind::Store, STORE, async { self.0.list(owner, query).await }).await
     }

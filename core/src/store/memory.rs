@@ -246,6 +246,10 @@ impl ConversationStore for MemoryStore {
         self.of(owner, |owned| Ok(owned.entry(id)?.tree.path(Some(node))?.into_iter().cloned().collect()))
     }
 
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        self.of(owner, |owned| owned.entry(id)?.tree.node(node).cloned())
+    }
+
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         query.page(self.of(owner, |owned| owned.matching(query)))
     }

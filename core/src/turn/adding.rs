@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::outcome::AddOutcome;
 use super::parts::Parts;
-use super::prompts::filled;
+use super::prompts::{filled, note_keys};
 use super::request::TurnRequest;
 use super::start::{Place, open_path};
 use crate::Result;
@@ -34,7 +34,7 @@ pub(crate) async fn add(
 ) -> Result<AddOutcome> {
     let place = Place::Head;
     let (record, path) = open_path(parts, conversation, &place, ask).await?;
-    let ask = &filled(parts, &record, &path, ask)?;
+    let ask = &filled(parts, &record, &path, ask).await?;
     let from = path.last().map(|node| node.id);
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let mut nodes = nodes_of(ask, &mut open, from)?;
@@ -46,5 +46,6 @@ pub(crate) async fn add(
     let store = &parts.store;
     let owner = &parts.owner;
     let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
+    note_keys(parts, conversation, ask, nodes.first().map(|node| node.id)).await;
     Ok(AddOutcome { node: to, nodes, head })
 }

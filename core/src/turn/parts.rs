@@ -6,7 +6,7 @@ use super::{PartialReplyPolicy, Trails, TurnRequest, Unfinished};
 use crate::chat_model::{ChatModel, Request};
 use crate::message::MessagePath;
 use crate::middleware::{Middleware, Next};
-use crate::prompt_library::{Prompt, PromptLibrary, PromptName};
+use crate::prompt_library::{Prompt, PromptLibrary, PromptName, ValueSource};
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
 use crate::tool::{ToolContext, Toolbox, Tools};
@@ -28,6 +28,7 @@ pub(crate) struct Parts {
     pub(crate) tool_rounds: usize,
     pub(crate) partial_replies: PartialReplyPolicy,
     pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
+    pub(crate) value_sources: Vec<Arc<dyn ValueSource>>,
     pub(crate) unfinished: Arc<Unfinished>,
     pub(crate) trails: Arc<Trails>,
 }
@@ -47,6 +48,7 @@ impl Parts {
             tool_rounds: TOOL_ROUNDS,
             partial_replies: PartialReplyPolicy::default(),
             prompts: None,
+            value_sources: Vec::new(),
             unfinished: Arc::default(),
             trails: Arc::default(),
         }

@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::arguments::ProcessorArguments;
 use crate::grammar::Grammar;
+use crate::media::Digest;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
 use crate::output::OutputConstraints;
-use crate::prompt_library::{FilledPrompt, OUTPUT_KEY, PROMPT_KEY, PromptName, Values};
-use crate::report::{FinishReason, ReplyFacts};
+use crate::prompt_library::{FilledPrompt, OUTPUT_KEY, PROMPT_KEY, Prompt, PromptName, Values};
+use crate::report::{FinishReason, ReplyFacts, Warning};
 use crate::sampling::SamplingOptions;
 use crate::stop::TaskGroup;
 use crate::tool::Toolbox;
@@ -39,7 +40,11 @@ pub struct TurnRequest {
     pub(crate) output: OutputConstraints,
     pub(crate) system_prompt: Option<String>,
     pub(crate) prompt: Option<String>,
-    pub(crate) named: Option<(PromptName, Values)>,
+    pub(crate) named: Option<(NamedPrompt, Values)>,
+    /// The keys of what was found for the prompt.
+    pub(crate) keys: Vec<Digest>,
+    /// What could not be found for the prompt.
+    pub(crate) warnings: Vec<Warning>,
     pub(crate) reply_facts: Option<ReplyFacts>,
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
@@ -49,6 +54,15 @@ pub struct TurnRequest {
     pub(crate) tools: Option<Toolbox>,
     pub(crate) middleware: Vec<Arc<dyn Middleware>>,
     pub(crate) group: Option<TaskGroup>,
+}
+
+/// A prompt that is filled in when the turn runs.
+#[derive(Clone, Debug)]
+pub(crate) enum NamedPrompt {
+    /// One of the manager's library.
+    Name(PromptName),
+    /// This one.
+    Prompt(Arc<dyn Prompt>),
 }
 
 impl TurnRequest {
@@ -135,7 +149,25 @@ impl TurnRequest {
     /// library or the prompt cannot be filled in. Nothing is stored then.
     /// [`ManagerBuilder::prompts`](crate::manager::ManagerBuilder::prompts) has an example.
     pub fn prompt_name(mut self, name: PromptName, values: Values) -> Self {
-        self.named = Some((name, values));
+        self.named = Some((NamedPrompt::Name(name), values));
+        self
+    }
+
+    /// Sends a prompt that need not be in the manager's library, like [`TurnRequest::prompt_name`]: it may read the same values, and
+    /// the [value sources](crate::manager::ManagerBuilder::value_source) of the manager find what it asks for.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::prompt_library::{Prompt, Values};
+    /// use alloquy_core::{Conversation, TurnRequest};
+    ///
+    /// # async fn ask(conversation: Conversation, prompt: Arc<dyn Prompt>) -> alloquy_core::Result<()> {
+    /// let turn = conversation.send(TurnRequest::default().fill_prompt(prompt, Values::new().set("topic", "tea"))).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn fill_prompt(mut self, prompt: Arc<dyn Prompt>, values: Values) -> Self {
+        self.named = Some((NamedPrompt::Prompt(prompt), values));
         self
     }
 

@@ -35,7 +35,7 @@ pub(crate) async fn drafted(
     draft: &TurnRequest,
 ) -> Result<Request> {
     let (record, mut path) = open_path(parts, conversation, &Place::Head, draft).await?;
-    let draft = &filled(parts, &record, &path, draft)?;
+    let draft = &filled(parts, &record, &path, draft).await?;
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let messages = path.followed_by(open.followed_by(&draft.messages)?);
     let origin = Origin::new(parts.owner.clone(), record.id.clone()).parent(path.last().map(|node| node.id));

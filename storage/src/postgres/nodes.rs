@@ -204,6 +204,20 @@ pub(super) async fn path(
     }
 }
 
+pub(super) async fn node(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    node: NodeId,
+) -> Result<Node, Failure> {
+    let key = keys::key(transaction, owner, id).await?;
+    must_exist(transaction, key, node).await?;
+    let sql = format!("SELECT {NODE} FROM nodes n WHERE n.conversation = $1 AND n.id = $2");
+    let statement = transaction.prepare_cached(&sql).await?;
+    let row = transaction.query_one(&statement, &[&key, &node.to_string()]).await?;
+    rows::node(&row)?.node()
+}
+
 pub(super) async fn prune(
     transaction: &Transaction<'_>,
     owner: &Owner,

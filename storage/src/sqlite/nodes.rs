@@ -195,6 +195,19 @@ pub(super) fn path(
     }
 }
 
+pub(super) fn node(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    node: NodeId,
+) -> Result<Node, Failure> {
+    let key = keys::key(transaction, owner, id)?;
+    let position = position(transaction, key, node)?;
+    let mut statement =
+        transaction.prepare_cached(&format!("SELECT {NODE} FROM nodes n WHERE n.position = ?1"))?;
+    statement.query_row([position], rows::node)?.node()
+}
+
 pub(super) fn prune(
     transaction: &Transaction<'_>,
     owner: &Owner,

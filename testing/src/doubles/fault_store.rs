@@ -39,7 +39,7 @@ pub enum StoreCall {
     Record,
     /// [`ConversationStore::load`].
     Load,
-    /// [`ConversationStore::load_path`].
+    /// [`ConversationStore::load_path`] and [`ConversationStore::load_node`].
     LoadPath,
     /// [`ConversationStore::list`].
     List,
@@ -277,6 +277,12 @@ impl<S: ConversationStore> ConversationStore for FaultStore<S> {
 
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
         let done = self.pass(StoreCall::LoadPath).await?.load_path(owner, id, node).await;
+        self.pause().await;
+        done
+    }
+
+    async fn load_node(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Node> {
+        let done = self.pass(StoreCall::LoadPath).await?.load_node(owner, id, node).await;
         self.pause().await;
         done
     }

@@ -24,6 +24,7 @@ pub async fn a_missing_conversation_is_not_found(store: &dyn ConversationStore) 
         ("record", kind(store.record(&me(), &id).await)),
         ("load", kind(store.load(&me(), &id).await)),
         ("load_path", kind(store.load_path(&me(), &id, node.id).await)),
+        ("load_node", kind(store.load_node(&me(), &id, node.id).await)),
         ("delete", kind(store.delete(&me(), &id).await)),
     ];
     for (call, error) in calls {

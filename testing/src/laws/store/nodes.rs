@@ -126,9 +126,13 @@ pub async fn a_path_is_the_path_of_the_tree(store: &dyn ConversationStore) {
         let path = must("load_path", store.load_path(&me(), &id, node.id).await);
         let expected = must("path", tree.path(Some(node.id)));
         assert!(path.iter().eq(expected), "the path to {} is that of the tree", node.id);
+        let alone = must("load_node", store.load_node(&me(), &id, node.id).await);
+        assert_eq!(&alone, node, "a node that is read alone is that of the tree");
     }
     let error = kind(store.load_path(&me(), &id, NodeId::new()).await);
     assert_eq!(error, Some(ErrorKind::NotFound), "the path to a missing node is not found");
+    let error = kind(store.load_node(&me(), &id, NodeId::new()).await);
+    assert_eq!(error, Some(ErrorKind::NotFound), "a missing node is not found");
 }
 
 /// A chain of 5,000 messages is stored, loaded and walked.

@@ -38,6 +38,8 @@ pub async fn a_pruned_subtree_is_gone(store: &dyn ConversationStore) {
     for node in &branch[1..] {
         let path = kind(store.load_path(&me(), &id, node.id).await);
         assert_eq!(path, Some(ErrorKind::NotFound), "there is no path to what was pruned");
+        let alone = kind(store.load_node(&me(), &id, node.id).await);
+        assert_eq!(alone, Some(ErrorKind::NotFound), "a pruned node is not found");
         let head = kind(store.set_head(&me(), &id, record.head, Some(node.id)).await);
         assert_eq!(head, Some(ErrorKind::NotFound), "the head does not move to what was pruned");
     }
