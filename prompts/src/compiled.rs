@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::prompt_library::{
-    FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptKind, PromptName, PromptVersion, Values,
+    FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptKind, PromptName, PromptRetrieval, PromptVersion,
+    Values,
 };
 use alloquy_core::{Error, ErrorKind, Result, Role};
 use alloquy_templates::{NowSource, PromptReference, PromptReferences, PromptSyntax, PromptText};
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::input::InputSchema;
 use crate::record::{PromptRecord, TemplateMode, TemplateSyntax, ValidationLevel};
+use crate::retrieval::{Retrievals, retrievals};
 
 /// Records by name, without versions.
 pub(crate) type Records = BTreeMap<PromptName, PromptRecord>;
@@ -31,6 +33,7 @@ pub(crate) struct CompiledPrompt {
     level: ValidationLevel,
     input: Option<InputSchema>,
     references: References,
+    retrievals: Retrievals,
 }
 
 /// Finds the prompts that one of a kind refers to.
@@ -82,7 +85,10 @@ pub(crate) fn compile(records: &Records) -> Compiled {
     for (name, messages) in messages {
         let Some(record) = whole.get(&name) else { continue };
         let digest = digest(&name, &whole);
-        let prompt = CompiledPrompt::new(name.clone(), record, messages, digest, Arc::clone(&texts));
+        let prompt = retrievals(&name, record, |name| records.get(name)).and_then(|retrievals| {
+            let texts = Arc::clone(&texts);
+            CompiledPrompt::new(name.clone(), record, messages, digest, texts, retrievals)
+        });
         compiled.insert(name, prompt.map(Arc::new));
     }
     compiled
@@ -178,6 +184,12 @@ fn digest(name: &PromptName, records: &Records) -> Digest {
     let mut text = String::new();
     while let Some(name) = open.pop() {
         let Some(record) = records.get(name) else { continue };
+        for reference in &record.rag_config_refs {
+            let retrieval = records.get_key_value(&PromptName::new(PromptKind::Retrieval, reference));
+            if let Some((retrieval, _)) = retrieval.filter(|(name, _)| seen.insert(name)) {
+                open.push(retrieval);
+            }
+        }
         let record = serde_json::to_string(record).unwrap_or_default();
         if record.contains("prompt_ref") {
             for other in records.keys() {
@@ -202,6 +214,7 @@ impl CompiledPrompt {
         messages: Vec<(Role, PromptText)>,
         digest: Digest,
         texts: Texts,
+        retrievals: Retrievals,
     ) -> Result<Self> {
         let validation = record.validation.clone().unwrap_or_default();
         let input = record.input.as_ref().map(InputSchema::new).transpose().map_err(|error| {
@@ -220,6 +233,7 @@ impl CompiledPrompt {
             info.texts.push(text.source().to_owned());
             info.variables.extend(text.variables().map(str::to_owned));
         }
+        info.variables.extend(retrievals.variables.iter().cloned());
         info.required = validation.required_params.into_iter().collect();
         info.defaults.clone_from(&record.defaults);
         info.input.clone_from(&record.input);
@@ -227,7 +241,7 @@ impl CompiledPrompt {
         info.sampling = record.sampling.clone().unwrap_or_default();
         info.metadata.clone_from(&record.metadata);
         let level = validation.level.unwrap_or_default();
-        Ok(Self { info, messages, level, input, references })
+        Ok(Self { info, messages, level, input, references, retrievals })
     }
 
     /// Returns the date and the time under the names that dataknobs gives them, if the prompt reads them.
@@ -285,8 +299,10 @@ impl Prompt for CompiledPrompt {
                 let message = format!("prompt {} cannot be filled in: {error}", self.info.name);
                 Error::new(error.kind(), message).with_source(error)
             })?;
-            // A default that the text does not read is no mistake of the caller.
-            rendered.unknown.retain(|name| !self.info.defaults.contains_key(name));
+            // A default that the text does not read is no mistake of the caller, and a query may read what the text does not.
+            rendered.unknown.retain(|name| {
+                !self.info.defaults.contains_key(name) && !self.retrievals.variables.contains(name)
+            });
             messages.push(FilledMessage::new(*role, rendered));
         }
         let mut filled = FilledPrompt::new(&self.info, messages);
@@ -296,5 +312,9 @@ impl Prompt for CompiledPrompt {
             }
         }
         Ok(filled)
+    }
+
+    fn retrievals(&self) -> &[PromptRetrieval] {
+        &self.retrievals.retrievals
     }
 }

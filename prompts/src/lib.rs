@@ -58,6 +58,7 @@ mod gaps;
 mod history;
 mod input;
 mod record;
+mod retrieval;
 mod table;
 mod version_files;
 mod versioned;

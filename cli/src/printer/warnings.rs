@@ -69,6 +69,9 @@ pub(crate) fn warning(warning: &Warning) -> String {
                 "(a text from {source} has the template's own role marker {marker:?}, times {times}: the model may take what follows for another message)"
             )
         }
+        Warning::RetrievalFailed { retriever, error } => {
+            format!("the retriever {retriever:?} failed, and the reply does without its passages: {error}")
+        }
         Warning::InstructionsMerged { messages } => {
             format!(
                 "(the template has no place for {messages} system messages: the first question begins with them)"

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use alloquy_core::prompt_library::{PromptTemplate, RenderedPrompt, Values};
 use alloquy_core::{Error, ErrorKind, Result};
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
@@ -121,6 +122,17 @@ impl PromptText {
 
     pub(super) fn program(&self) -> &Program {
         &self.inner.program
+    }
+}
+
+impl PromptTemplate for PromptText {
+    fn template(&self) -> &str {
+        self.source()
+    }
+
+    /// Renders the text without the prompts that it may refer to.
+    fn render(&self, values: &Values) -> Result<RenderedPrompt> {
+        Self::render(self, values, &NoReferences)
     }
 }
 
