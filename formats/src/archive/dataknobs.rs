@@ -9,6 +9,7 @@ mod forest;
 mod ids;
 mod message;
 mod notes;
+mod rag;
 mod read;
 mod time;
 mod write;

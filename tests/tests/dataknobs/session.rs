@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::{Events, Provider, Renamed};
 use crate::stack;
-use crate::{costs, library, state};
+use crate::{costs, library, rag, state};
 
 /// An error as a sentence: the cases compare no more than that there is one.
 pub(crate) type Result<T> = std::result::Result<T, String>;
@@ -46,6 +46,8 @@ pub(crate) struct Session {
     pub(crate) seed: Map<String, Value>,
     /// What dataknobs calls the metadata of the last response.
     response: Map<String, Value>,
+    /// How often each adapter was asked.
+    pub(crate) searches: rag::Counts,
     /// What is promised instead of a quirk, and was not kept.
     pub(crate) broken: Vec<String>,
 }
@@ -56,7 +58,8 @@ impl Session {
         let provider = Arc::new(Provider::noting(&setup["llm"], &events));
         let store = Arc::new(MemoryStore::default());
         let stack = stack::of(setup, &events);
-        let manager = managed(Arc::clone(&provider), setup, &stack, &store);
+        let searches = rag::Counts::default();
+        let manager = managed(Arc::clone(&provider), setup, &stack, &store, &searches);
         let id = setup["conversation_id"].as_str().and_then(|id| id.parse().ok());
         let seed = setup["metadata"].as_object().cloned().unwrap_or_default();
         let id = id.unwrap_or_else(ConversationId::new);
@@ -72,6 +75,7 @@ impl Session {
             metadata: Map::new(),
             seed,
             response: Map::new(),
+            searches,
             broken: Vec::new(),
         }
     }
@@ -140,7 +144,18 @@ impl Session {
         let tree = archive.tree().unwrap();
         costs::add(&mut archive.nodes, &tree);
         state::add_facts(&mut archive.nodes);
-        state::plain(state::of(&archive))
+        self.plain(&archive)
+    }
+
+    /// A state without what Alloquy notes for itself, and without documents if the setup notes none.
+    fn plain(&self, archive: &Archive) -> Value {
+        let mut state = state::plain(state::of(archive));
+        for node in state["nodes"].as_array_mut().into_iter().flatten() {
+            if let Some(metadata) = node["metadata"].as_object_mut().filter(|_| !rag::is_noted(&self.setup)) {
+                metadata.shift_remove("rag_metadata");
+            }
+        }
+        rag::wordless(state)
     }
 
     /// The state as the manager sees it.
@@ -158,7 +173,7 @@ impl Session {
         state::add_facts(&mut history);
         let mut record = block_on(self.chat()?.record()).map_err(said)?;
         record.head = history.last().map(|node| node.id);
-        let path = state::plain(state::of(&Archive::new(record, history).map_err(said)?));
+        let path = self.plain(&Archive::new(record, history).map_err(said)?);
         Ok(state::path(&path).into_iter().cloned().collect())
     }
 
@@ -272,6 +287,14 @@ impl Session {
         if content.is_empty() {
             return Err("neither content nor a prompt".to_owned());
         }
+        if args["params"].is_object() && args["rag_configs"].is_array() {
+            let prompt = rag::inline(args)?;
+            self.begin()?;
+            let ask = TurnRequest::default().fill_prompt(prompt, library::values(&args["params"]));
+            block_on(self.chat()?.add(ask.at(self.head()?))).map_err(said)?;
+            self.save()?;
+            return self.node_at_head();
+        }
         let mut rendered = None;
         if args["params"].is_object() {
             let template = PromptText::new(&content, PromptSyntax::Mixed).map_err(said)?;
@@ -309,7 +332,13 @@ impl Session {
             prompt.fill(&values).map_err(said)?;
         }
         self.begin()?;
-        let mut ask = TurnRequest::default().prompt_name(name.clone(), values).at(self.head()?);
+        let ask = if args["include_rag"] == false {
+            let prompt = library::of(&self.setup).prompt(&name).map_err(said)?;
+            TurnRequest::from(prompt.fill(&values).map_err(said)?)
+        } else {
+            TurnRequest::default().prompt_name(name.clone(), values)
+        };
+        let mut ask = ask.at(self.head()?);
         for (name, value) in args["metadata"].as_object().into_iter().flatten() {
             ask = ask.metadata(name, value.clone());
         }
@@ -397,7 +426,7 @@ impl Session {
             return self.chat().cloned();
         };
         let model = Renamed { name: model.to_owned(), model: Arc::clone(&self.provider) };
-        let manager = managed(model, &self.setup, &self.stack, &self.store);
+        let manager = managed(model, &self.setup, &self.stack, &self.store, &self.searches);
         block_on(manager.open(self.chat()?.id())).map_err(said)
     }
 
@@ -572,9 +601,10 @@ fn managed(
     setup: &Value,
     stack: &[Arc<dyn Middleware>],
     store: &Arc<MemoryStore>,
+    searches: &rag::Counts,
 ) -> Manager {
     let mut builder = Manager::builder(model).store(Arc::clone(store) as _).owner(stack::owner(setup));
-    builder = builder.prompts(library::of(setup));
+    builder = builder.prompts(library::of(setup)).value_source(rag::passages(setup, searches));
     for layer in stack {
         builder = builder.middleware(layer.clone());
     }

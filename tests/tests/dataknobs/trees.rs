@@ -10,7 +10,7 @@ use crate::needs::{needs, op_needs};
 use crate::outcome::Outcome;
 use crate::session::{Result, Session};
 use crate::state::{self, compare, list, timeless};
-use crate::{instead, stack};
+use crate::{instead, rag, stack};
 
 /// Runs every operation and compares what it returns, where the cursor stands, and what there is in the end.
 ///
@@ -74,7 +74,8 @@ fn step(session: &mut Session, op: &Value) -> Option<String> {
     }
     let expected = (op["result"].clone(), op["current_node_id"].clone());
     let found = (found.unwrap_or_default(), session.current());
-    let [expected, found] = [expected, found].map(|(result, current)| timeless(json!([result, current])));
+    let [expected, found] =
+        [expected, found].map(|(result, current)| timeless(rag::wordless(json!([result, current]))));
     compare(&what, &expected, &found)
 }
 
@@ -102,6 +103,7 @@ fn perform(session: &mut Session, op: &Value) -> Result<Value> {
         "get_total_cost" => Ok(total(session)),
         "get_cost_by_branch" => Ok(session.path(node).map_or(0.0.into(), |path| session.cost(&path))),
         "get_rag_metadata" => rag_metadata(session, node),
+        "search_counts" => Ok(rag::searches(&session.searches)),
         "stored" => Ok(session.stored(args["conversation_id"].as_str().unwrap())),
         "export" => export(session),
         "save" => session.save().map(|()| Value::Null),
@@ -191,14 +193,10 @@ fn total(session: &Session) -> Value {
 }
 
 fn rag_metadata(session: &Session, node: Option<&str>) -> Result<Value> {
-    if session.chat().is_err() {
-        return Ok(Value::Null);
-    }
-    let node = match node {
-        Some(node) => session.node(node)?,
-        None => session.history()?.pop().ok_or("nothing was said")?,
-    };
-    Ok(node.metadata.get("rag_metadata").cloned().unwrap_or_default())
+    let Ok(state) = session.seen() else { return Ok(Value::Null) };
+    let node = node.map_or_else(|| state["current_node_id"].clone(), Value::from);
+    let found = list(&state, "nodes").iter().find(|known| known["node_id"] == node);
+    Ok(found.ok_or("there is no such node")?["metadata"]["rag_metadata"].clone())
 }
 
 fn export(session: &Session) -> Result<Value> {
@@ -227,15 +225,19 @@ fn end(session: &Session, expect: &Value) -> Vec<String> {
     let archive = session.archive().unwrap();
     let stored = session.stored(archive.record.id.as_str());
     let mut compared = vec![
-        compare("to_dict", &timeless(expect["to_dict"].clone()), &timeless(seen.clone())),
-        compare("export", &timeless(expect["export"].clone()), &timeless(export(session).unwrap())),
+        compare("to_dict", &timeless(rag::wordless(expect["to_dict"].clone())), &timeless(seen.clone())),
+        compare(
+            "export",
+            &timeless(rag::wordless(expect["export"].clone())),
+            &timeless(export(session).unwrap()),
+        ),
         compare("current_messages", &expect["current_messages"], &said_to_the_head(session)),
         compare("llm_calls", &calls(&expect["llm_calls"]), &calls(&session.provider.calls())),
         compare("stored_equals_memory", &expect["stored_equals_memory"], &(stored == seen).into()),
         compare("roundtrip_equal", &state::of(&archive), &state::stored(&archive)),
     ];
     if let Some(expected) = expect.get("stored") {
-        compared.push(compare("stored", &timeless(expected.clone()), &timeless(stored)));
+        compared.push(compare("stored", &timeless(rag::wordless(expected.clone())), &timeless(stored)));
     }
     compared.into_iter().flatten().collect()
 }

@@ -42,9 +42,14 @@ impl Conversation {
         ProcessorInput::new(&self.preface, &self.path, self.ending)
     }
 
-    /// Returns all that is said, as JSON.
+    /// Returns all that is said, as JSON, and the text of each message, whose parts may join to a word that none of them has.
     pub(crate) fn said(&self) -> String {
-        json!([self.preface, self.path]).to_string()
+        let mut said = json!([self.preface, self.path]).to_string();
+        for message in self.preface.messages.iter().chain(&self.path) {
+            said.push('\n');
+            said.push_str(&message.text());
+        }
+        said
     }
 
     /// Returns how many messages there are.

@@ -19,8 +19,8 @@ pub(super) const ORIGIN_OF_NODE: [&str; 6] =
 
 pub(super) const NOTE_OF_RECORD: [&str; 5] = ["created", "preface", "sampling", "before_first", "blobs"];
 
-pub(super) const NOTE_OF_NODE: [&str; 7] =
-    ["id", "message", "status", "tokens", "facts", "unmixed", "preface"];
+pub(super) const NOTE_OF_NODE: [&str; 8] =
+    ["id", "message", "status", "tokens", "facts", "unmixed", "preface", "rag_metadata"];
 
 /// Inserts `value` under `key`; a former value of that key moves into it.
 pub(super) fn insert_shadowing(metadata: &mut Map<String, Value>, key: &str, mut value: Map<String, Value>) {

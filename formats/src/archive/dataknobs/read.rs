@@ -17,6 +17,7 @@ use super::message::{self, ReadMessage};
 use super::notes::{
     NOTE, NOTE_OF_NODE, NOTE_OF_RECORD, ORIGIN, ORIGIN_OF_STATE, insert_shadowing, take_shadowing,
 };
+use super::rag::RAG;
 use super::time::Timestamp;
 use crate::archive::converted::ReadArchive;
 use crate::archive::derived::name_of;
@@ -283,8 +284,12 @@ impl Reader {
         let note = take_shadowing(&mut metadata, NOTE, &NOTE_OF_NODE);
         let naive = self.naive;
         let (milliseconds, mut origin) = self.timestamp(&fields, &name, above);
-        if note.is_some() {
+        if let Some(note) = &note {
             self.naive = naive;
+            // It was derived from the node's own facts, which are in the metadata too.
+            if note.contains_key(RAG) {
+                metadata.shift_remove(RAG);
+            }
         }
         let id = note.as_ref().and_then(|note| note.get("id")?.as_str()?.parse().ok());
         let id = id.unwrap_or_else(|| self.derived(above.parent, milliseconds, place, &name));

@@ -13,6 +13,7 @@ use super::facts::{StateFacts, Unmixed, flat, translated};
 use super::ids::below;
 use super::message::{self, ReadMessage};
 use super::notes::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, insert_shadowing, take_shadowing};
+use super::rag::{RAG, rag_metadata};
 use super::time::Timestamp;
 use crate::archive::converted::WrittenArchive;
 use crate::archive::derived::milliseconds;
@@ -103,7 +104,7 @@ impl<'a> Writer<'a> {
             if let Some(above) = above {
                 self.edges.push(json!([above, name]));
             }
-            let node = self.node(tree.node(id)?, &name);
+            let node = self.node(tree.node(id)?, &name, tree);
             self.nodes.push(node);
             let children = tree.children(Some(id)).iter().enumerate();
             pending.extend(children.map(|(place, &child)| (child, Some(name.clone()), place)));
@@ -112,7 +113,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn node(&mut self, node: &Node, name: &str) -> Value {
+    fn node(&mut self, node: &Node, name: &str, tree: &Tree) -> Value {
         let mut metadata = node.metadata.clone();
         let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_NODE);
         let facts = flat(node, metadata.clone());
@@ -144,6 +145,10 @@ impl<'a> Writer<'a> {
             }
             if let Some(unmixed) = Unmixed::of(node, &metadata, facts) {
                 note.insert("unmixed".to_owned(), json!(unmixed));
+            }
+            if let Some(rag) = rag_metadata(node, tree).filter(|_| !stated.metadata.contains_key(RAG)) {
+                stated.metadata.insert(RAG.to_owned(), rag);
+                note.insert(RAG.to_owned(), true.into());
             }
             self.note(node, &mut note);
             insert_shadowing(&mut stated.metadata, NOTE, note);
