@@ -74,6 +74,13 @@ pub(crate) fn is_noted(setup: &Value) -> bool {
     setup["cache_rag_results"] == true
 }
 
+/// Whether a prompt of the setup has retrievals of its own, and refers to others.
+pub(crate) fn hides(setup: &Value) -> bool {
+    let prompts = setup["library"]["user"].as_object().into_iter().flatten();
+    let mut prompts = prompts.map(|(_, prompt)| prompt);
+    prompts.any(|prompt| prompt["rag_configs"].is_array() && prompt["rag_config_refs"].is_array())
+}
+
 /// How often each adapter was asked.
 pub(crate) fn searches(counts: &Counts) -> Value {
     let counts = counts.lock().unwrap();

@@ -271,6 +271,9 @@ fn reasons(case: &Value) -> Vec<&'static str> {
         }
     };
     let mut reasons: Vec<_> = list(case, "ops").iter().filter_map(reason).collect();
+    if rag::hides(&case["setup"]) {
+        reasons.push("retrieval");
+    }
     if stack::retries(&case["setup"]) {
         reasons.push("middleware");
     }
