@@ -1,5 +1,6 @@
 //! Notes as a conversation: one node a note, in any store of conversations.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
@@ -149,7 +150,7 @@ impl Notes {
     pub async fn undo(&self, owner: &Owner, note: NodeId) -> Result<()> {
         let tree = self.tree(owner).await?;
         note_of(&tree, note)?;
-        if let Some(later) = tree.children(Some(note)).first() {
+        if let Some(later) = replacements(&tree, note).first() {
             let message = format!("note {note} is replaced by {later}: undo that one first");
             return Err(Error::new(ErrorKind::Conflict, message));
         }
@@ -328,7 +329,7 @@ impl Remember for Notes {
         // From a to b to c, where only b has another replacement d: forgetting c prunes c, and forgetting a prunes all.
         let mut top = note;
         while let Some(parent) = tree.node(top)?.parent {
-            if tree.children(Some(parent)).len() > 1 {
+            if replacements(&tree, parent).len() > 1 {
                 break;
             }
             top = parent;
@@ -383,13 +384,20 @@ fn note_of(tree: &Tree, id: NodeId) -> Result<StoredNote> {
 fn current(tree: &Tree) -> Vec<StoredNote> {
     let mut notes = Vec::new();
     for node in tree.nodes() {
-        let mut children = tree.children(Some(node.id)).iter().filter_map(|child| tree.node(*child).ok());
-        if !children.any(|child| child.metadata.contains_key(NOTE_KEY)) {
+        if replacements(tree, node.id).is_empty() {
             notes.extend(read(node));
         }
     }
-    notes.sort_unstable_by_key(|note| std::cmp::Reverse(note.id));
+    notes.sort_unstable_by_key(|note| Reverse(note.id));
     notes
+}
+
+/// Returns the notes that replace a note. A host may have added messages below a note, which replace nothing.
+fn replacements(tree: &Tree, note: NodeId) -> Vec<NodeId> {
+    let children = tree.children(Some(note)).iter().copied();
+    children
+        .filter(|child| tree.node(*child).is_ok_and(|node| node.metadata.contains_key(NOTE_KEY)))
+        .collect()
 }
 
 /// Returns a digest of the ids of notes. A note never changes, so its id is enough.
