@@ -13,6 +13,9 @@ const K1: f64 = 1.2;
 /// How much a long note is worth less than a short one with the same words.
 const B: f64 = 0.75;
 
+/// How much a word of one or two ASCII letters counts. In few notes words such as "in" and "is" are as rare as names.
+const SHORT_WORD: f64 = 0.25;
+
 /// A note and how well it matches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scored<'a> {
@@ -56,7 +59,7 @@ pub(crate) fn by_words<'a>(text: &str, notes: &'a [StoredNote]) -> Vec<Scored<'a
             let times = *times as f64;
             let with = notes_with.get(word).copied().unwrap_or_default() as f64;
             let rarity = (1.0 + (notes.len() as f64 - with + 0.5) / (with + 0.5)).ln();
-            score += rarity * times * (K1 + 1.0) / (times + K1 * length);
+            score += importance(word) * rarity * times * (K1 + 1.0) / (times + K1 * length);
         }
         if score > 0.0 {
             found.push(Scored { note, score });
@@ -64,6 +67,12 @@ pub(crate) fn by_words<'a>(text: &str, notes: &'a [StoredNote]) -> Vec<Scored<'a
     }
     found.sort_by(|left, right| right.score.total_cmp(&left.score).then(right.note.id.cmp(&left.note.id)));
     found
+}
+
+/// Returns how much a word counts, whatever the notes are.
+fn importance(word: &str) -> f64 {
+    let is_short = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if is_short { SHORT_WORD } else { 1.0 }
 }
 
 /// Returns the words of a text without case and accents, separated by spaces.
