@@ -34,7 +34,7 @@ impl Placement {
         let source = Source::Memory { id: ids.join(",") };
         match self {
             Self::BeforeQuestion => {
-                before_question(request, Part::from(Content::Text(text)).from_source(source))
+                before_question(request, Part::from(Content::Text(text)).from_source(source));
             }
             Self::AfterInstructions => {
                 let text = format!("\n\n{}", text.trim_end());

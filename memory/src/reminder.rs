@@ -50,7 +50,7 @@ pub enum OnFailure {
 ///
 /// # pollster::block_on(async {
 /// let notes = Notes::new(Arc::new(MemoryStore::default()));
-/// for text in ["Ann lives in Oslo.", "Ann's house in Oslo is red.", "Ann drinks tea."] {
+/// for text in ["Ann has a red house in Oslo.", "Ann lives in Oslo.", "Ann drinks tea."] {
 ///     notes.remember(&Owner::local(), Note::new(text)).await?;
 /// }
 /// let model = ScriptedModel::new([("- Ann lives in Oslo.", "It rains in Oslo.")]);

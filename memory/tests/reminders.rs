@@ -142,7 +142,7 @@ fn a_note_cannot_leave_its_line() {
         let lines: Vec<_> = shown.split('\n').collect();
         assert_eq!(lines.len(), 4, "{shown:?}");
         assert_eq!((lines[0], lines[2], lines[3]), ("Known:", "", "Tea?"));
-        assert!(!lines[1].chars().any(|character| character.is_control()), "{shown:?}");
+        assert!(!lines[1].chars().any(char::is_control), "{shown:?}");
         assert!(
             !lines[1].contains(['\u{2028}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{e0041}']),
             "{shown:?}"
@@ -280,11 +280,7 @@ fn a_prompt_that_is_computed_ahead_has_the_notes_of_the_one_that_is_answered() {
         let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
         let ahead = conversation.warm("Tea?").await.unwrap().unwrap();
         let cache = conversation.send("Tea?").await.unwrap().reply.cache.unwrap();
-        assert_eq!(
-            cache.computed,
-            "<assistant>".len().min(cache.prompt - ahead.prompt),
-            "{ahead:?} {cache:?}"
-        );
+        assert_eq!(cache.computed, cache.prompt - ahead.prompt, "{ahead:?} {cache:?}");
     });
 }
 

@@ -50,8 +50,8 @@ fn context(owner: &Owner) -> ToolContext {
     ToolContext::new(TurnData::default()).origin(origin)
 }
 
-fn call(tool: &dyn Tool, owner: &Owner, arguments: Value) -> Result<Value> {
-    block_on(tool.call_with(&arguments, &context(owner)))
+fn call(tool: &dyn Tool, owner: &Owner, arguments: &Value) -> Result<Value> {
+    block_on(tool.call_with(arguments, &context(owner)))
 }
 
 /// A tool in a conversation, so that the laws can call it.
@@ -82,13 +82,13 @@ fn a_model_remembers_replaces_and_forgets_with_approval() {
     let notes = notes();
     let tools = NoteTools::new(notes.clone(), Allows);
     let owner: Owner = "ann".parse().unwrap();
-    let oslo = call(&*tools.remember(), &owner, json!({"text": "Ann lives in Oslo."})).unwrap();
+    let oslo = call(&*tools.remember(), &owner, &json!({"text": "Ann lives in Oslo."})).unwrap();
     let rome = json!({"text": "Ann lives in Rome.", "replaces": oslo["id"]});
-    let rome = call(&*tools.remember(), &owner, rome).unwrap();
+    let rome = call(&*tools.remember(), &owner, &rome).unwrap();
     let listed = block_on(notes.list(&owner)).unwrap();
     assert_eq!((listed.len(), listed[0].note.text.as_str()), (1, "Ann lives in Rome."));
     assert_eq!(listed[0].note.source.as_ref().unwrap().conversation.as_str(), "letters");
-    call(&*tools.forget(), &owner, json!({"id": rome["id"]})).unwrap();
+    call(&*tools.forget(), &owner, &json!({"id": rome["id"]})).unwrap();
     assert!(block_on(notes.list(&owner)).unwrap().is_empty());
 }
 
@@ -98,9 +98,9 @@ fn without_approval_nothing_is_written_or_forgotten() {
     let owner = Owner::local();
     let id = block_on(notes.remember(&owner, Note::new("tea"))).unwrap();
     let tools = NoteTools::new(notes.clone(), Refuses);
-    let error = call(&*tools.remember(), &owner, json!({"text": "milk"})).unwrap_err();
+    let error = call(&*tools.remember(), &owner, &json!({"text": "milk"})).unwrap_err();
     assert_eq!(error.to_string(), "this call was refused: remember is for Ann alone");
-    assert!(call(&*tools.forget(), &owner, json!({"id": id.to_string()})).is_err());
+    assert!(call(&*tools.forget(), &owner, &json!({"id": id.to_string()})).is_err());
     assert_eq!(block_on(notes.list(&owner)).unwrap().len(), 1);
 }
 
@@ -111,10 +111,10 @@ fn calls_outside_of_a_conversation_and_of_notes_of_others_fail() {
     let tools = NoteTools::new(notes, Allows);
     assert!(block_on(tools.remember().call(&json!({"text": "milk"}))).is_err());
     let bob: Owner = "bob".parse().unwrap();
-    assert!(call(&*tools.forget(), &bob, json!({"id": id.to_string()})).unwrap_err().is_not_found());
-    assert!(call(&*tools.remember(), &bob, json!({"text": "x", "replaces": id.to_string()})).is_err());
+    assert!(call(&*tools.forget(), &bob, &json!({"id": id.to_string()})).unwrap_err().is_not_found());
+    assert!(call(&*tools.remember(), &bob, &json!({"text": "x", "replaces": id.to_string()})).is_err());
     for unfit in [json!({}), json!({"text": ""}), json!({"text": 7}), json!({"text": "x", "replaces": "1"})] {
-        assert!(call(&*tools.remember(), &Owner::local(), unfit).is_err());
+        assert!(call(&*tools.remember(), &Owner::local(), &unfit).is_err());
     }
 }
 
