@@ -1,5 +1,7 @@
 //! Writes notes as lines of a prompt.
 
+use alloquy_core::short_ids::ShortIds;
+
 use crate::note::StoredNote;
 
 /// Returns a text as one line: line breaks and control characters become spaces, and invisible characters are dropped.
@@ -57,10 +59,12 @@ pub(crate) fn listed(heading: &str, notes: &[StoredNote], has_ids: bool) -> Stri
         text.push_str(heading);
         text.push('\n');
     }
-    for note in notes {
+    let ids: Vec<String> = notes.iter().map(|note| note.id.to_string()).collect();
+    let short = ShortIds::of(&ids);
+    for (note, id) in notes.iter().zip(&ids) {
         text.push_str("- ");
         if has_ids {
-            text.push_str(&format!("[{}] ", note.id));
+            text.push_str(&format!("[{}] ", short.short(id)));
         }
         text.push_str(&one_line(&note.note.text));
         text.push('\n');

@@ -25,6 +25,12 @@ pub const NOTES_KEY: &str = "alloquy.notes";
 /// [`Notes`] reads it.
 pub const NOTE_KEY: &str = "note";
 
+/// The fewest characters of a part of an id.
+const FEWEST: usize = 4;
+
+/// How many ids an error lists.
+const CANDIDATES: usize = 4;
+
 /// Returns the filter that leaves conversations of notes out of a list.
 ///
 /// ```
@@ -97,7 +103,7 @@ impl Notes {
     /// use alloquy_memory::Notes;
     ///
     /// let notes = Notes::new(Arc::new(MemoryStore::default())).with_id("garden.notes".parse()?);
-    /// assert_eq!(notes.id()?.as_str(), "garden.notes");
+    /// assert_eq!(notes.id(), "garden.notes");
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     #[must_use]
@@ -107,14 +113,8 @@ impl Notes {
     }
 
     /// Returns the name of the conversation.
-    ///
-    /// # Errors
-    /// None: the name is valid.
-    pub fn id(&self) -> Result<ConversationId> {
-        match &self.id {
-            Some(id) => Ok(id.clone()),
-            None => Self::ID.parse(),
-        }
+    pub fn id(&self) -> &str {
+        self.id.as_ref().map_or(Self::ID, ConversationId::as_str)
     }
 
     /// Replaces a note and returns the id of the new one. The former one stays in its [history](Notes::history).
@@ -173,7 +173,7 @@ impl Notes {
         note_of(&self.tree(owner).await?, note)
     }
 
-    /// Finds a note by its id, or by the beginning or the end of its id.
+    /// Finds a note by its id, or by at least 4 characters of the beginning or the end of its id. It may be a note that was replaced.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -195,9 +195,26 @@ impl Notes {
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::Invalid`] if several ids begin or end so, and those of the store.
     pub async fn find(&self, owner: &Owner, id: &str) -> Result<StoredNote> {
         let tree = self.tree(owner).await?;
-        match tree.find(id)? {
-            Some(found) => note_of(&tree, found),
-            None => Err(Error::new(ErrorKind::NotFound, format!("there is no note {id:?}: give its id"))),
+        let found: Vec<&Node> = tree.nodes().filter(|node| is_part(id, node.id)).collect();
+        match found.as_slice() {
+            [node] => note_of(&tree, node.id),
+            [] => {
+                let message = format!(
+                    "there is no note {id:?}: give its id, or at least {FEWEST} characters of its end"
+                );
+                Err(Error::new(ErrorKind::NotFound, message))
+            }
+            several => {
+                let mut ids: Vec<String> =
+                    several.iter().take(CANDIDATES).map(|node| node.id.to_string()).collect();
+                ids.sort_unstable();
+                let message = format!(
+                    "{id:?} is a part of {} ids, such as {}: give more of it",
+                    several.len(),
+                    ids.join(", ")
+                );
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
         }
     }
 
@@ -247,9 +264,13 @@ impl Notes {
         Ok(version_of(&self.list(owner).await?))
     }
 
+    fn conversation(&self) -> Result<ConversationId> {
+        self.id().parse()
+    }
+
     /// Prunes a note and what is below it.
     async fn prune(&self, owner: &Owner, note: NodeId) -> Result<()> {
-        let id = self.id()?;
+        let id = self.conversation()?;
         loop {
             match self.store.prune(owner, &id, note).await {
                 // A host that opened the conversation has moved its head there: it is moved back, unless somebody did so meanwhile.
@@ -267,7 +288,7 @@ impl Notes {
 
     /// Reads the tree of notes; it is empty if there are none.
     async fn tree(&self, owner: &Owner) -> Result<Tree> {
-        let id = self.id()?;
+        let id = self.conversation()?;
         let (record, tree) = match self.store.load(owner, &id).await {
             Err(error) if error.is_not_found() => return Ok(Tree::default()),
             loaded => loaded?,
@@ -278,7 +299,7 @@ impl Notes {
 
     /// Creates the conversation, unless it exists.
     async fn must_exist(&self, owner: &Owner) -> Result<()> {
-        let id = self.id()?;
+        let id = self.conversation()?;
         let error = match self.store.record(owner, &id).await {
             Ok(record) => return must_be_of_notes(&record),
             Err(error) => error,
@@ -319,7 +340,7 @@ impl Remember for Notes {
         self.must_exist(owner).await?;
         let node = written(&note);
         // The head is before the first message and never moves. So writers need not agree on it: each appends its own node.
-        self.store.append(owner, &self.id()?, std::slice::from_ref(&node)).await?;
+        self.store.append(owner, &self.conversation()?, std::slice::from_ref(&node)).await?;
         Ok(node.id)
     }
 
@@ -348,6 +369,12 @@ fn must_be_of_notes(record: &ConversationRecord) -> Result<()> {
         record.id.as_str()
     );
     Err(Error::new(ErrorKind::Conflict, message))
+}
+
+/// Returns whether a text is an id, or its beginning or its end.
+fn is_part(text: &str, id: NodeId) -> bool {
+    let id = id.to_string();
+    text.len() >= FEWEST && (id.starts_with(text) || id.ends_with(text))
 }
 
 /// Returns the node of a note.

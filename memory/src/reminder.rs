@@ -137,7 +137,7 @@ impl Reminder {
         self
     }
 
-    /// Shows the id of each note, so that the model can name notes to the tools of [`NoteTools`](crate::NoteTools).
+    /// Shows the end of the id of each note, so that the model can name notes to the tools of [`NoteTools`](crate::NoteTools).
     #[must_use]
     pub fn with_ids(mut self) -> Self {
         self.shown.has_ids = true;

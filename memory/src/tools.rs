@@ -9,12 +9,13 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::note::{Note, NoteSource};
+use crate::notes::Notes;
 use crate::recall::Remember;
 
 /// The tools `remember` and `forget`, with which a model writes notes. Each call needs the approval of the host.
 ///
 /// A note has the reply with the call as its source. The notes are those of the owner of the conversation; outside of one a call
-/// fails. A model names a note by its id, which [`Reminder::with_ids`](crate::Reminder::with_ids) shows.
+/// fails. A model names a note by a part of its id, which [`Reminder::with_ids`](crate::Reminder::with_ids) shows.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +55,7 @@ use crate::recall::Remember;
 /// ```
 #[derive(Clone, Debug)]
 pub struct NoteTools {
-    notes: Arc<dyn Remember>,
+    notes: Notes,
     approval: Arc<dyn ToolApproval>,
 }
 
@@ -66,8 +67,8 @@ impl NoteTools {
     pub const FORGET: &str = "forget";
 
     /// Creates the tools. `approval` decides each call, besides the approval of the toolbox.
-    pub fn new(notes: impl Remember + 'static, approval: impl ToolApproval + 'static) -> Self {
-        Self { notes: Arc::new(notes), approval: Arc::new(approval) }
+    pub fn new(notes: Notes, approval: impl ToolApproval + 'static) -> Self {
+        Self { notes, approval: Arc::new(approval) }
     }
 
     /// Returns the tool that remembers.
@@ -149,7 +150,7 @@ impl Tool for NoteTool {
             Action::Remember => {
                 let mut note = Note::new(text(arguments, "text")?);
                 if arguments.get("replaces").is_some_and(|former| !former.is_null()) {
-                    note = note.replacing(text(arguments, "replaces")?.parse::<NodeId>()?);
+                    note = note.replacing(self.named(&origin.owner, text(arguments, "replaces")?).await?);
                 }
                 if let Some(node) = origin.parent {
                     note = note.source(NoteSource::new(origin.conversation.clone(), node));
@@ -159,7 +160,7 @@ impl Tool for NoteTool {
                 self.remember(&origin.owner, note).await
             }
             Action::Forget => {
-                let note = text(arguments, "id")?.parse::<NodeId>()?;
+                let note = self.named(&origin.owner, text(arguments, "id")?).await?;
                 self.must_be_approved(arguments, context).await?;
                 self.tools.notes.forget(&origin.owner, note).await?;
                 Ok(json!({"forgotten": note.to_string()}))
@@ -169,6 +170,16 @@ impl Tool for NoteTool {
 }
 
 impl NoteTool {
+    /// Finds a note that is not replaced. A model is shown no others.
+    async fn named(&self, owner: &Owner, id: &str) -> Result<NodeId> {
+        let found = self.tools.notes.find(owner, id).await?.id;
+        if self.tools.notes.list(owner).await?.iter().any(|note| note.id == found) {
+            return Ok(found);
+        }
+        let message = format!("note {id:?} was replaced: name the note that replaces it");
+        Err(Error::new(ErrorKind::NotFound, message))
+    }
+
     async fn remember(&self, owner: &Owner, note: Note) -> Result<Value> {
         let id = self.tools.notes.remember(owner, note).await?;
         Ok(json!({"id": id.to_string()}))

@@ -116,7 +116,7 @@ fn notes_travel_with_an_export_and_are_not_in_lists() {
         assert_eq!(listed.conversations.len(), 1);
         assert_eq!(&listed.conversations[0].record.id, tea.id());
 
-        let archive = manager.export(&notes.id().unwrap()).await.unwrap();
+        let archive = manager.export(&notes.id().parse().unwrap()).await.unwrap();
         let elsewhere = Arc::new(MemoryStore::default());
         let ann: Owner = "ann".parse().unwrap();
         elsewhere.import(&ann, &archive).await.unwrap();
@@ -188,5 +188,25 @@ fn a_search_ranks_rare_words_higher() {
         assert_eq!(found.len(), 3);
         assert_eq!(notes.search(&owner, "お茶", 5).await.unwrap().len(), 1);
         assert!(notes.search(&owner, "…", 5).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_note_is_found_by_a_part_of_its_id_that_no_other_has() {
+    block_on(async {
+        let (notes, owner) = (Notes::new(Arc::new(MemoryStore::default())), Owner::local());
+        let tea = notes.remember(&owner, Note::new("tea")).await.unwrap();
+        let milk = notes.remember(&owner, Note::new("milk")).await.unwrap();
+        for id in [tea, milk] {
+            let whole = id.to_string();
+            assert_eq!(notes.find(&owner, &whole).await.unwrap().id, id);
+            assert_eq!(notes.find(&owner, &whole[24..]).await.unwrap().id, id);
+        }
+        // Both begin with the time.
+        let error = notes.find(&owner, &tea.to_string()[..8]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        for absent in ["", "0", "0.1", "zzzz"] {
+            assert!(notes.find(&owner, absent).await.unwrap_err().is_not_found(), "{absent:?}");
+        }
     });
 }

@@ -156,7 +156,7 @@ fn ids_are_shown_for_tools_that_name_notes() {
     let id = block_on(notes.list(&Owner::local())).unwrap()[0].id;
     let reminder = Reminder::new(notes, model()).owner(Owner::local()).heading("").with_ids();
     let request = reminded(&reminder, vec![Message::user("Tea?")], Preface::default());
-    assert_eq!(request.path[0].text(), format!("- [{id}] Ann drinks tea.\n\nTea?"));
+    assert_eq!(request.path[0].text(), format!("- [{}] Ann drinks tea.\n\nTea?", &id.to_string()[28..]));
 }
 
 #[test]
