@@ -78,8 +78,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 27] = [
     ("hub", &[], &["testing"]),
     ("inference", &["core", "engine"], &["testing"]),
     ("media", &["core", "engine"], &["testing"]),
-    // Notes are found by a retriever.
-    ("memory", &["core", "retrieval"], &["testing"]),
+    // Notes are found by a retriever. What is reused of prompts with notes is measured with a language model.
+    ("memory", &["core", "retrieval"], &["context", "inference", "testing"]),
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),

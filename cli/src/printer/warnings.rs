@@ -97,6 +97,12 @@ pub(crate) fn warning(warning: &Warning) -> String {
         Warning::ModelReplaced { asked, used, reason } => {
             format!("({used} answered instead of {asked}: {reason})")
         }
+        Warning::NotesLeftOut { notes } => {
+            format!("(the model does not see {notes} more notes from memory: they are beyond its limits)")
+        }
+        Warning::MemoryUnavailable { from, reason } => {
+            format!("(the model sees no notes from memory: {from} failed: {reason})")
+        }
         Warning::DraftHeadsIgnored { heads } => {
             format!(
                 "(the model's heads that predict several tokens at once are not used: {})",

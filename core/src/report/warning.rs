@@ -220,6 +220,18 @@ pub enum Warning {
         /// Why the first one failed.
         reason: String,
     },
+    /// Notes from memory were found that the prompt omits, because they were more than its limits allow.
+    NotesLeftOut {
+        /// How many notes.
+        notes: usize,
+    },
+    /// The prompt has no notes from memory, because recalling them failed.
+    MemoryUnavailable {
+        /// The name of what recalls them.
+        from: String,
+        /// Why it failed.
+        reason: String,
+    },
     /// The rest of the reply was generated without drafts from this source.
     DraftsStopped {
         /// What guessed them.
