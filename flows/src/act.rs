@@ -5,9 +5,10 @@ use alloquy_core::media::Digest;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::prompt_library::{FilledPrompt, PROMPT_KEY, PromptName, Values};
 use alloquy_core::store::HeadMove;
-use alloquy_core::tool::{ToolContext, Toolbox};
+use alloquy_core::tool::{ToolContext, Toolbox, Tools};
 use alloquy_core::turn::{TurnData, TurnEnd};
-use alloquy_core::{Error, ErrorKind, Message, Node, NodeId, Result, Role, TurnRequest};
+use alloquy_core::{Content, Error, ErrorKind, Message, Node, NodeId, Result, Role, Tool, ToolSpec, TurnRequest};
+use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::Value;
 
@@ -169,12 +170,10 @@ impl FlowRunner {
         let tools = self.tools.now()?;
         let mut chosen = Toolbox::default();
         for name in names {
-            let Some(tool) = self.tool_named(name)? else {
-                let known: Vec<_> = tools.specs().map(|spec| spec.name.as_str()).collect();
-                let message = format!("there is no tool {name:?}; the tools are: {}", known.join(", "));
-                return Err(Error::new(ErrorKind::Tool, message));
+            let Some(spec) = tools.specs().find(|spec| spec.name == *name) else {
+                return Err(unknown_tool(name, &tools));
             };
-            chosen = chosen.tool(tool);
+            chosen = chosen.tool(ChosenTool { spec: spec.clone(), tools: tools.clone() });
         }
         Ok(chosen)
     }
@@ -213,7 +212,7 @@ impl FlowRunner {
         facts.key = Some(key.0);
         facts.value = Some(value);
         let messages = vec![
-            Message::new(Role::Assistant, vec![alloquy_core::Content::ToolCall(tool_call)]),
+            Message::new(Role::Assistant, vec![Content::ToolCall(tool_call)]),
             Message::tool(vec![result]),
         ];
         let request = TurnRequest::from(messages).message_metadata(FLOW_KEY, part.to_json());
@@ -224,9 +223,7 @@ impl FlowRunner {
         let context = ToolContext::new(TurnData::default().with(key));
         let tools = self.tools.now()?.with_context(context);
         if !tools.has(&call.name) {
-            let known: Vec<_> = tools.specs().map(|spec| spec.name.as_str()).collect();
-            let message = format!("there is no tool {:?}; the tools are: {}", call.name, known.join(", "));
-            return Err(Error::new(ErrorKind::Tool, message));
+            return Err(unknown_tool(&call.name, &tools));
         }
         let results: Vec<ToolResult> = tools.answer(std::slice::from_ref(call), &[]).collect().await;
         match results.into_iter().next() {
@@ -285,6 +282,42 @@ impl FlowRunner {
         }
         let request = TurnRequest::from(messages).prompt(filled.facts.name.clone());
         Ok(Rendered { request: request.message_metadata(PROMPT_KEY, filled.facts.to_json()) })
+    }
+}
+
+fn unknown_tool(name: &str, tools: &Tools) -> Error {
+    let known: Vec<_> = tools.specs().map(|spec| spec.name.as_str()).collect();
+    let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+    let message = format!("there is no tool {name:?} among the tools of the flow: {known}");
+    Error::new(ErrorKind::Tool, message)
+}
+
+/// One of the tools of a toolbox, under its rules.
+#[derive(Debug)]
+struct ChosenTool {
+    spec: ToolSpec,
+    tools: Tools,
+}
+
+#[async_trait]
+impl Tool for ChosenTool {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value> {
+        self.call_with(arguments, &ToolContext::default()).await
+    }
+
+    async fn call_with(&self, arguments: &Value, context: &ToolContext) -> Result<Value> {
+        let call = ToolCall::new("call", self.spec.name.clone(), arguments.clone());
+        let tools = self.tools.clone().with_context(context.clone());
+        let results: Vec<ToolResult> = tools.answer(std::slice::from_ref(&call), &[]).collect().await;
+        match results.into_iter().next() {
+            Some(result) if result.is_error => Err(Error::new(ErrorKind::Tool, result.text())),
+            Some(result) => Ok(result.content),
+            None => Err(Error::new(ErrorKind::Tool, format!("the tool {:?} gave no result", call.name))),
+        }
     }
 }
 
