@@ -7,7 +7,9 @@ use alloquy_core::prompt_library::{FilledPrompt, PROMPT_KEY, PromptName, Values}
 use alloquy_core::store::HeadMove;
 use alloquy_core::tool::{ToolContext, Toolbox, Tools};
 use alloquy_core::turn::{TurnData, TurnEnd};
-use alloquy_core::{Content, Error, ErrorKind, Message, Node, NodeId, Result, Role, Tool, ToolSpec, TurnRequest};
+use alloquy_core::{
+    Content, Error, ErrorKind, Message, Node, NodeId, Result, Role, Tool, ToolSpec, TurnRequest,
+};
 use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::Value;
@@ -128,7 +130,10 @@ impl FlowRunner {
             TurnRequest::default()
         } else {
             let part = self.facts(track, StepKind::Part);
-            self.render(place, track, &ask.text, Role::User).await?.request.message_metadata(FLOW_KEY, part.to_json())
+            self.render(place, track, &ask.text, Role::User)
+                .await?
+                .request
+                .message_metadata(FLOW_KEY, part.to_json())
         };
         request = request.at(track.tip).expected_head(place.head).metadata(FLOW_KEY, facts.to_json());
         if let Some(output) = &ask.output {

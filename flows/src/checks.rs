@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::action::{Action, FlowAction, Text};
 use crate::condition::{Condition, compiled};
-use crate::flow::{Flow, State, VariableType};
+use crate::flow::{Flow, State};
 use crate::problem::{FlowProblem, Problems};
 use crate::{schema, text};
 
@@ -64,7 +64,8 @@ impl Flow {
 
     /// Returns everything that is wrong with the flow in a host with these prompts, tools and conditions.
     pub fn problems_with(&self, known: &Known) -> Vec<FlowProblem> {
-        let mut problems = Problems { list: self.reading.problems.clone(), lines: self.reading.lines.clone() };
+        let mut problems =
+            Problems { list: self.reading.problems.clone(), lines: self.reading.lines.clone() };
         let checks = Checks { root: self, known };
         checks.flow(self, "", &mut problems);
         for (name, flow) in &self.flows {
@@ -139,7 +140,8 @@ impl Checks<'_> {
             if transition.condition == Condition::Always && !is_last {
                 problems.add(&place, "the transitions after this one are never taken, because it always is");
             }
-            let silent = flow.find(&transition.to).is_some_and(|to| to.action.waits() && to.action.text().is_none());
+            let silent =
+                flow.find(&transition.to).is_some_and(|to| to.action.waits() && to.action.text().is_none());
             if silent && transition.condition.asks() {
                 let message = format!(
                     "the state {:?} waits without a text, so the answer of a model or the host that leads there would not be stored; \
@@ -154,7 +156,10 @@ impl Checks<'_> {
                 problems.add(&format!("{at}.late"), no_state(flow, late));
             }
             if state.action.deadline().is_none() {
-                problems.add(&format!("{at}.late"), "there is no deadline after which an answer is late; add one");
+                problems.add(
+                    &format!("{at}.late"),
+                    "there is no deadline after which an answer is late; add one",
+                );
             }
         }
         if let Some(text) = state.action.text() {
@@ -194,7 +199,7 @@ impl Checks<'_> {
     /// Checks that a variable has a chance of a value. A flow without declared variables gets them from its host.
     fn variable(&self, flow: &Flow, name: &str, at: &str, problems: &mut Problems) {
         let is_open = flow.variables.is_empty();
-        if is_open || RESERVED.contains(&name) || flow.variables.contains_key(name) || is_set(flow, name) {
+        if is_open || RESERVED.contains(&name) || flow.variables.contains_key(name) {
             return;
         }
         let names = flow.variables.keys().map(String::as_str);
@@ -235,7 +240,9 @@ impl Checks<'_> {
                     }
                     self.entered(&entered.flow, entered, flow, at, problems);
                     if self.forks(&entered.flow, &mut BTreeSet::new()) {
-                        let message = format!("the branch {name:?} forks again, which is not possible; use a flow before or after");
+                        let message = format!(
+                            "the branch {name:?} forks again, which is not possible; use a flow before or after"
+                        );
                         problems.add(at, message);
                     }
                 }
@@ -262,7 +269,10 @@ impl Checks<'_> {
             problems.add(at, format!("{name:?} is a value that every flow has, and cannot be set"));
         } else if !flow.variables.is_empty() && !flow.variables.contains_key(name) {
             let names = flow.variables.keys().map(String::as_str);
-            problems.add(at, format!("there is no variable {name:?} to set; the variables are: {}", listed(names)));
+            problems.add(
+                at,
+                format!("there is no variable {name:?} to set; the variables are: {}", listed(names)),
+            );
         }
     }
 
@@ -273,7 +283,8 @@ impl Checks<'_> {
         }
         let Some(inner) = self.root.flows.get(name) else {
             let names = self.root.flows.keys().map(String::as_str);
-            return problems.add(at, format!("there is no flow {name:?} to enter; the flows are: {}", listed(names)));
+            return problems
+                .add(at, format!("there is no flow {name:?} to enter; the flows are: {}", listed(names)));
         };
         if inner.variables.is_empty() {
             return;
@@ -281,8 +292,11 @@ impl Checks<'_> {
         for name in entered.with.keys().chain(entered.set.values()) {
             if !inner.variables.contains_key(name) {
                 let names = inner.variables.keys().map(String::as_str);
-                let message =
-                    format!("the flow {:?} has no variable {name:?}; its variables are: {}", inner.name, listed(names));
+                let message = format!(
+                    "the flow {:?} has no variable {name:?}; its variables are: {}",
+                    inner.name,
+                    listed(names)
+                );
                 problems.add(at, message);
             }
         }
@@ -311,13 +325,17 @@ impl Checks<'_> {
             Condition::Model(question) => {
                 if !question.options.contains(&question.is) {
                     let options = listed(question.options.iter().map(String::as_str));
-                    problems.add(at, format!("the answer {:?} is not among the options: {options}", question.is));
+                    problems
+                        .add(at, format!("the answer {:?} is not among the options: {options}", question.is));
                 }
             }
             Condition::Host(name) => {
                 if let Some(hosts) = self.known.hosts.as_ref().filter(|hosts| !hosts.contains(name)) {
                     let names = hosts.iter().map(String::as_str);
-                    problems.add(at, format!("the host has no condition {name:?}; its conditions are: {}", listed(names)));
+                    problems.add(
+                        at,
+                        format!("the host has no condition {name:?}; its conditions are: {}", listed(names)),
+                    );
                 }
             }
             Condition::All(parts) | Condition::Any(parts) => {
@@ -370,7 +388,10 @@ impl Checks<'_> {
                 }
             }
             if reached.contains(name.as_str()) {
-                problems.add(&format!("flows.{name}"), "the flow enters itself, so it may never end; use a transition instead");
+                problems.add(
+                    &format!("flows.{name}"),
+                    "the flow enters itself, so it may never end; use a transition instead",
+                );
             }
         }
     }
@@ -383,11 +404,6 @@ fn targets(state: &State) -> Vec<&str> {
 fn no_state(flow: &Flow, name: &str) -> String {
     let names = flow.states.iter().map(|state| state.name.as_str());
     format!("there is no state {name:?}; the states are: {}", listed(names))
-}
-
-/// Whether a state of a flow without such a declaration sets a variable.
-fn is_set(flow: &Flow, name: &str) -> bool {
-    flow.variables.get(name).is_some_and(|variable| variable.kind == VariableType::Any)
 }
 
 /// Finds states that nothing leads to, and states from which no end is reached.
@@ -416,9 +432,16 @@ fn reachable(flow: &Flow, place: &str, problems: &mut Problems) {
     for state in &flow.states {
         let at = format!("{place}states.{}", state.name);
         if !reached.contains(state.name.as_str()) {
-            problems.add(&at, format!("nothing leads to this state from the start {:?}; add a transition, or remove it", flow.start));
+            problems.add(
+                &at,
+                format!(
+                    "nothing leads to this state from the start {:?}; add a transition, or remove it",
+                    flow.start
+                ),
+            );
         } else if !ends.contains(state.name.as_str()) {
-            problems.add(&at, "no end is reached from here, and no state that waits; add a transition to one");
+            problems
+                .add(&at, "no end is reached from here, and no state that waits; add a transition to one");
         }
     }
 }

@@ -1,12 +1,9 @@
 //! The conditions of transitions.
 
 use alloquy_core::{Error, ErrorKind, Result};
-use futures::FutureExt;
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::judges::{Judges, decide};
 
 /// When a transition is taken. It sees the last message, which is a reply or an answer, and the variables.
 ///
@@ -213,19 +210,6 @@ impl Condition {
     #[must_use]
     pub fn negated(self) -> Self {
         Self::Not(Box::new(self))
-    }
-
-    /// Returns whether it holds, for a condition that needs neither a model nor the host.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] for a condition that needs a model or the host, [`ErrorKind::Invalid`] for a pattern or a schema
-    /// that is wrong.
-    pub fn holds(&self, seen: &Observation) -> Result<bool> {
-        let judges = Judges::default();
-        match decide(self, seen, &judges).now_or_never() {
-            Some(verdict) => Ok(verdict?.holds),
-            None => Err(Error::new(ErrorKind::Unsupported, "the condition waits for something outside")),
-        }
     }
 
     /// Returns whether it, or a condition in it, asks a model or the host.

@@ -180,10 +180,8 @@ impl FlowStep {
         match Self::deserialize(value) {
             Ok(step) => Ok(Some(step)),
             Err(source) => {
-                let message = format!(
-                    "the metadata {FLOW_KEY:?} of node {} is no step of a flow: {source}",
-                    node.id
-                );
+                let message =
+                    format!("the metadata {FLOW_KEY:?} of node {} is no step of a flow: {source}", node.id);
                 Err(Error::new(ErrorKind::Corrupt, message).with_source(source))
             }
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::Result;
 use alloquy_core::media::Digest;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -281,14 +280,6 @@ impl Flow {
     pub fn digest(&self) -> Digest {
         // A flow has no value that does not serialise: its maps have texts as keys.
         Digest::of(&serde_json::to_vec(self).unwrap_or_default())
-    }
-
-    /// Reads a flow from YAML or JSON. What is wrong with its content is among [`Flow::problems`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind) for a text that is no YAML, with its line.
-    pub fn from_yaml(text: &str) -> Result<Self> {
-        crate::reading::read(text)
     }
 
     /// Returns the values that the variables have before a state sets them.

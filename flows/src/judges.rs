@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::grammar::Grammar;
 use alloquy_core::output::OutputConstraints;
-use alloquy_core::{ChatModel, Conversation, Error, ErrorKind, Message, Preface, Request, Result, TurnRequest};
+use alloquy_core::{
+    ChatModel, Conversation, Error, ErrorKind, Message, Preface, Request, Result, TurnRequest,
+};
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -85,7 +87,9 @@ impl<'a> Judges<'a> {
         let reply = match model.reply(request.clone().output(choice)).await {
             Ok(stream) => stream.finish().await?,
             // Without a grammar the model may write anything, which then is none of the options.
-            Err(error) if error.kind() == ErrorKind::Unsupported => model.reply(request).await?.finish().await?,
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                model.reply(request).await?.finish().await?
+            }
             Err(error) => return Err(error),
         };
         Ok(reply.text().trim().to_owned())
@@ -101,12 +105,27 @@ impl<'a> Judges<'a> {
         let scores = conversation.score(TurnRequest::from(asked), &question.options).await?;
         let mut best: Option<(f64, &String)> = None;
         for (score, option) in scores.iter().zip(&question.options) {
-            let score = f64::from(score.logprob);
+            let score = score.mean().unwrap_or(f64::NEG_INFINITY);
             if best.is_none_or(|(highest, _)| score > highest) {
                 best = Some((score, option));
             }
         }
         Ok(best.map(|(_, option)| option.clone()).unwrap_or_default())
+    }
+}
+
+impl Condition {
+    /// Returns whether it holds, for a condition that needs neither a model nor the host.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a condition that needs a model or the host, [`ErrorKind::Invalid`] for a pattern or a schema
+    /// that is wrong.
+    pub fn holds(&self, seen: &Observation) -> Result<bool> {
+        let judges = Judges::default();
+        match decide(self, seen, &judges).now_or_never() {
+            Some(verdict) => Ok(verdict?.holds),
+            None => Err(Error::new(ErrorKind::Unsupported, "the condition waits for something outside")),
+        }
     }
 }
 

@@ -451,7 +451,8 @@ pub(crate) fn must_fit(flow: &Flow, name: &str, value: &Value) -> Result<()> {
         return Ok(());
     }
     let kind = variable.kind.as_str();
-    let message = format!("the variable {name:?} of the flow {:?} is {value}, expected type {kind}", flow.name);
+    let message =
+        format!("the variable {name:?} of the flow {:?} is {value}, expected type {kind}", flow.name);
     Err(Error::new(ErrorKind::Invalid, message))
 }
 

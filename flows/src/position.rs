@@ -157,7 +157,11 @@ impl Position {
                 Some(_) if node.status == NodeStatus::Interrupted => {}
                 Some(step) => {
                     let begins = step.outer.first().unwrap_or(&step.at).begins;
-                    let before = if begins { position.take().filter(|last| last.repeats(&step)) } else { position.take() };
+                    let before = if begins {
+                        position.take().filter(|last| last.repeats(&step))
+                    } else {
+                        position.take()
+                    };
                     position = Some(Self::followed(before, &step, node));
                 }
                 None => {
@@ -235,7 +239,10 @@ impl Position {
             self.branch = None;
             return;
         };
-        let is_first = !self.branch.as_ref().is_some_and(|known| known.facts.base == facts.base && known.facts.name == facts.name);
+        let is_first = !self
+            .branch
+            .as_ref()
+            .is_some_and(|known| known.facts.base == facts.base && known.facts.name == facts.name);
         if is_first {
             let base = step.outer.get(..facts.depth).unwrap_or_default().to_vec();
             self.branch = Some(Branch { facts: facts.clone(), base });

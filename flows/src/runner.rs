@@ -8,7 +8,9 @@ use alloquy_core::media::Digest;
 use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::store::HeadMove;
 use alloquy_core::tool::Toolbox;
-use alloquy_core::{ChatModel, Conversation, Error, ErrorKind, Message, Node, NodeId, Preface, Result, Tool, TurnRequest};
+use alloquy_core::{
+    ChatModel, Conversation, Error, ErrorKind, Message, Node, NodeId, Preface, Result, Tool, TurnRequest,
+};
 use serde_json::{Map, Value};
 
 use crate::action::Action;
@@ -366,7 +368,9 @@ impl FlowRunner {
         let tracks = match next {
             Next::Wait(tracks) => tracks,
             Next::Do(track) => return Err(not_waiting(&format!("state {:?} comes first", track.state()))),
-            Next::Stop(progress) => return Err(not_waiting(&format!("it stopped at {:?}", progress.state()))),
+            Next::Stop(progress) => {
+                return Err(not_waiting(&format!("it stopped at {:?}", progress.state())));
+            }
             Next::BranchEnded(_) => return Err(not_waiting("its branch ended")),
         };
         let mut waiting = Vec::new();
@@ -429,11 +433,13 @@ impl FlowRunner {
     /// Checks a decision: true or false, by another person than those who answered.
     fn decision(&self, track: &Track, answer: &Answer) -> Result<bool> {
         let Value::Bool(decision) = answer.value else {
-            let message = format!("the decision about {:?} is {}, expected true or false", track.state(), answer.value);
+            let message =
+                format!("the decision about {:?} is {}, expected true or false", track.state(), answer.value);
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         let Some(by) = &answer.by else {
-            let message = format!("the decision about {:?} needs the name of who decides: Answer::by", track.state());
+            let message =
+                format!("the decision about {:?} needs the name of who decides: Answer::by", track.state());
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         if track.people.contains(by) {

@@ -48,7 +48,9 @@ fn schema_at(schema: &Value, place: &str, depth: usize) -> Result<()> {
     let fields = match schema {
         Value::Bool(_) => return Ok(()),
         Value::Object(fields) => fields,
-        other => return invalid(format!("{place} is {other}, expected an object with keywords such as type")),
+        other => {
+            return invalid(format!("{place} is {other}, expected an object with keywords such as type"));
+        }
     };
     if depth > DEPTH {
         return invalid(format!("{place} nests deeper than {DEPTH} levels"));
@@ -56,7 +58,9 @@ fn schema_at(schema: &Value, place: &str, depth: usize) -> Result<()> {
     for (name, value) in fields {
         if !KEYWORDS.contains(&name.as_str()) {
             let known = KEYWORDS.join(", ");
-            return invalid(format!("{place} has the keyword {name:?}, which is not checked; known are: {known}"));
+            return invalid(format!(
+                "{place} has the keyword {name:?}, which is not checked; known are: {known}"
+            ));
         }
         let inner = format!("{name} of {place}");
         match (name.as_str(), value) {
@@ -161,8 +165,12 @@ fn has_type(value: &Value, name: &Value) -> bool {
 fn check_number(number: f64, fields: &Map<String, Value>, place: &str) -> Result<()> {
     let limit = |name: &str| fields.get(name).and_then(Value::as_f64);
     match (limit("minimum"), limit("maximum"), limit("exclusiveMinimum"), limit("exclusiveMaximum")) {
-        (Some(least), ..) if number < least => invalid(format!("{place} is {number}, expected at least {least}")),
-        (_, Some(most), ..) if number > most => invalid(format!("{place} is {number}, expected at most {most}")),
+        (Some(least), ..) if number < least => {
+            invalid(format!("{place} is {number}, expected at least {least}"))
+        }
+        (_, Some(most), ..) if number > most => {
+            invalid(format!("{place} is {number}, expected at most {most}"))
+        }
         (.., Some(below), _) if number <= below => {
             invalid(format!("{place} is {number}, expected more than {below}"))
         }

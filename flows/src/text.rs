@@ -1,7 +1,7 @@
 //! Fills in texts and arguments with the values of variables, once: no value is read again.
 
-use alloquy_core::prompt_library::RenderedPrompt;
 use alloquy_core::Source;
+use alloquy_core::prompt_library::RenderedPrompt;
 use serde_json::{Map, Value};
 
 /// A piece of a text.
