@@ -65,7 +65,7 @@ impl FlowRunner {
             },
             Action::Ask(ask) => self.ask(place, track, ask).await,
             Action::Call(call) => self.call(place, track, call).await,
-            Action::Flow(_) | Action::Fork(_) => Ok((track.tip, HeadMove::Moved)),
+            Action::Flow(_) | Action::Fork(_) | Action::End => Ok((track.tip, HeadMove::Moved)),
         }
     }
 

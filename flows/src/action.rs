@@ -36,6 +36,8 @@ pub enum Action {
     Flow(FlowAction),
     /// Enters several flows, each on a branch of its own, and continues when all have ended.
     Fork(ForkAction),
+    /// Does nothing: the flow ends here without a message.
+    End,
 }
 
 /// The text of a message.
@@ -261,6 +263,7 @@ impl Action {
             Self::Call(_) => "call",
             Self::Flow(_) => "flow",
             Self::Fork(_) => "fork",
+            Self::End => "end",
         }
     }
 
@@ -271,7 +274,7 @@ impl Action {
             Self::Ask(ask) => Some(&ask.text),
             Self::Wait(wait) => wait.text.as_ref(),
             Self::Approve(approve) => Some(&approve.text),
-            Self::Call(_) | Self::Flow(_) | Self::Fork(_) => None,
+            Self::Call(_) | Self::Flow(_) | Self::Fork(_) | Self::End => None,
         }
     }
 
@@ -301,6 +304,11 @@ impl Action {
             Self::Wait(wait) => wait.otherwise.as_deref().into_iter().collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns whether the state stores nothing when it is entered.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::End) || self.waits() && self.text().is_none()
     }
 
     /// Returns whether it waits for a person.

@@ -140,12 +140,11 @@ impl Checks<'_> {
             if transition.condition == Condition::Always && !is_last {
                 problems.add(&place, "the transitions after this one are never taken, because it always is");
             }
-            let silent =
-                flow.find(&transition.to).is_some_and(|to| to.action.waits() && to.action.text().is_none());
+            let silent = flow.find(&transition.to).is_some_and(|to| to.action.is_silent());
             if silent && transition.condition.asks() {
                 let message = format!(
-                    "the state {:?} waits without a text, so the answer of a model or the host that leads there would not be stored; \
-                     give it a text",
+                    "the state {:?} stores nothing when it is entered, so the answer of a model or the host that leads there would be \
+                     asked for again; give it a text",
                     transition.to
                 );
                 problems.add(&place, message);
@@ -247,7 +246,10 @@ impl Checks<'_> {
                     }
                 }
             }
-            Action::Say(_) => {}
+            Action::End if !targets_of(flow, at).is_empty() => {
+                problems.add(at, "the state ends the flow, and has transitions; remove one of the two");
+            }
+            Action::Say(_) | Action::End => {}
         }
     }
 
@@ -395,6 +397,12 @@ impl Checks<'_> {
             }
         }
     }
+}
+
+/// Returns the targets of the state at a place.
+fn targets_of<'a>(flow: &'a Flow, at: &str) -> Vec<&'a str> {
+    let name = at.rsplit_once("states.").map_or(at, |(_, name)| name);
+    flow.find(name).map(targets).unwrap_or_default()
 }
 
 fn targets(state: &State) -> Vec<&str> {

@@ -20,6 +20,9 @@ pub struct ImportedFlow {
     pub left_out: Vec<FlowProblem>,
 }
 
+/// The state that every flow of dataknobs has.
+const END: &str = "end";
+
 /// How many transitions dataknobs allows by default.
 const MOST_TRANSITIONS: u64 = 10;
 
@@ -64,16 +67,24 @@ impl Flow {
             return invalid("the flow has no states; expected at least one".to_owned());
         };
         let total = definition.get("max_total_loops").and_then(Value::as_u64).unwrap_or(MOST_TRANSITIONS);
-        // The first state needs no transition.
-        flow = flow.limits(Limits::default().steps(usize::try_from(total).unwrap_or(usize::MAX)));
+        let mut limits = Limits::default().steps(usize::try_from(total).unwrap_or(usize::MAX));
+        // Every loop has a limit there: the transitions of the flow.
+        limits.visits = Some(limits.steps);
+        limits.seconds =
+            definition.get("timeout_seconds").and_then(Value::as_f64).map(|seconds| seconds.ceil() as u64);
+        flow = flow.limits(limits);
         for (name, state) in states {
             flow = flow.state(state_of(name, state, states, &mut left_out)?);
+        }
+        let leads_to_end = |state: &State| state.transitions.iter().any(|transition| transition.to == END);
+        if !states.contains_key(END) && flow.states.iter().any(leads_to_end) {
+            flow = flow.state(State::new(END, Action::End));
         }
         let start = text(definition, "initial_state", "the flow")?;
         if !states.contains_key(start) {
             return invalid(format!("the initial state {start:?} is not among the states"));
         }
-        let known = ["name", "initial_state", "states", "max_total_loops"];
+        let known = ["name", "initial_state", "states", "max_total_loops", "timeout_seconds"];
         unknown(definition, &known, "", &mut left_out);
         Ok(ImportedFlow { flow: flow.start(start), left_out })
     }
@@ -120,7 +131,7 @@ fn state_of(
     state.visits = visits.and_then(|visits| usize::try_from(visits).ok());
     for (label, to) in value.get("transitions").and_then(Value::as_object).into_iter().flatten() {
         let to = to.as_str().unwrap_or_default();
-        if !states.contains_key(to) {
+        if !states.contains_key(to) && to != END {
             return invalid(format!("the state {name:?} leads to {to:?}, which is not among the states"));
         }
         let Some(condition) = value.get("transition_conditions").and_then(|all| all.get(label)) else {
@@ -139,7 +150,8 @@ fn state_of(
 
 impl Condition {
     /// Imports a condition of dataknobs: `always`, `keyword`, `regex`, `context_equals`, `context_ge`, `composite`, `sentiment`,
-    /// `llm_classifier`.
+    /// `llm_classifier`, whose question has no `{{response}}`
+    /// because the model reads the text before it.
     ///
     /// ```
     /// use alloquy_flows::{Condition, Observation};
@@ -201,11 +213,14 @@ fn imported_condition(value: &Value, place: &str, left_out: &mut Vec<FlowProblem
             Condition::Sentiment { is, threshold }
         }
         "llm_classifier" | "llm" => {
-            let question = text(value, "prompt", "the condition")?;
-            let is = text(value, "expected", "the condition")?;
+            let question = text(value, "classifier_prompt", "the condition")?
+                .replace("{{response}}", "")
+                .trim()
+                .to_owned();
+            let is = text(value, "expected_value", "the condition")?;
             let mut options = texts(value, "categories");
             if options.is_empty() {
-                options = vec!["yes".to_owned(), "no".to_owned()];
+                options = vec![is.to_owned(), format!("not {is}")];
             }
             Condition::Model(ModelQuestion::new(question, options, is))
         }

@@ -256,6 +256,7 @@ impl<'a> Planner<'a> {
             Action::Wait(wait) if wait.text.is_none() => Moved::Waits,
             Action::Flow(entered) => Moved::To(self.deeper(track, entered)?),
             Action::Fork(_) => Moved::Fork,
+            Action::End => Moved::To(Stage::Leave),
             _ => Moved::Does,
         })
     }

@@ -9,7 +9,7 @@ use crate::fields::{Fields, map_of};
 use crate::problem::Problems;
 use crate::yaml::{Content, Located};
 
-const ACTIONS: [&str; 7] = ["say", "ask", "wait", "approve", "call", "flow", "fork"];
+const ACTIONS: [&str; 8] = ["say", "ask", "wait", "approve", "call", "flow", "fork", "end"];
 
 /// Reads the one action of a state.
 pub(crate) fn action(state: &mut Fields<'_>, problems: &mut Problems) -> Option<Action> {
@@ -35,6 +35,7 @@ pub(crate) fn action(state: &mut Fields<'_>, problems: &mut Problems) -> Option<
         "approve" => Action::Approve(approve(located, &place, problems)?),
         "call" => Action::Call(call(located, &place, problems)?),
         "flow" => Action::Flow(flow(located, &place, problems)?),
+        "end" => Action::End,
         _ => Action::Fork(fork(located, &place, problems)?),
     })
 }
