@@ -125,7 +125,9 @@ impl Checks<'_> {
                 problems.add(&at, format!("the default is {value}, expected type {kind}"));
             }
         }
-        reachable(flow, place, problems);
+        if flow.find(&flow.start).is_some() {
+            reachable(flow, place, problems);
+        }
         self.loops(flow, place, problems);
     }
 

@@ -22,7 +22,11 @@ impl<'a> Fields<'a> {
             problems.add(place, format!("it is {}, expected an object", located.value()));
             return None;
         };
-        Some(Self { place: place.to_owned(), entries, known: BTreeSet::new() })
+        let fields = Self { place: place.to_owned(), entries, known: BTreeSet::new() };
+        for (name, field) in entries {
+            problems.at(&fields.inner(name), field.line);
+        }
+        Some(fields)
     }
 
     pub(crate) fn place(&self) -> &str {

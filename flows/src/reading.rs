@@ -73,7 +73,12 @@ fn flow(located: &Located, place: &str, name: &str, problems: &mut Problems) -> 
 /// Returns the members of an object, in order.
 fn members<'a>(located: &'a Located, place: &str, problems: &mut Problems) -> Vec<(&'a str, &'a Located)> {
     match &located.content {
-        Content::Fields(fields) => fields.iter().map(|(name, member)| (name.as_str(), member)).collect(),
+        Content::Fields(fields) => {
+            for (name, member) in fields {
+                problems.at(&format!("{place}.{name}"), member.line);
+            }
+            fields.iter().map(|(name, member)| (name.as_str(), member)).collect()
+        }
         Content::Scalar(Value::Null) => Vec::new(),
         _ => {
             problems.add(place, format!("it is {}, expected an object of names", located.value()));

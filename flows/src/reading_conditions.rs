@@ -37,7 +37,7 @@ pub(crate) fn condition(located: &Located, place: &str, problems: &mut Problems)
         let message =
             format!("it is {}, expected an object with one of {}", located.value(), CONDITIONS.join(", "));
         problems.add(place, message);
-        return Condition::Always;
+        return unreadable();
     };
     let place = &format!("{place}.{name}");
     problems.at(place, content.line);
@@ -59,9 +59,14 @@ pub(crate) fn condition(located: &Located, place: &str, problems: &mut Problems)
                 place,
                 format!("{name:?} is no condition; the conditions are: {}", CONDITIONS.join(", ")),
             );
-            Condition::Always
+            unreadable()
         }
     }
+}
+
+/// Returns what an unreadable condition becomes: one that never holds.
+fn unreadable() -> Condition {
+    Condition::Any(Vec::new())
 }
 
 fn text(located: &Located, place: &str, problems: &mut Problems) -> String {
@@ -105,7 +110,7 @@ fn equals(located: &Located, place: &str, problems: &mut Problems) -> Condition 
     if !matches!(located.content, Content::Fields(_)) {
         return Condition::answered(located.value());
     }
-    let Some(mut fields) = Fields::of(located, place, problems) else { return Condition::Always };
+    let Some(mut fields) = Fields::of(located, place, problems) else { return unreadable() };
     let variable = fields.text("variable", problems);
     let value = fields.value("value");
     if value.is_none() {
@@ -116,7 +121,7 @@ fn equals(located: &Located, place: &str, problems: &mut Problems) -> Condition 
 }
 
 fn at_least(located: &Located, place: &str, problems: &mut Problems) -> Condition {
-    let Some(mut fields) = Fields::of(located, place, problems) else { return Condition::Always };
+    let Some(mut fields) = Fields::of(located, place, problems) else { return unreadable() };
     let variable = fields.text("variable", problems);
     let value = fields.value("value").unwrap_or_default();
     fields.finish(problems);
@@ -124,13 +129,13 @@ fn at_least(located: &Located, place: &str, problems: &mut Problems) -> Conditio
         (Some(variable), Some(value)) => Condition::AtLeast { variable, value },
         _ => {
             problems.add(place, format!("it compares with {value}, expected variable and a number as value"));
-            Condition::Always
+            unreadable()
         }
     }
 }
 
 fn model(located: &Located, place: &str, problems: &mut Problems) -> Condition {
-    let Some(mut fields) = Fields::of(located, place, problems) else { return Condition::Always };
+    let Some(mut fields) = Fields::of(located, place, problems) else { return unreadable() };
     let question = fields.text("question", problems);
     let options = fields.texts("options", problems);
     let is = fields.text("is", problems);
@@ -138,13 +143,13 @@ fn model(located: &Located, place: &str, problems: &mut Problems) -> Condition {
     fields.finish(problems);
     let (Some(question), Some(options), Some(is)) = (question, options, is) else {
         problems.add(place, "the question is incomplete; expected question, options and is");
-        return Condition::Always;
+        return unreadable();
     };
     Condition::Model(ModelQuestion { question, options, is, score })
 }
 
 fn sentiment(located: &Located, place: &str, problems: &mut Problems) -> Condition {
-    let Some(mut fields) = Fields::of(located, place, problems) else { return Condition::Always };
+    let Some(mut fields) = Fields::of(located, place, problems) else { return unreadable() };
     let is = fields.text("is", problems).unwrap_or_default();
     let threshold = fields.value("threshold").and_then(|value| value.as_f64()).unwrap_or(0.5);
     fields.finish(problems);

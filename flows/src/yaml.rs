@@ -119,8 +119,14 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> std::result::Result<Content, A::Error> {
         let mut fields = Vec::new();
-        while let Some(name) = entries.next_key::<String>()? {
-            fields.push((name, entries.next_value::<Located>()?));
+        while let Some(name) = entries.next_key::<Spanned<String>>()? {
+            let mut value = entries.next_value::<Located>()?;
+            // A value is where its name is, not where its first field is.
+            let line = usize::try_from(name.referenced.line()).unwrap_or_default();
+            if line > 0 {
+                value.line = line;
+            }
+            fields.push((name.value, value));
         }
         Ok(Content::Fields(fields))
     }

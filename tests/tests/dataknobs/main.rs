@@ -18,6 +18,7 @@
 mod compaction;
 mod costs;
 mod documents;
+mod flows;
 mod instead;
 mod library;
 mod model;
@@ -114,7 +115,10 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
     let is_quirk = case["conformance"] == "quirk";
     let whole = Named { name, recorded: case, is_quirk };
     match case["category"].as_str() {
-        Some("tree" | "middleware") => report.count(whole, trees::run(case)),
+        Some("flow") if case["cases"].is_array() || case["construction"].is_array() => {
+            flows::tables(name, case, report);
+        }
+        Some("tree" | "middleware" | "flow") => report.count(whole, trees::run(case)),
         Some("import") => report.count(whole, documents::run(case)),
         Some("storage") if case["queries"].is_array() || case["steps"].is_array() => {
             queries::run(name, case, report);
@@ -127,7 +131,6 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
         Some("misc") if case["steps"].is_array() => report.count(whole, prompts::versions(case)),
         Some("prompts") => prompts::run(name, case, report),
         Some("rag") => report.count(whole, Outcome::Skipped("retrieval comes later".to_owned())),
-        Some("flow") => report.count(whole, Outcome::Skipped("flows come later".to_owned())),
         Some(other) => {
             report.count(whole, Outcome::Skipped(format!("{other:?} is no category that the runner knows")));
         }

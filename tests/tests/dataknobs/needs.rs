@@ -1,4 +1,4 @@
-//! What a case needs that the runner does not have yet: retrieval, flows.
+//! What a case needs that the runner does not have yet: retrieval.
 
 use serde_json::Value;
 
@@ -12,11 +12,6 @@ pub(crate) fn needs(case: &Value) -> Option<String> {
     }
     let needs_rag = is_set(&setup["adapters"]) || is_set(&setup["cache_rag_results"]);
     needs_rag.then(|| "retrieval comes later".to_owned())
-}
-
-/// Why the operations cannot be run from here on; those before it are.
-pub(crate) fn op_needs(op: &Value) -> Option<String> {
-    (op["op"] == "execute_flow").then(|| "flows come later".to_owned())
 }
 
 fn is_set(setting: &Value) -> bool {

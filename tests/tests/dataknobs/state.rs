@@ -88,6 +88,7 @@ pub(crate) fn plain(mut state: Value) -> Value {
 fn remove_note(metadata: &mut Value) {
     let Some(fields) = metadata.as_object_mut() else { return };
     fields.shift_remove("alloquy");
+    crate::flows::write_facts(fields);
     if PromptFacts::of(fields).is_some() {
         fields.shift_remove(PROMPT_KEY);
     }
