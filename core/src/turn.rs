@@ -223,7 +223,7 @@ impl RunningTurn {
             middleware,
             model,
             stop,
-            from: record.head,
+            from: start.ask.head_to_move(record.head),
             record,
             path,
             unstored: Vec::new(),

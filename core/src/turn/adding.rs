@@ -45,7 +45,8 @@ pub(crate) async fn add(
     parts.store_media(&nodes).await?;
     let store = &parts.store;
     let owner = &parts.owner;
-    let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
+    let head = ask.head_to_move(record.head);
+    let head = store.append_and_move(owner, conversation, &nodes, head, to).await?;
     note_keys(parts, conversation, ask, nodes.first().map(|node| node.id)).await;
     Ok(AddOutcome { node: to, nodes, head })
 }

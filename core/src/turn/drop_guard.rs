@@ -50,7 +50,7 @@ impl DropGuard {
             facts,
             label: ask.label.clone(),
             metadata: ask.metadata.clone(),
-            from: record.head,
+            from: ask.head_to_move(record.head),
             tip,
             pending: Vec::new(),
             answers: false,

@@ -15,7 +15,7 @@ use crate::report::{FinishReason, ReplyFacts, Warning};
 use crate::sampling::SamplingOptions;
 use crate::stop::TaskGroup;
 use crate::tool::Toolbox;
-use crate::tree::{Address, Node, NodeStatus};
+use crate::tree::{Address, Node, NodeId, NodeStatus};
 use crate::turn::TurnData;
 use crate::{Error, ErrorKind, Result};
 
@@ -35,6 +35,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct TurnRequest {
     pub(crate) messages: Vec<Message>,
     pub(crate) at: Option<Address>,
+    pub(crate) expected_head: Option<Option<NodeId>>,
     pub(crate) sampling: SamplingOptions,
     pub(crate) arguments: ProcessorArguments,
     pub(crate) output: OutputConstraints,
@@ -69,6 +70,32 @@ impl TurnRequest {
     /// Sets the node that the messages follow, or that is answered, instead of the head. The head moves to the reply.
     pub fn at(mut self, node: impl Into<Address>) -> Self {
         self.at = Some(node.into());
+        self
+    }
+
+    /// Moves the head only if it is still at `head`, which was read earlier. If another writer has moved it meanwhile, the
+    /// messages and the reply are kept as a branch, and the outcome is [`HeadMove::Branched`](crate::store::HeadMove).
+    ///
+    /// Together with [`at`](Self::at) it makes a program that reads the path, decides, and adds messages safe against another one
+    /// that does the same.
+    ///
+    /// ```
+    /// use alloquy_core::store::HeadMove;
+    /// use alloquy_core::{Conversation, TurnRequest};
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let conversation = Conversation::new(EchoModel);
+    /// let head = conversation.head().await?;
+    /// let first = conversation.add(TurnRequest::from("One").at(head).expected_head(head)).await?;
+    /// let second = conversation.add(TurnRequest::from("Two").at(head).expected_head(head)).await?;
+    /// assert_eq!((first.head, second.head), (HeadMove::Moved, HeadMove::Branched { head: first.node }));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn expected_head(mut self, head: Option<NodeId>) -> Self {
+        self.expected_head = Some(head);
         self
     }
 
@@ -287,6 +314,11 @@ impl TurnRequest {
     pub fn group(mut self, group: &TaskGroup) -> Self {
         self.group = Some(group.clone());
         self
+    }
+
+    /// Returns where the head must be so that this request moves it. `head` is where it is now.
+    pub(crate) fn head_to_move(&self, head: Option<NodeId>) -> Option<NodeId> {
+        self.expected_head.unwrap_or(head)
     }
 
     /// Sets the metadata of a message and the name of the prompt that created it; no prompt creates tool results.

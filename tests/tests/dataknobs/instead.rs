@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::stack;
 use crate::state::list;
+use crate::{flows, stack};
 
 /// What dataknobs' limits write into the messages of the tree, and of a refused call into the conversation in memory.
 const COUNTERS: [&str; 4] =
@@ -11,6 +11,9 @@ const COUNTERS: [&str; 4] =
 
 /// The name of a difference, and the case as it is with it.
 pub(crate) fn of(case: &Value) -> Option<(&'static str, Value)> {
+    if let Some(kept) = flows::kept(case) {
+        return Some(("kept-states", kept));
+    }
     for settings in list(&case["setup"], "middleware") {
         match settings["type"].as_str() {
             Some("content_filter") if twice(settings) != stack::replacement(settings) => {

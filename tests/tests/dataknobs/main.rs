@@ -18,6 +18,7 @@
 mod compaction;
 mod costs;
 mod documents;
+mod flows;
 mod instead;
 mod library;
 mod model;
@@ -118,7 +119,10 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
         Some("rag") if list(case, "cases").iter().any(|row| row["hash"].is_string()) => {
             rag::hashes(name, case, report);
         }
-        Some("tree" | "middleware" | "rag") => report.count(whole, trees::run(case)),
+        Some("flow") if case["cases"].is_array() || case["construction"].is_array() => {
+            flows::tables(name, case, report);
+        }
+        Some("tree" | "middleware" | "rag" | "flow") => report.count(whole, trees::run(case)),
         Some("import") => report.count(whole, documents::run(case)),
         Some("storage") if case["queries"].is_array() || case["steps"].is_array() => {
             queries::run(name, case, report);
@@ -130,7 +134,6 @@ fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
         Some("misc") if case["assignments"].is_object() => report.count(whole, prompts::assignments(case)),
         Some("misc") if case["steps"].is_array() => report.count(whole, prompts::versions(case)),
         Some("prompts") => prompts::run(name, case, report),
-        Some("flow") => report.count(whole, Outcome::Skipped("flows come later".to_owned())),
         Some(other) => {
             report.count(whole, Outcome::Skipped(format!("{other:?} is no category that the runner knows")));
         }

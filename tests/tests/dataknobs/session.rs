@@ -34,7 +34,7 @@ pub(crate) type Result<T> = std::result::Result<T, String>;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) provider: Arc<Provider>,
-    setup: Value,
+    pub(crate) setup: Value,
     pub(crate) events: Events,
     stack: Vec<Arc<dyn Middleware>>,
     store: Arc<MemoryStore>,
@@ -380,6 +380,11 @@ impl Session {
     }
 
     /// The node at the cursor as dataknobs prints it.
+    /// The nodes on the path to the head after the first ones, as dataknobs prints them.
+    pub(crate) fn messages_after(&self, before: usize) -> Result<Vec<Value>> {
+        Ok(state::path(&self.seen()?).into_iter().skip(before).cloned().collect())
+    }
+
     pub(crate) fn node_at_head(&self) -> Result<Value> {
         Ok(state::path(&self.seen()?).last().map(|node| (*node).clone()).unwrap_or_default())
     }

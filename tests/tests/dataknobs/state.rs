@@ -89,6 +89,7 @@ fn remove_note(metadata: &mut Value) {
     let Some(fields) = metadata.as_object_mut() else { return };
     fields.shift_remove("alloquy");
     fields.shift_remove("retrieval");
+    crate::flows::write_facts(fields);
     if PromptFacts::of(fields).is_some() {
         fields.shift_remove(PROMPT_KEY);
     }

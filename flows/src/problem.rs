@@ -1,0 +1,76 @@
+//! What is wrong with a flow, with its place.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is wrong with a flow, and where.
+///
+/// ```
+/// use alloquy_flows::Flow;
+///
+/// let flow = Flow::from_yaml("name: greeting\nstates:\n  hello:\n    say: Hello!\n    to: goodbye\n")?;
+/// let problems = flow.problems();
+/// assert_eq!(
+///     problems[0].to_string(),
+///     "states.hello.to:5: there is no state \"goodbye\"; the states are: hello"
+/// );
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowProblem {
+    /// The place in the flow, such as `states.greet.to`.
+    pub place: String,
+    /// The line of the file, from 1, if the flow was read from one.
+    pub line: Option<usize>,
+    /// What is wrong, and what would be valid.
+    pub message: String,
+}
+
+impl fmt::Display for FlowProblem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "{}:{line}: {}", self.place, self.message),
+            None => write!(formatter, "{}: {}", self.place, self.message),
+        }
+    }
+}
+
+/// The problems that are found one after the other, and the lines of the places.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    pub(crate) list: Vec<FlowProblem>,
+    pub(crate) lines: BTreeMap<String, usize>,
+}
+
+impl Problems {
+    /// Notes that a place is at a line.
+    pub(crate) fn at(&mut self, place: &str, line: usize) {
+        if line > 0 {
+            self.lines.insert(place.to_owned(), line);
+        }
+    }
+
+    /// Notes what is wrong with a place. Its line is that of the place, or of the nearest one around it.
+    pub(crate) fn add(&mut self, place: &str, message: impl Into<String>) {
+        let mut around = place;
+        let mut line = self.lines.get(around).copied();
+        while let (None, Some((outer, _))) = (line, around.rsplit_once('.')) {
+            around = outer;
+            line = self.lines.get(around).copied();
+        }
+        self.list.push(FlowProblem { place: place.to_owned(), line, message: message.into() });
+    }
+}
+
+/// What the reading of a file leaves beside the flow. It is no part of the definition, so two are always equal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) lines: BTreeMap<String, usize>,
+    pub(crate) problems: Vec<FlowProblem>,
+}
+
+impl PartialEq for Reading {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,465 @@
+//! Runs a flow in a conversation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use alloquy_core::media::Digest;
+use alloquy_core::prompt_library::PromptLibrary;
+use alloquy_core::store::HeadMove;
+use alloquy_core::tool::Toolbox;
+use alloquy_core::{
+    ChatModel, Conversation, Error, ErrorKind, Message, Node, NodeId, Preface, Result, Tool, TurnRequest,
+};
+use serde_json::{Map, Value};
+
+use crate::action::Action;
+use crate::checks::Known;
+use crate::facts::{FLOW_KEY, FlowStep, StepKind};
+use crate::flow::{Flow, State};
+use crate::judges::{HostCondition, Judges};
+use crate::plan::{Next, Planner, Track, must_fit};
+use crate::position::Position;
+use crate::problem::FlowProblem;
+use crate::progress::{Answer, Progress, Wait};
+use crate::schema;
+
+/// Runs a flow in a conversation.
+///
+/// It holds nothing of the running flow: another runner, in another process, continues where this one stops. Two runners may run
+/// at once; the head of the conversation decides which step counts, and the other is a branch.
+///
+/// ```
+/// use alloquy_core::{Conversation, Manager, Preface};
+/// use alloquy_flows::{Answer, Flow, FlowRunner, Progress};
+/// use alloquy_testing::EchoModel; // repeats the last message
+///
+/// # pollster::block_on(async {
+/// let flow = Flow::from_yaml(
+///     "
+/// name: order
+/// states:
+///   question:
+///     wait:
+///       say: Tea or coffee?
+///       expects: {enum: [tea, coffee]}
+///       set: drink
+///     to: thanks
+///   thanks:
+///     say: Here is your {{drink}}.
+/// ",
+/// )?;
+/// let conversation = Conversation::new(EchoModel);
+/// let runner = FlowRunner::new(flow.clone(), conversation.clone());
+/// assert!(matches!(runner.run().await?, Progress::Waiting { .. }));
+///
+/// // Later, in another process.
+/// let runner = FlowRunner::new(flow, conversation.clone());
+/// let progress = runner.resume("tea").await?;
+/// assert_eq!(progress, Progress::Ended { state: "thanks".to_owned() });
+/// assert_eq!(conversation.history().await?[2].message.text(), "Here is your tea.");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FlowRunner {
+    pub(crate) flow: Arc<Flow>,
+    pub(crate) digest: Digest,
+    pub(crate) conversation: Conversation,
+    pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
+    pub(crate) tools: Toolbox,
+    model: Option<Arc<dyn ChatModel>>,
+    hosts: BTreeMap<String, Arc<dyn HostCondition>>,
+    variables: Map<String, Value>,
+}
+
+/// The head of a conversation and the path to it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) head: Option<NodeId>,
+    pub(crate) preface: Preface,
+    path: Vec<Node>,
+}
+
+impl FlowRunner {
+    /// Creates a runner of a flow in a conversation.
+    pub fn new(flow: impl Into<Arc<Flow>>, conversation: Conversation) -> Self {
+        let flow = flow.into();
+        Self {
+            digest: flow.digest(),
+            flow,
+            conversation,
+            prompts: None,
+            tools: Toolbox::default(),
+            model: None,
+            hosts: BTreeMap::new(),
+            variables: Map::new(),
+        }
+    }
+
+    /// Sets the library of the prompts that states say and ask.
+    pub fn prompts(mut self, library: Arc<dyn PromptLibrary>) -> Self {
+        self.prompts = Some(library);
+        self
+    }
+
+    /// Adds a tool that states call. States that ask the model offer those that they name.
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools = self.tools.tool(tool);
+        self
+    }
+
+    /// Sets the tools that states call, under their rules. They replace tools that were added before.
+    pub fn toolbox(mut self, tools: Toolbox) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Sets the model that answers the questions of conditions.
+    pub fn model(mut self, model: impl ChatModel + 'static) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Adds a condition of the host.
+    pub fn host(mut self, name: impl Into<String>, condition: impl HostCondition + 'static) -> Self {
+        self.hosts.insert(name.into(), Arc::new(condition));
+        self
+    }
+
+    /// Sets the value that a variable has when the flow begins.
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns the flow.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// Returns everything that is wrong with the flow, with the prompts, tools and conditions of this runner.
+    pub fn problems(&self) -> Vec<FlowProblem> {
+        let mut known = Known::default().hosts(self.hosts.keys());
+        if let Some(library) = &self.prompts {
+            known = known.prompts(Arc::clone(library));
+        }
+        if let Ok(tools) = self.tools.now() {
+            known = known.tools(tools.specs().map(|spec| spec.name.clone()));
+        }
+        self.flow.problems_with(&known)
+    }
+
+    /// Returns the position of the flow on the path to the head; `None` before its first step.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn position(&self) -> Result<Option<Position>> {
+        let place = self.place().await?;
+        self.position_at(&place)
+    }
+
+    /// Runs the flow until it ends, waits or stops. A flow that has not begun begins.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a flow with [problems](FlowRunner::problems), and those of the store, the model, the tools and the
+    /// conditions. The steps before stay, and the same step is taken by the next call.
+    pub async fn run(&self) -> Result<Progress> {
+        self.must_be_sound()?;
+        self.continue_to_stop().await
+    }
+
+    /// Begins the flow at the head, even if it has run there before, and runs it.
+    ///
+    /// # Errors
+    /// As [`FlowRunner::run`].
+    pub async fn begin(&self) -> Result<Progress> {
+        self.must_be_sound()?;
+        let place = self.place().await?;
+        let next = self.planner().begin(self.beginning(&place)?).await?;
+        match self.take(&place, next).await? {
+            Some(progress) => Ok(progress),
+            None => self.continue_to_stop().await,
+        }
+    }
+
+    /// Answers a state that waits, and runs the flow.
+    ///
+    /// The answer is stored before the flow continues: after a crash, [`FlowRunner::run`] continues with it. If two answers are
+    /// given at once, one continues, and the other is a branch: [`Progress::Branched`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] if no such state waits, [`ErrorKind::Invalid`] for an answer that does not fit, or an approval by
+    /// somebody who is not [another person](crate::Action::Approve). Nothing is stored then. Otherwise as [`FlowRunner::run`].
+    pub async fn resume(&self, answer: impl Into<Answer>) -> Result<Progress> {
+        self.must_be_sound()?;
+        let answer = answer.into();
+        let place = self.place().await?;
+        let next = self.next(&place).await?;
+        let track = self.answered_track(next, &answer)?;
+        self.answer(&place, track, &answer).await
+    }
+
+    /// Answers an earlier question again, and runs the flow from there. What followed the first answer stays as a branch.
+    ///
+    /// `node` is the question, or the first answer.
+    ///
+    /// ```
+    /// use alloquy_core::Conversation;
+    /// use alloquy_flows::{Action, Flow, FlowRunner, State};
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let flow = Flow::new("name")
+    ///     .state(State::new("name", Action::wait()).to("hello"))
+    ///     .state(State::new("hello", Action::say("Hello, {{last}}!")));
+    /// let conversation = Conversation::new(EchoModel);
+    /// let runner = FlowRunner::new(flow, conversation.clone());
+    /// runner.resume("An").await?;
+    /// let first = conversation.history().await?[0].id;
+    /// runner.correct(first, "Ann").await?;
+    /// assert_eq!(conversation.history().await?[1].message.text(), "Hello, Ann!");
+    /// assert_eq!(conversation.branches().await?.len(), 2);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`FlowRunner::resume`]; [`ErrorKind::NotFound`] for a node that does not exist.
+    pub async fn correct(&self, node: NodeId, answer: impl Into<Answer>) -> Result<Progress> {
+        self.must_be_sound()?;
+        let answer = answer.into();
+        let head = self.conversation.record().await?;
+        let mut path = self.conversation.path(node).await?;
+        let is_answer = match path.last().map(FlowStep::of).transpose()?.flatten() {
+            Some(step) => step.kind == StepKind::Done,
+            None => false,
+        };
+        if is_answer {
+            path.pop();
+        }
+        let place = Place { head: head.head, preface: head.preface, path };
+        let next = self.next(&place).await?;
+        let track = self.answered_track(next, &answer)?;
+        self.answer(&place, track, &answer).await
+    }
+
+    /// Returns the states whose answers are due at a time.
+    ///
+    /// A host that has a clock calls it, and then [`FlowRunner::run_late`].
+    ///
+    /// # Errors
+    /// As [`FlowRunner::run`]. Nothing is stored.
+    pub async fn due(&self, now: SystemTime) -> Result<Vec<Wait>> {
+        self.must_be_sound()?;
+        let place = self.place().await?;
+        let Next::Wait(tracks) = self.next(&place).await? else { return Ok(Vec::new()) };
+        let waits = tracks.iter().filter_map(|track| track.wait(&self.flow));
+        Ok(waits.filter(|wait| wait.due.is_some_and(|due| due <= now)).collect())
+    }
+
+    /// Continues at the `late` states of those whose answers are due at a time, and runs the flow.
+    ///
+    /// # Errors
+    /// As [`FlowRunner::run`].
+    pub async fn run_late(&self, now: SystemTime) -> Result<Progress> {
+        self.must_be_sound()?;
+        let place = self.place().await?;
+        if let Next::Wait(tracks) = self.next(&place).await? {
+            for track in tracks {
+                let Some(wait) = track.wait(&self.flow) else { continue };
+                let is_due = wait.due.is_some_and(|due| due <= now);
+                if let Some(to) = wait.late.filter(|_| is_due) {
+                    let next = self.planner().late(track, to).await?;
+                    if let Some(progress) = self.take(&place, next).await? {
+                        return Ok(progress);
+                    }
+                    break;
+                }
+            }
+        }
+        self.continue_to_stop().await
+    }
+
+    fn must_be_sound(&self) -> Result<()> {
+        let problems: Vec<_> = self.problems().iter().map(ToString::to_string).collect();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let message = format!("the flow {:?} has problems: {}", self.flow.name, problems.join("; "));
+        Err(Error::new(ErrorKind::Invalid, message))
+    }
+
+    async fn place(&self) -> Result<Place> {
+        let record = self.conversation.record().await?;
+        let path = self.conversation.path(record.head).await?;
+        Ok(Place { head: record.head, preface: record.preface, path })
+    }
+
+    fn position_at(&self, place: &Place) -> Result<Option<Position>> {
+        let position = Position::of(&place.path)?;
+        Ok(position.filter(|position| position.name == self.flow.name))
+    }
+
+    fn beginning(&self, place: &Place) -> Result<Track> {
+        for (name, value) in &self.variables {
+            must_fit(&self.flow, name, value)?;
+        }
+        let mut track = Track::begin(&self.flow, &self.variables, place.path.last().map(|node| node.id));
+        // What was said before is the last message.
+        if let Some(node) = place.path.last() {
+            track.text = node.message.text();
+        }
+        Ok(track)
+    }
+
+    fn planner(&self) -> Planner<'_> {
+        let judges = Judges::new(self.model.as_deref(), &self.conversation, &self.hosts);
+        Planner { flow: &self.flow, digest: self.digest, conversation: &self.conversation, judges }
+    }
+
+    pub(crate) fn state_of(&self, track: &Track) -> Option<&State> {
+        let frame = track.frames.last()?;
+        self.flow.named(&frame.flow)?.find(&frame.state)
+    }
+
+    async fn next(&self, place: &Place) -> Result<Next> {
+        match self.position_at(place)? {
+            Some(position) => self.planner().after(&position).await,
+            None => self.planner().begin(self.beginning(place)?).await,
+        }
+    }
+
+    async fn continue_to_stop(&self) -> Result<Progress> {
+        loop {
+            let place = self.place().await?;
+            let next = self.next(&place).await?;
+            if let Some(progress) = self.take(&place, next).await? {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Takes a step. `None` means that there may be another one.
+    async fn take(&self, place: &Place, next: Next) -> Result<Option<Progress>> {
+        let track = match next {
+            Next::Stop(progress) => return Ok(Some(progress)),
+            Next::BranchEnded(track) => return Ok(Some(Progress::Ended { state: track.state().to_owned() })),
+            Next::Wait(tracks) => return Ok(Some(self.waiting(&tracks))),
+            Next::Do(track) => track,
+        };
+        let (node, head) = self.act(place, &track).await?;
+        Ok(branched(track.state(), node, head))
+    }
+
+    fn waiting(&self, tracks: &[Track]) -> Progress {
+        let waits: Vec<_> = tracks.iter().filter_map(|track| track.wait(&self.flow)).collect();
+        let first = waits.first();
+        let state = first.map(|wait| wait.state.clone()).unwrap_or_default();
+        let expects = first.and_then(|wait| wait.expects.clone());
+        Progress::Waiting { state, expects, waits }
+    }
+
+    /// Finds the state that an answer is for.
+    fn answered_track(&self, next: Next, answer: &Answer) -> Result<Track> {
+        let tracks = match next {
+            Next::Wait(tracks) => tracks,
+            Next::Do(track) => return Err(not_waiting(&format!("state {:?} comes first", track.state()))),
+            Next::Stop(progress) => {
+                return Err(not_waiting(&format!("it stopped at {:?}", progress.state())));
+            }
+            Next::BranchEnded(_) => return Err(not_waiting("its branch ended")),
+        };
+        let mut waiting = Vec::new();
+        for track in tracks {
+            let Some(wait) = track.wait(&self.flow) else { continue };
+            let is_state = answer.state.as_ref().is_none_or(|state| *state == wait.state);
+            let is_branch = answer.branch.is_none() || answer.branch == wait.branch;
+            if is_state && is_branch {
+                return Ok(track);
+            }
+            waiting.push(format!("{:?}", wait.state));
+        }
+        let asked = answer.state.as_deref().or(answer.branch.as_deref()).unwrap_or_default();
+        Err(not_waiting(&format!("{asked:?} is not among the states that wait: {}", waiting.join(", "))))
+    }
+
+    /// Stores an answer, and runs the flow.
+    async fn answer(&self, place: &Place, mut track: Track, answer: &Answer) -> Result<Progress> {
+        let mut decision = None;
+        let mut set = None;
+        match self.state_of(&track).map(|state| &state.action) {
+            Some(Action::Wait(wait)) => {
+                if let Some(expects) = &wait.expects {
+                    schema::check(&answer.value, expects)?;
+                } else if !answer.value.is_string() {
+                    schema::check(&answer.value, &serde_json::json!({"type": "string"}))?;
+                }
+                set.clone_from(&wait.set);
+            }
+            Some(Action::Approve(approve)) => {
+                decision = Some(self.decision(&track, answer)?);
+                set.clone_from(&approve.set);
+            }
+            _ => return Err(not_waiting(&format!("state {:?} does not wait", track.state()))),
+        }
+        if let Some(name) = &set {
+            if let Some(flow) = track.frames.last().and_then(|frame| self.flow.named(&frame.flow)) {
+                must_fit(flow, name, &answer.value)?;
+            }
+            track.set(name, answer.value.clone());
+        }
+        let mut facts = self.facts(&track, StepKind::Done);
+        facts.by.clone_from(&answer.by);
+        facts.decision = decision;
+        let text = match &answer.value {
+            Value::String(text) => text.clone(),
+            other => {
+                facts.value = Some(other.clone());
+                other.to_string()
+            }
+        };
+        let request = TurnRequest::from(Message::user(text)).metadata(FLOW_KEY, facts.to_json());
+        let (node, head) = self.add(place, &track, request).await?;
+        match branched(track.state(), node, head) {
+            Some(progress) => Ok(progress),
+            None => self.continue_to_stop().await,
+        }
+    }
+
+    /// Checks a decision: true or false, by another person than those who answered.
+    fn decision(&self, track: &Track, answer: &Answer) -> Result<bool> {
+        let Value::Bool(decision) = answer.value else {
+            let message =
+                format!("the decision about {:?} is {}, expected true or false", track.state(), answer.value);
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        let Some(by) = &answer.by else {
+            let message =
+                format!("the decision about {:?} needs the name of who decides: Answer::by", track.state());
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        if track.people.contains(by) {
+            let message = format!(
+                "{by:?} answered in this flow and cannot decide about {:?}; another person must",
+                track.state()
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        Ok(decision)
+    }
+}
+
+fn not_waiting(why: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("the flow does not wait for this answer: {why}"))
+}
+
+fn branched(state: &str, node: Option<NodeId>, head: HeadMove) -> Option<Progress> {
+    match (head, node) {
+        (HeadMove::Branched { .. }, Some(node)) => Some(Progress::Branched { state: state.to_owned(), node }),
+        _ => None,
+    }
+}
