@@ -93,6 +93,7 @@ impl FlowRunner {
             key: None,
             branch,
             joined: track.joined.clone(),
+            people: if track.joined.is_empty() { Vec::new() } else { track.people.clone() },
             before: track.digest.filter(|before| *before != self.digest),
         }
     }
@@ -277,7 +278,9 @@ impl FlowRunner {
         };
         let prompt = library.prompt(&name.parse::<PromptName>()?)?;
         let mut values = Values::from(fill_map(with, &variables));
-        values = values.or(Values::from(variables));
+        let mut read = variables;
+        read.retain(|name, _| prompt.info().variables.contains(name));
+        values = values.or(Values::from(read));
         let path = self.conversation.path(track.tip).await?;
         values = values.or_conversation(prompt.info(), &place.preface, &path);
         let filled: FilledPrompt = prompt.fill(&values)?;

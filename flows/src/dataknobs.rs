@@ -76,7 +76,6 @@ impl Flow {
         for (name, state) in states {
             flow = flow.state(state_of(name, state, states, &mut left_out)?);
         }
-        let leads_to_end = |state: &State| state.transitions.iter().any(|transition| transition.to == END);
         if !states.contains_key(END) && flow.states.iter().any(leads_to_end) {
             flow = flow.state(State::new(END, Action::End));
         }
@@ -99,6 +98,14 @@ fn text<'a>(value: &'a Value, name: &str, what: &str) -> Result<&'a str> {
         Some(text) => Ok(text),
         None => invalid(format!("{what} has no {name}; expected a text")),
     }
+}
+
+fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn leads_to_end(state: &State) -> bool {
+    state.transitions.iter().any(|transition| transition.to == END)
 }
 
 fn problem(left_out: &mut Vec<FlowProblem>, place: String, message: String) {
@@ -170,18 +177,17 @@ impl Condition {
 }
 
 fn imported_condition(value: &Value, place: &str, left_out: &mut Vec<FlowProblem>) -> Result<Condition> {
-    let flag = |name: &str| value.get(name).and_then(Value::as_bool).unwrap_or(false);
     let kind = text(value, "type", "the condition")?;
     Ok(match kind {
         "always" => Condition::Always,
         "keyword" => {
-            let case = flag("case_sensitive");
-            let word = flag("match_whole_word");
+            let case = flag(value, "case_sensitive");
+            let word = flag(value, "match_whole_word");
             Condition::Keyword(Keyword { any: texts(value, "keywords"), case, word })
         }
         "regex" => {
             let pattern = text(value, "pattern", "the condition")?;
-            let flags = if flag("ignore_case") { "(?i)" } else { "" };
+            let flags = if flag(value, "ignore_case") { "(?i)" } else { "" };
             Condition::Matches(format!("{flags}{pattern}"))
         }
         "context_equals" => {

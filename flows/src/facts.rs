@@ -71,6 +71,9 @@ pub struct FlowStep {
     /// The last nodes of the branches that are joined here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub joined: BTreeMap<String, NodeId>,
+    /// Those who answered on the branches that are joined here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<String>,
     /// The digest of the definition by which the step before was taken, if it was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,

@@ -50,32 +50,34 @@ impl Flow {
         lines.join("\n")
     }
 
+    /// Returns what a diagram calls a state.
+    fn id_of(&self, id: &str, name: &str) -> Option<String> {
+        let index = self.states.iter().position(|state| state.name == name)?;
+        Some(format!("{id}{index}"))
+    }
+
     fn states_of_diagram(&self, id: &str, indent: &str, now: Option<&str>, lines: &mut Vec<String>) {
-        let id_of = |name: &str| {
-            let index = self.states.iter().position(|state| state.name == name)?;
-            Some(format!("{id}{index}"))
-        };
         for (index, state) in self.states.iter().enumerate() {
             lines.push(format!("{indent}state \"{}\" as {id}{index}", title(state)));
         }
-        if let Some(start) = id_of(&self.start) {
+        if let Some(start) = self.id_of(id, &self.start) {
             lines.push(format!("{indent}[*] --> {start}"));
         }
         for (index, state) in self.states.iter().enumerate() {
             for transition in &state.transitions {
-                let Some(to) = id_of(&transition.to) else { continue };
+                let Some(to) = self.id_of(id, &transition.to) else { continue };
                 let label = plain(&transition.condition.summary());
                 let label = if label == "always" { String::new() } else { format!(" : {label}") };
                 lines.push(format!("{indent}{id}{index} --> {to}{label}"));
             }
-            if let Some(to) = state.action.late().and_then(id_of) {
+            if let Some(to) = state.action.late().and_then(|late| self.id_of(id, late)) {
                 lines.push(format!("{indent}{id}{index} --> {to} : late"));
             }
             if state.transitions.is_empty() {
                 lines.push(format!("{indent}{id}{index} --> [*]"));
             }
         }
-        if let Some(now) = now.and_then(id_of) {
+        if let Some(now) = now.and_then(|now| self.id_of(id, now)) {
             lines.push(format!("{indent}class {now} now"));
         }
     }

@@ -184,6 +184,13 @@ impl<'a> Planner<'a> {
             frame.set.clone_from(&facts.set);
         }
         base.tip = branch.facts.base;
+        let path = self.conversation.path(base.tip).await?;
+        let before = Position::of(&path)?;
+        base.text = match (&before, path.last()) {
+            (Some(before), _) => before.text.clone(),
+            (None, node) => node.map(|node| node.message.text()).unwrap_or_default(),
+        };
+        base.value = before.and_then(|before| before.value);
         let own = (branch.facts.name.clone(), position);
         self.fork(base, branch.facts.tips.clone(), Some(own)).await
     }
@@ -365,6 +372,7 @@ impl<'a> Planner<'a> {
         let Action::Fork(action) = &state.action else { return Ok(Next::Stop(self.changed(&base))) };
         let mut waits = Vec::new();
         let mut ended = Vec::new();
+        let mut people = base.people.clone();
         for (name, entered) in &action.branches {
             let next = match (&own, tips.get(name)) {
                 (Some((own, position)), _) if own == name => {
@@ -374,15 +382,28 @@ impl<'a> Planner<'a> {
                 (_, None) => self.begin_branch(&base, name, entered, &tips).await?,
             };
             match next {
-                Next::Wait(tracks) => waits.extend(tracks),
-                Next::BranchEnded(track) => ended.push((name, entered, track)),
+                Next::Wait(tracks) => {
+                    for track in &tracks {
+                        add_people(&mut people, &track.people);
+                    }
+                    waits.extend(tracks);
+                }
+                Next::BranchEnded(track) => {
+                    add_people(&mut people, &track.people);
+                    ended.push((name, entered, track));
+                }
                 next => return Ok(next),
             }
+        }
+        // Who answered on one branch cannot decide on another one, nor after the fork.
+        for track in &mut waits {
+            track.people.clone_from(&people);
         }
         if !waits.is_empty() {
             return Ok(Next::Wait(waits));
         }
         let mut joined = base;
+        joined.people = people;
         for (name, entered, track) in ended {
             if let Some(frame) = track.frames.last() {
                 take(&mut joined, entered, frame);
@@ -435,6 +456,14 @@ enum Moved {
     Waits,
     BranchEnds,
     Stops(Progress),
+}
+
+fn add_people(people: &mut Vec<String>, others: &[String]) {
+    for name in others {
+        if !people.contains(name) {
+            people.push(name.clone());
+        }
+    }
 }
 
 /// Sets the variables that a flow returns.

@@ -208,10 +208,11 @@ impl Position {
         if position.kind != StepKind::Part {
             position.observe(step, node);
         }
-        if let (Some(by), None) = (&step.by, step.decision)
-            && !position.people.contains(by)
-        {
-            position.people.push(by.clone());
+        let answered = step.by.iter().filter(|_| step.decision.is_none());
+        for by in answered.chain(&step.people) {
+            if !position.people.contains(by) {
+                position.people.push(by.clone());
+            }
         }
         position
     }

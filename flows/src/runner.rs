@@ -174,10 +174,18 @@ impl FlowRunner {
     /// Begins the flow at the head, even if it has run there before, and runs it.
     ///
     /// # Errors
-    /// As [`FlowRunner::run`].
+    /// As [`FlowRunner::run`]; [`ErrorKind::Invalid`] if it has run there, and its first state waits without a text.
     pub async fn begin(&self) -> Result<Progress> {
         self.must_be_sound()?;
         let place = self.place().await?;
+        let is_silent = self.flow.find(&self.flow.start).is_some_and(|state| state.action.is_silent());
+        if is_silent && self.position_at(&place)?.is_some() {
+            let message = format!(
+                "the flow {:?} cannot begin again, because its first state {:?} stores nothing when it is entered; give it a text",
+                self.flow.name, self.flow.start
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         let next = self.planner().begin(self.beginning(&place)?).await?;
         match self.take(&place, next).await? {
             Some(progress) => Ok(progress),

@@ -163,22 +163,25 @@ fn has_type(value: &Value, name: &Value) -> bool {
 }
 
 fn check_number(number: f64, fields: &Map<String, Value>, place: &str) -> Result<()> {
-    let limit = |name: &str| fields.get(name).and_then(Value::as_f64);
-    match (limit("minimum"), limit("maximum"), limit("exclusiveMinimum"), limit("exclusiveMaximum")) {
-        (Some(least), ..) if number < least => {
-            invalid(format!("{place} is {number}, expected at least {least}"))
+    let limits = [
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+        ("exclusiveMinimum", "more than"),
+        ("exclusiveMaximum", "less than"),
+    ];
+    for (name, words) in limits {
+        let Some(limit) = fields.get(name).and_then(Value::as_f64) else { continue };
+        let fits = match name {
+            "minimum" => number >= limit,
+            "maximum" => number <= limit,
+            "exclusiveMinimum" => number > limit,
+            _ => number < limit,
+        };
+        if !fits {
+            return invalid(format!("{place} is {number}, expected {words} {limit}"));
         }
-        (_, Some(most), ..) if number > most => {
-            invalid(format!("{place} is {number}, expected at most {most}"))
-        }
-        (.., Some(below), _) if number <= below => {
-            invalid(format!("{place} is {number}, expected more than {below}"))
-        }
-        (.., Some(above)) if number >= above => {
-            invalid(format!("{place} is {number}, expected less than {above}"))
-        }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 fn check_text(text: &str, fields: &Map<String, Value>, place: &str) -> Result<()> {
@@ -198,12 +201,13 @@ fn check_length(
     place: &str,
     unit: &str,
 ) -> Result<()> {
-    let limit = |name: &str| fields.get(name).and_then(Value::as_u64);
+    let least = fields.get(least).and_then(Value::as_u64);
+    let most = fields.get(most).and_then(Value::as_u64);
     let count = u64::try_from(length).unwrap_or(u64::MAX);
-    if let Some(least) = limit(least).filter(|least| count < *least) {
+    if let Some(least) = least.filter(|least| count < *least) {
         return invalid(format!("{place} has {length} {unit}, expected at least {least}"));
     }
-    if let Some(most) = limit(most).filter(|most| count > *most) {
+    if let Some(most) = most.filter(|most| count > *most) {
         return invalid(format!("{place} has {length} {unit}, expected at most {most}"));
     }
     Ok(())
