@@ -2,10 +2,36 @@
 //!
 //! A [`Retriever`] finds [passages](Passage) for a [`Lookup`].
 
-mod lookup;
-mod passage;
-mod retriever;
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod dictionary;
+mod embedding;
+mod fuse;
+mod hybrid;
+mod lookup;
+mod mapped;
+mod ngrams;
+mod owners;
+mod passage;
+mod postings;
+mod reranked;
+mod retriever;
+mod stems;
+mod table;
+mod vector_index;
+mod vectors;
+mod word_index;
+mod words;
+
+pub use dictionary::MemoryRetriever;
+pub use fuse::fuse;
+pub use hybrid::Hybrid;
 pub use lookup::Lookup;
-pub use passage::{FailedRetriever, Found, Passage};
+pub use ngrams::NgramEmbedder;
+pub use passage::{FailedRetriever, Found, HEADING, Passage};
+pub use reranked::Reranked;
 pub use retriever::{Embedder, Embeddings, Reranker, Retriever, TextKind};
+pub use vector_index::VectorIndex;
+pub use vectors::{VectorFormat, Vectors};
+pub use word_index::WordIndex;
+pub use words::{StemLanguage, WordOptions};
