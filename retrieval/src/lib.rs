@@ -4,7 +4,9 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod chunker;
 mod dictionary;
+mod document;
 mod embedding;
 mod fuse;
 mod hybrid;
@@ -23,7 +25,9 @@ mod vectors;
 mod word_index;
 mod words;
 
+pub use chunker::{Chunk, Chunker};
 pub use dictionary::MemoryRetriever;
+pub use document::{Document, Heading};
 pub use fuse::fuse;
 pub use hybrid::Hybrid;
 pub use lookup::Lookup;
