@@ -20,7 +20,7 @@ type Count = dyn Fn(&str) -> usize + Send + Sync;
 
 /// Cuts documents into chunks of a limited number of tokens.
 ///
-/// A chunk ends at the best place in its second half: before a heading, else after a paragraph, a line, a sentence, a word; never inside of
+/// A chunk ends at the best place in its last two thirds: before a heading, else after a paragraph, a line, a sentence, a word; never inside of
 /// what a reader sees as one character. A chunk begins with the last tokens of the one before it, if that has the same heading, so that a
 /// sentence at the border is found with its surroundings. Without these overlaps the chunks join to the text of the document.
 ///

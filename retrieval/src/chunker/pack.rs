@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Count;
 use super::units::Unit;
+use crate::document::Cut;
 
 /// Puts the units of a section, which begins at `start`, into chunks. It returns the bytes of each chunk, and how many of them are also at
 /// the end of the one before.
@@ -79,14 +80,14 @@ impl Packer<'_> {
         (self.count)(text) <= self.limit
     }
 
-    /// Returns the best place to end a chunk in its second half: of equally good ones, the last.
+    /// Returns the best place to end a chunk in its last two thirds: of equally good ones, the last.
     fn best_cut(&self, from: usize, first: usize, next: usize) -> usize {
         let mut tokens = self.tokens(from..first);
         let mut best = next;
         let mut best_cut = None;
         for (place, unit) in self.units.iter().enumerate().take(next).skip(first) {
             tokens += unit.tokens;
-            if tokens * 2 >= self.limit && Some(unit.cut) >= best_cut {
+            if tokens * 3 >= self.limit && Some(unit.cut) >= best_cut {
                 best = place + 1;
                 best_cut = Some(unit.cut);
             }
@@ -94,18 +95,27 @@ impl Packer<'_> {
         best
     }
 
-    /// Returns how many of the new units of a chunk the next one repeats: at most `overlap` tokens, and not all units.
+    /// Returns how many of the new units of a chunk the next one repeats: at most `overlap` tokens, beginning with a sentence where there is
+    /// one, else with a word, and never white space alone.
     fn repeated(&self, first: usize, next: usize, overlap: usize) -> usize {
         let mut tokens = 0;
-        let mut repeated = 0;
-        let new = self.units.get(first..next).unwrap_or_default();
-        for unit in new.iter().skip(1).rev() {
+        let mut words = 0;
+        let mut sentences = 0;
+        for place in (first..next).rev() {
+            let Some(unit) = self.units.get(place) else { break };
             tokens += unit.tokens;
             if tokens > overlap {
                 break;
             }
-            repeated += 1;
+            let text = self.text.get(self.end(place)..unit.end).unwrap_or_default();
+            if !text.trim().is_empty() {
+                words = next - place;
+                let before = place.checked_sub(1).and_then(|before| self.units.get(before));
+                if before.is_none_or(|before| before.cut >= Cut::Sentence) {
+                    sentences = words;
+                }
+            }
         }
-        repeated
+        if sentences > 0 { sentences } else { words }
     }
 }

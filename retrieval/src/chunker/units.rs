@@ -49,7 +49,8 @@ impl Splitter<'_> {
         let Some(text) = self.text.get(start..end) else { return };
         let tokens = (self.count)(text);
         if tokens <= small || part == Part::Grapheme {
-            self.units.push(Unit { end, tokens, cut });
+            // White space counts too, so that a limit of tokens is one of units: a million empty lines are many chunks.
+            self.units.push(Unit { end, tokens: tokens.max(1), cut });
             return;
         }
         let (ends, inner, inner_cut) = match part {
