@@ -1,5 +1,6 @@
 //! Cuts documents into chunks.
 
+mod count;
 mod pack;
 mod units;
 
@@ -10,13 +11,10 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
-use unicode_segmentation::UnicodeSegmentation as _;
 
+use self::count::{Count, count_words};
 use crate::passage::HEADING;
 use crate::{Document, Heading, Passage};
-
-/// Counts the tokens of a text.
-type Count = dyn Fn(&str) -> usize + Send + Sync;
 
 /// Cuts documents into chunks of a limited number of tokens.
 ///
@@ -193,17 +191,6 @@ impl fmt::Debug for Chunker {
         debug.field("limit", &self.limit).field("overlap", &self.overlap).field("counter", &self.counter);
         debug.finish()
     }
-}
-
-/// Counts words and punctuation marks. Long ones, and long white space, count once for each 16 characters, so that a limit of tokens limits
-/// the length of any text.
-fn count_words(text: &str) -> usize {
-    let mut count = 0;
-    for segment in text.split_word_bounds() {
-        let characters = segment.chars().count();
-        count += if segment.trim().is_empty() { characters / 16 } else { characters.div_ceil(16) };
-    }
-    count
 }
 
 /// Returns the ends of the sections of a document, each with its headings. A section without text, which has only its heading, is a part of

@@ -1,7 +1,9 @@
 //! A document: a text with headings, and where it may be cut.
 
 mod code;
+mod heading;
 mod html;
+pub(crate) mod lines;
 mod markdown;
 
 use std::ops::Range;
@@ -9,6 +11,10 @@ use std::path::Path;
 
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
+
+use self::lines::{Line, prose_lines};
+
+pub use heading::Heading;
 
 /// A document whose parts are to be found.
 ///
@@ -43,20 +49,6 @@ pub struct Document {
     /// Where it is better not cut, such as blocks of code: sorted, and without overlaps.
     blocks: Vec<Range<usize>>,
     is_code: bool,
-}
-
-/// A heading of a document.
-///
-/// [`Document`] has an example.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Heading {
-    /// The byte of the text at which its line begins.
-    pub at: usize,
-    /// Its level: 1 is the highest.
-    pub level: u8,
-    /// Its text.
-    pub title: String,
 }
 
 impl Document {
@@ -156,47 +148,6 @@ impl Document {
     pub(crate) fn lines(&self) -> Vec<Line> {
         if self.is_code { code::lines(&self.text) } else { prose_lines(&self.text, &self.blocks) }
     }
-}
-
-/// A line, with its end of line, and how good a place to cut is after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub(crate) end: usize,
-    pub(crate) cut: Cut,
-}
-
-/// How good a place to cut is, from worst to best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cut {
-    Grapheme,
-    Word,
-    Sentence,
-    /// A line within a block of code, or within brackets.
-    InnerLine,
-    Line,
-    /// An empty line.
-    Paragraph,
-}
-
-/// Returns the ends of lines: after an empty line a paragraph begins, unless it is in a block.
-fn prose_lines(text: &str, blocks: &[Range<usize>]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let mut end = 0;
-    let mut blocks = blocks.iter().peekable();
-    for line in text.split_inclusive('\n') {
-        end += line.len();
-        while blocks.next_if(|block| block.end <= end).is_some() {}
-        let is_inside = blocks.peek().is_some_and(|block| block.contains(&end));
-        let cut = if is_inside {
-            Cut::InnerLine
-        } else if line.trim().is_empty() {
-            Cut::Paragraph
-        } else {
-            Cut::Line
-        };
-        lines.push(Line { end, cut });
-    }
-    lines
 }
 
 /// Endings of the names of source code.

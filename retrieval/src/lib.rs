@@ -10,6 +10,7 @@ mod document;
 mod embedding;
 mod fuse;
 mod hybrid;
+mod index;
 mod lookup;
 mod mapped;
 mod ngrams;
@@ -30,12 +31,17 @@ pub use dictionary::MemoryRetriever;
 pub use document::{Document, Heading};
 pub use fuse::fuse;
 pub use hybrid::Hybrid;
+pub use index::{
+    Index, IndexOptions, IndexProgress, IndexReport, IndexSettings, IndexedDocument, SkippedDocument,
+    VectorSettings,
+};
 pub use lookup::Lookup;
 pub use ngrams::NgramEmbedder;
 pub use passage::{FailedRetriever, Found, HEADING, Passage};
 pub use reranked::Reranked;
 pub use retriever::{Embedder, Embeddings, Reranker, Retriever, TextKind};
+pub use stems::StemLanguage;
 pub use vector_index::VectorIndex;
 pub use vectors::{VectorFormat, Vectors};
 pub use word_index::WordIndex;
-pub use words::{StemLanguage, WordOptions};
+pub use words::WordOptions;

@@ -6,7 +6,39 @@ use alloquy_core::{Error, ErrorKind};
 #[cfg(feature = "stems")]
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 
-use crate::words::StemLanguage;
+use serde::{Deserialize, Serialize};
+
+/// A language whose words have known stems.
+///
+/// [`WordOptions`](crate::WordOptions) has an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[allow(missing_docs)] // languages
+pub enum StemLanguage {
+    Arabic,
+    Danish,
+    Dutch,
+    English,
+    Finnish,
+    French,
+    German,
+    Greek,
+    Hindi,
+    Hungarian,
+    Indonesian,
+    Italian,
+    Norwegian,
+    Polish,
+    Portuguese,
+    Romanian,
+    Russian,
+    Spanish,
+    Swedish,
+    Tamil,
+    Turkish,
+    Ukrainian,
+}
 
 /// Checks that stems of a language are available.
 #[cfg(feature = "stems")]

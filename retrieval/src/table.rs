@@ -27,12 +27,22 @@ impl PassageTable {
         self.rows.push(Some(passage));
     }
 
+    /// Adds an empty row.
+    pub(crate) fn push_empty(&mut self) {
+        self.rows.push(None);
+    }
+
     /// Empties the row of a passage.
     pub(crate) fn remove(&mut self, id: &str) -> Option<(usize, Arc<Passage>)> {
         let row = self.ids.remove(id)?;
         self.digest = OnceLock::new();
         let passage = self.rows.get_mut(row)?.take()?;
         Some((row, passage))
+    }
+
+    /// Returns the passage of a row.
+    pub(crate) fn get(&self, row: usize) -> Option<&Passage> {
+        self.rows.get(row)?.as_deref()
     }
 
     /// Returns the passages that are left, with their rows.

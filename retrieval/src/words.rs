@@ -4,8 +4,9 @@ use alloquy_core::search::tokens;
 use alloquy_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::Passage;
 use crate::passage::HEADING;
-use crate::{Passage, stems};
+use crate::stems::{self, StemLanguage};
 
 /// The settings of a [`WordIndex`](crate::WordIndex).
 ///
@@ -79,36 +80,4 @@ pub(crate) fn searched_text(passage: &Passage) -> String {
         Some(serde_json::Value::String(heading)) => format!("{heading}\n\n{}", passage.text),
         _ => passage.text.clone(),
     }
-}
-
-/// A language whose words have known stems.
-///
-/// [`WordOptions`] has an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-#[allow(missing_docs)] // languages
-pub enum StemLanguage {
-    Arabic,
-    Danish,
-    Dutch,
-    English,
-    Finnish,
-    French,
-    German,
-    Greek,
-    Hindi,
-    Hungarian,
-    Indonesian,
-    Italian,
-    Norwegian,
-    Polish,
-    Portuguese,
-    Romanian,
-    Russian,
-    Spanish,
-    Swedish,
-    Tamil,
-    Turkish,
-    Ukrainian,
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::Count;
+use super::count::Count;
 use super::units::Unit;
-use crate::document::Cut;
+use crate::document::lines::Cut;
 
 /// Puts the units of a section, which begins at `start`, into chunks. It returns the bytes of each chunk, and how many of them are also at
 /// the end of the one before.

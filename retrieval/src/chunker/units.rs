@@ -2,9 +2,9 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::Count;
+use super::count::Count;
 use crate::Document;
-use crate::document::Cut;
+use crate::document::lines::Cut;
 
 /// A part of a document that is not cut: it ends here, has this many tokens, and the place after it is this good to cut.
 #[derive(Clone, Copy, Debug)]

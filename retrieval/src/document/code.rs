@@ -1,6 +1,6 @@
 //! Where source code is best cut: by empty lines and brackets, in any language.
 
-use super::{Cut, Line};
+use super::lines::{Cut, Line};
 
 /// Returns the ends of lines. The best cut is an empty line outside of all brackets; brackets in texts and comments are counted too, so
 /// a line that begins at the left margin with a letter is outside, whatever was counted.

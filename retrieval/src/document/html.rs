@@ -5,7 +5,7 @@ use std::ops::Range;
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{Token, Tokenizer};
 
-use super::Heading;
+use super::heading::Heading;
 use super::markdown::one_line;
 
 /// A page as text.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::Heading;
+use super::heading::Heading;
 
 /// Returns the headings, and the places of blocks of code and of tables.
 pub(super) fn outline(text: &str) -> (Vec<Heading>, Vec<Range<usize>>) {
