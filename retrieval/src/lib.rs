@@ -11,6 +11,8 @@ mod embedding;
 mod fuse;
 mod hybrid;
 mod index;
+#[cfg(feature = "testing")]
+pub mod laws;
 mod lookup;
 mod mapped;
 mod ngrams;
