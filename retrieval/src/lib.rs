@@ -8,6 +8,7 @@ mod chunker;
 mod dictionary;
 mod document;
 mod embedding;
+mod evaluation;
 mod fuse;
 mod hybrid;
 mod index;
@@ -31,6 +32,7 @@ mod words;
 pub use chunker::{Chunk, Chunker};
 pub use dictionary::MemoryRetriever;
 pub use document::{Document, Heading};
+pub use evaluation::{Evaluation, JudgedAnswer, JudgedQuestion, evaluate};
 pub use fuse::fuse;
 pub use hybrid::Hybrid;
 pub use index::{
