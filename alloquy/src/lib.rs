@@ -191,6 +191,8 @@ pub use alloquy_context as context;
 pub use alloquy_core as core;
 pub use alloquy_cost as cost;
 pub use alloquy_engine as engine;
+#[cfg(feature = "flows")]
+pub use alloquy_flows as flows;
 pub use alloquy_formats as formats;
 #[cfg(feature = "guards")]
 pub use alloquy_guards as guards;
@@ -201,12 +203,16 @@ pub use alloquy_inference as inference;
 pub use alloquy_mcp as mcp;
 #[cfg(feature = "media")]
 pub use alloquy_media as media;
+#[cfg(feature = "memory")]
+pub use alloquy_memory as memory;
 pub use alloquy_model_files as model_files;
 #[cfg(feature = "onnx")]
 pub use alloquy_onnx as onnx;
 pub use alloquy_processors as processors;
 #[cfg(feature = "prompts")]
 pub use alloquy_prompts as prompts;
+#[cfg(feature = "retrieval")]
+pub use alloquy_retrieval as retrieval;
 pub use alloquy_storage as storage;
 pub use alloquy_templates as templates;
 

@@ -16,6 +16,7 @@ use crate::tree::{Node, NodeId};
 
 pub use snippet::Snippet;
 pub use text::{SearchTerm, SearchText};
+pub use tokens::{Token, Tokens, tokens};
 
 /// A node that matches a search.
 ///

@@ -4,6 +4,11 @@ use alloquy_core::media::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The entry of a passage's metadata with the headings above it, such as `Storage > Search`.
+///
+/// [`Chunker`](crate::Chunker) sets it. Words and vectors of it find the passage too.
+pub const HEADING: &str = "heading";
+
 /// A part of a document that a retriever finds.
 ///
 /// ```

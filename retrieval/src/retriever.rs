@@ -98,6 +98,17 @@ pub trait Reranker: Send + Sync + Debug {
     async fn rerank(&self, text: &str, passages: Vec<Passage>) -> Result<Vec<Passage>>;
 }
 
+#[async_trait]
+impl<R: Reranker + ?Sized> Reranker for Arc<R> {
+    fn digest(&self) -> Digest {
+        (**self).digest()
+    }
+
+    async fn rerank(&self, text: &str, passages: Vec<Passage>) -> Result<Vec<Passage>> {
+        (**self).rerank(text, passages).await
+    }
+}
+
 /// What a text is: some models read questions and passages in two ways.
 ///
 /// [`Embedder`] uses it.
@@ -159,6 +170,21 @@ pub trait Embedder: Send + Sync + Debug {
     /// # Errors
     /// Those of its model.
     async fn embed(&self, texts: &[&str], kind: TextKind) -> Result<Embeddings>;
+}
+
+#[async_trait]
+impl<E: Embedder + ?Sized> Embedder for Arc<E> {
+    fn digest(&self) -> Digest {
+        (**self).digest()
+    }
+
+    fn dimensions(&self) -> usize {
+        (**self).dimensions()
+    }
+
+    async fn embed(&self, texts: &[&str], kind: TextKind) -> Result<Embeddings> {
+        (**self).embed(texts, kind).await
+    }
 }
 
 /// The vectors of texts.

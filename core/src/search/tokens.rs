@@ -1,6 +1,7 @@
 //! Splits text into words without case and accents, in any script.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
@@ -11,28 +12,50 @@ use unicode_segmentation::{UnicodeSegmentation as _, UnicodeWordIndices};
 const LONGEST: usize = 64;
 
 /// A word as an index stores it, with its place in the text.
+///
+/// [`tokens`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) text: String,
-    pub(super) place: Range<usize>,
+#[non_exhaustive]
+pub struct Token {
+    /// The word without case, accents and compatibility forms.
+    pub text: String,
+    /// The bytes of the text that it was made from.
+    pub place: Range<usize>,
+    /// Whether it is a pair of neighbouring characters in a script without spaces.
+    pub is_pair: bool,
     /// Whether it is the last character of a run in a script without spaces.
-    pub(super) ends_run: bool,
+    pub ends_run: bool,
 }
 
 /// Splits a text into tokens. Only a few of them are in memory at a time, because a text may be large.
 ///
 /// Words are those of UAX #29. In scripts without spaces between words, each pair of neighbouring characters is a
 /// token, and so is the last character of a run. So any part of a run is found: "東京都" becomes "東京", "京都", "都".
-pub(super) fn tokens(text: &str) -> Tokens<'_> {
+///
+/// ```
+/// use alloquy_core::search::tokens;
+///
+/// let words: Vec<String> = tokens("Une TASSE de thé").map(|token| token.text).collect();
+/// assert_eq!(words, ["une", "tasse", "de", "the"]);
+/// ```
+pub fn tokens(text: &str) -> Tokens<'_> {
     Tokens { words: text.unicode_word_indices(), ready: VecDeque::new(), run: None }
 }
 
 /// The tokens of a text.
-pub(super) struct Tokens<'a> {
+///
+/// [`tokens`] creates it.
+pub struct Tokens<'a> {
     words: UnicodeWordIndices<'a>,
     ready: VecDeque<Token>,
     /// The last character of a run that may continue.
     run: Option<(char, Range<usize>)>,
+}
+
+impl fmt::Debug for Tokens<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tokens").field("ready", &self.ready).finish_non_exhaustive()
+    }
 }
 
 impl Iterator for Tokens<'_> {
@@ -82,21 +105,26 @@ impl Tokens<'_> {
         if !letters.is_empty() {
             self.end_run();
             let text = letters.chars().take(LONGEST).collect();
-            self.ready.push_back(Token { text, place, ends_run: false });
+            self.ready.push_back(Token { text, place, is_pair: false, ends_run: false });
         }
     }
 
     fn unspaced(&mut self, character: char, place: Range<usize>) {
         if let Some((before, from)) = self.run.take() {
             let text = String::from_iter([before, character]);
-            self.ready.push_back(Token { text, place: from.start..place.end, ends_run: false });
+            self.ready.push_back(Token {
+                text,
+                place: from.start..place.end,
+                is_pair: true,
+                ends_run: false,
+            });
         }
         self.run = Some((character, place));
     }
 
     fn end_run(&mut self) {
         if let Some((last, place)) = self.run.take() {
-            self.ready.push_back(Token { text: last.to_string(), place, ends_run: true });
+            self.ready.push_back(Token { text: last.to_string(), place, is_pair: false, ends_run: true });
         }
     }
 }

@@ -1,0 +1,83 @@
+//! The words of a text as a word index counts them, and the settings of its scores.
+
+use alloquy_core::search::tokens;
+use alloquy_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::Passage;
+use crate::passage::HEADING;
+use crate::stems::{self, StemLanguage};
+
+/// The settings of a [`WordIndex`](crate::WordIndex).
+///
+/// ```
+/// use alloquy_retrieval::{StemLanguage, WordIndex, WordOptions};
+///
+/// let mut options = WordOptions::default();
+/// assert_eq!((options.k1, options.b, options.stems), (1.2, 0.75, None));
+/// options.stems = Some(StemLanguage::English);
+/// WordIndex::new(options)?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WordOptions {
+    /// How much more a word counts that occurs more often: from 0 (not at all) on; usual are 1.2 to 2.
+    pub k1: f64,
+    /// How much less words of a long passage count: from 0 (not at all) to 1.
+    pub b: f64,
+    /// Compares the words of one language by their stems, so that "brewing" finds "brewed". It needs the feature `stems`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stems: Option<StemLanguage>,
+}
+
+impl Default for WordOptions {
+    fn default() -> Self {
+        Self { k1: 1.2, b: 0.75, stems: None }
+    }
+}
+
+impl WordOptions {
+    /// Checks the settings.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_valid = self.k1.is_finite() && self.k1 >= 0.0 && (0.0..=1.0).contains(&self.b);
+        if !is_valid {
+            let message = format!(
+                "a word index with k1 = {} and b = {} is not possible: choose k1 from 0 on, such as 1.2, and b from 0 to 1, such as \
+                 0.75",
+                self.k1, self.b
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.stems.map_or(Ok(()), stems::check)
+    }
+
+    /// Returns the words of a text in their order, as an index stores them.
+    pub(crate) fn words(&self, text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for token in tokens(text) {
+            // In scripts without spaces a pair of characters is often a word, and so is a single one: "茶" finds "緑茶道".
+            if token.is_pair {
+                words.extend(token.text.chars().next().map(String::from));
+            }
+            words.push(token.text);
+        }
+        if let Some(language) = self.stems {
+            stems::replace(language, &mut words);
+        }
+        words
+    }
+
+    /// Returns the words that find a passage: those of its heading and of its text.
+    pub(crate) fn words_of(&self, passage: &Passage) -> Vec<String> {
+        self.words(&searched_text(passage))
+    }
+}
+
+/// Returns the text of a passage with its headings: words and vectors of both find it.
+pub(crate) fn searched_text(passage: &Passage) -> String {
+    match passage.metadata.get(HEADING) {
+        Some(serde_json::Value::String(heading)) => format!("{heading}\n\n{}", passage.text),
+        _ => passage.text.clone(),
+    }
+}
