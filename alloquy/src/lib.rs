@@ -133,10 +133,13 @@
 //! | `onnx` | [`Model::open`]: models in ONNX files | yes |
 //! | `pocket` | `Model::pocket`: the tiny model, 4 MB | yes |
 //! | `constraints` | replies that follow a [`Grammar`], and calls that follow the schemas of their tools | yes |
+//! | `flows` | flows: conversations with states and conditions as data | yes |
 //! | `guards` | guards: redaction, validation, limits, cached replies and fallback, as middleware | yes |
 //! | `json-schema` | validation of replies by a JSON Schema, 20 more crates | no |
 //! | `media` | images, audio and video, for models that accept them | yes |
+//! | `memory` | memory across conversations: notes, and what a model is reminded of | yes |
 //! | `prompts` | libraries of prompts: files, configuration, versions and experiments | yes |
+//! | `retrieval` | word and vector indexes, documents in chunks, passages in prompts | yes |
 //! | `schemars` | `core::tool::TypedTool`: tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
@@ -166,6 +169,9 @@
 //! | [`formats`] | messages and conversations in the formats of other programs |
 //! | `guards` | redaction, validation, limits, cached replies and fallback |
 //! | `prompts` | libraries of prompts |
+//! | `retrieval` | indexes, documents, and passages in prompts |
+//! | `memory` | notes across conversations |
+//! | `flows` | flows of states and conditions |
 //! | [`inference`] | a model call, and the local decoder |
 //! | [`templates`], [`processors`] | chat templates, and the processors of model families |
 //! | [`media`], [`constraints`] | inputs of media models, and matchers of grammars |

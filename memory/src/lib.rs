@@ -91,6 +91,7 @@ mod recall;
 mod reminder;
 mod tools;
 mod used;
+mod values;
 mod words;
 mod writer;
 
@@ -111,4 +112,5 @@ pub use recall::{FailedRecall, Recall, RecallRequest, Recalled, Remember};
 pub use reminder::{OnFailure, RemindedRequest, Reminder};
 pub use tools::NoteTools;
 pub use used::{MEMORY_KEY, MemoryUse, memory_of};
+pub use values::MemoryValues;
 pub use writer::{NoteProposal, NoteWriter, Proposals, RefusedProposal};

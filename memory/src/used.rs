@@ -27,7 +27,8 @@ pub struct MemoryUse {
     pub tokens: usize,
 }
 
-/// Returns the notes that the prompt of a stored reply had: an entry for each [`Reminder`](crate::Reminder) that found some.
+/// Returns the notes that the prompt of a stored reply had: an entry for each [`Reminder`](crate::Reminder) that found some. Of the
+/// message of a prompt, it returns the notes that [`MemoryValues`](crate::MemoryValues) put into it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct MemoryUse {
 /// ```
 pub fn memory_of(node: &Node) -> Vec<MemoryUse> {
     let fact = node.reply.as_ref().and_then(|facts| facts.facts.get(MEMORY_KEY));
-    fact.map(read).unwrap_or_default()
+    fact.or_else(|| node.metadata.get(MEMORY_KEY)).map(read).unwrap_or_default()
 }
 
 impl MemoryUse {

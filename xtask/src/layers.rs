@@ -84,7 +84,7 @@ const MEMBERS: [(&str, &[&str], &[&str]); 27] = [
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
     // Texts of prompts are compiled by the crate that has the template engine and its limits.
-    ("prompts", &["core", "templates"], &["testing"]),
+    ("prompts", &["core", "templates"], &["retrieval", "testing"]),
     ("retrieval", &["core"], &["testing"]),
     // It counts limits and keeps cached replies for guards. Its tests compute the cost of conversations that earlier releases stored.
     ("storage", &["core", "engine", "formats", "guards"], &["cost", "testing"]),
