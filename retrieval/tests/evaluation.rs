@@ -77,24 +77,24 @@ fn each_judged_place_is_there() {
     }
 }
 
+/// The floors are a little below what was measured, because pages are added and change: words 0.523, with stems 0.541, vectors 0.419, both
+/// together 0.550 and 0.550.
 #[test]
 fn answers_are_found() {
     let passages = passages();
-    let plain = measured("words", &*words(&passages, None));
-    let stems = measured("words with stems", &*words(&passages, Some(StemLanguage::English)));
-    for dimensions in [256, 1024] {
-        measured(&format!("vectors {dimensions}"), &*vectors(&passages, VectorFormat::F32, dimensions));
-        measured(&format!("int8 {dimensions}"), &*vectors(&passages, VectorFormat::Int8, dimensions));
+    let vectors_f32 = vectors(&passages, VectorFormat::F32, 1_024);
+    let by_vectors = measured("vectors", &*vectors_f32);
+    let by_int8 = measured("vectors, int8", &*vectors(&passages, VectorFormat::Int8, 1_024));
+    assert!((by_vectors.ndcg - by_int8.ndcg).abs() < 0.005, "integers of one byte find less");
+    for (name, stems, floor) in [("words", None, 0.50), ("stems", Some(StemLanguage::English), 0.52)] {
+        let words = words(&passages, stems);
+        let by_words = measured(name, &*words);
+        assert!(by_words.ndcg >= floor, "{name} find less than {floor}: {by_words:?}");
+        let hybrid =
+            Hybrid::default().retriever(Hybrid::WORDS, words).retriever(Hybrid::VECTORS, vectors_f32.clone());
+        let by_both = measured(&format!("{name} and vectors"), &hybrid);
+        let best = by_words.ndcg.max(by_vectors.ndcg);
+        assert!(by_both.ndcg >= best - 0.005, "{name} and vectors find less than the better one of them");
+        assert!(by_both.recall >= by_words.recall - 0.005, "{name} and vectors find fewer answers");
     }
-    for dimensions in [64, 256, 1024] {
-        for weight in [0.1, 0.2, 0.3, 0.5, 0.7, 1.0] {
-            for stems in [None, Some(StemLanguage::English)] {
-                let hybrid = Hybrid::default()
-                    .retriever(1.0, words(&passages, stems))
-                    .retriever(weight, vectors(&passages, VectorFormat::F32, dimensions));
-                measured(&format!("hybrid {dimensions} {weight} {}", stems.is_some()), &hybrid);
-            }
-        }
-    }
-    let _ = (plain, stems);
 }

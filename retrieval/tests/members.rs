@@ -103,7 +103,7 @@ fn members_obey_the_laws() {
         laws::retriever::all(async |sample: Sample| {
             let words = Arc::new(words(sample.clone(), WordOptions::default()));
             let vectors = Arc::new(vectors(sample, VectorFormat::F32).await?);
-            Ok(Hybrid::default().retriever(1.0, words).retriever(0.5, vectors))
+            Ok(Hybrid::default().retriever(1.0, words).retriever(Hybrid::VECTORS, vectors))
         })
         .await?;
         laws::retriever::all(async |sample| {
@@ -389,7 +389,7 @@ proptest! {
             for number in numbers {
                 if list.iter().all(|passage| passage.id != number.to_string()) {
                     list.push(passage(number, ""));
-                    *expected.entry(number.to_string()).or_insert(0.0) += weight / (60.0 + list.len() as f64);
+                    *expected.entry(number.to_string()).or_insert(0.0) += weight / (10.0 + list.len() as f64);
                 }
             }
             given.push((weight, list));
