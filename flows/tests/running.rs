@@ -396,3 +396,92 @@ fn conditions_of_dataknobs_keep_their_truth() {
         assert_eq!(holds, expected, "{condition} {text}");
     }
 }
+
+#[test]
+fn who_answered_on_one_branch_of_a_fork_cannot_approve_on_another_or_later() {
+    block_on(async {
+        let text = "
+name: pay
+states:
+  both: {fork: {amount: amount, law: law}, to: sign}
+  sign: {approve: Sign?, to: done}
+  done: {say: Done.}
+flows:
+  amount: {states: {ask: {wait: {say: How much?}}}}
+  law: {states: {ask: {approve: Is it legal?}}}
+";
+        let conversation = alloquy_core::Conversation::new(EchoModel);
+        let runner = FlowRunner::new(flow(text), conversation.clone());
+        runner.run().await.unwrap();
+        runner.resume(Answer::from("12 euros").by("Ann").branch("amount")).await.unwrap();
+        for (by, is_allowed, state) in
+            [("Ann", false, ""), ("Bea", true, "sign"), ("Ann", false, ""), ("Bea", true, "done")]
+        {
+            let progress = runner.resume(Answer::value(true).by(by)).await;
+            assert_eq!(progress.is_ok(), is_allowed, "{by}: {progress:?}");
+            if let Ok(progress) = progress {
+                assert_eq!(progress.state(), state);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_question_whose_reply_failed_is_asked_once() {
+    block_on(async {
+        let text = "{name: ask, states: {ask: {ask: 'How are you?', to: bye}, bye: {say: Bye.}}}";
+        let replies = [ScriptedReply::Fails("Fi".into()), ScriptedReply::text("Fine.")];
+        let conversation = alloquy_core::Conversation::new(ScriptedModel::replying(replies));
+        let runner = FlowRunner::new(flow(text), conversation.clone());
+        assert_eq!(runner.run().await.unwrap_err().kind(), ErrorKind::Backend);
+        assert_eq!(runner.run().await.unwrap(), Progress::Ended { state: "bye".into() });
+        assert_eq!(texts(&conversation).await, ["user: How are you?", "assistant: Fine.", "assistant: Bye."]);
+    });
+}
+
+#[test]
+fn a_model_calls_the_tools_that_its_state_names() {
+    block_on(async {
+        let text = "{name: ask, states: {ask: {ask: {text: Tea!, tools: kitchen, set: reply}, to: bye}, bye: {say: '{{reply}}'}}}";
+        let call = alloquy_core::message::ToolCall::new("1", "kitchen", json!({"drink": "tea"}));
+        let call = alloquy_core::Message::new(
+            alloquy_core::Role::Assistant,
+            vec![alloquy_core::Content::ToolCall(call)],
+        );
+        let replies = [ScriptedReply::from(alloquy_core::Reply::new(call)), ScriptedReply::text("Made.")];
+        let conversation = alloquy_core::Conversation::new(ScriptedModel::replying(replies));
+        let counter = Counter::default();
+        let runner = FlowRunner::new(flow(text), conversation.clone()).tool(counter.clone());
+        assert_eq!(runner.run().await.unwrap(), Progress::Ended { state: "bye".into() });
+        assert_eq!(counter.arguments(), [json!({"drink": "tea"})]);
+        let said = ["user: Tea!", "assistant: ", "tool: kitchen 1", "assistant: Made.", "assistant: Made."];
+        assert_eq!(texts(&conversation).await, said);
+    });
+}
+
+#[test]
+fn messages_of_others_between_two_steps_stay() {
+    block_on(async {
+        let conversation = alloquy_core::Conversation::new(EchoModel);
+        let runner = runner(&conversation, &Counter::default());
+        runner.run().await.unwrap();
+        conversation.send("By the way: hello!").await.unwrap();
+        assert_eq!(runner.resume("tea").await.unwrap().state(), "cups");
+        assert_eq!(texts(&conversation).await.len(), 5);
+    });
+}
+
+#[test]
+fn a_flow_begins_again_only_when_asked() {
+    block_on(async {
+        let text = "{name: hello, states: {hello: {say: 'Hello {{name}}!'}}}";
+        let conversation = alloquy_core::Conversation::new(EchoModel);
+        let runner = FlowRunner::new(flow(text), conversation.clone()).variable("name", "Ann");
+        runner.run().await.unwrap();
+        runner.run().await.unwrap();
+        assert_eq!(texts(&conversation).await.len(), 1);
+        runner.begin().await.unwrap();
+        assert_eq!(texts(&conversation).await.len(), 2);
+        assert_eq!(runner.position().await.unwrap().unwrap().step, 1);
+    });
+}
