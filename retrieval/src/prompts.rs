@@ -97,8 +97,15 @@ impl PromptPassages {
 
     /// Adds a retriever, which prompts name by its [name](Retriever::name).
     #[must_use]
-    pub fn retriever(mut self, retriever: Arc<dyn Retriever>) -> Self {
-        self.retrievers.insert(retriever.name().to_owned(), retriever);
+    pub fn retriever(self, retriever: Arc<dyn Retriever>) -> Self {
+        let name = retriever.name().to_owned();
+        self.named(name, retriever)
+    }
+
+    /// Adds a retriever under another name. One of the same name is replaced.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>, retriever: Arc<dyn Retriever>) -> Self {
+        self.retrievers.insert(name.into(), retriever);
         self
     }
 
@@ -130,7 +137,7 @@ impl PromptPassages {
         self
     }
 
-    fn named(&self, name: &str) -> Result<&Arc<dyn Retriever>> {
+    fn find(&self, name: &str) -> Result<&Arc<dyn Retriever>> {
         self.retrievers.get(name).ok_or_else(|| {
             let names: Vec<_> = self.retrievers.keys().map(|name| format!("{name:?}")).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -152,7 +159,7 @@ impl PromptPassages {
     ) -> Result<Search<'a>> {
         let mut search = Search::new(retrieval, values)?;
         let limit = self.time_limit.as_ref();
-        match self.named(&retrieval.retriever) {
+        match self.find(&retrieval.retriever) {
             Ok(retriever) => search.prepare(&**retriever, owner, limit).await,
             Err(error) => search.error = Some(error),
         }

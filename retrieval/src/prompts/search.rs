@@ -70,7 +70,7 @@ impl<'a> Search<'a> {
             }
         }
         let version = within(retriever.version(owner), limit).await;
-        match version.and_then(|version| lookup_key(owner, retriever.name(), version, &self.lookup)) {
+        match version.and_then(|version| lookup_key(owner, &self.facts.retriever, version, &self.lookup)) {
             Ok(key) => self.facts.key = Some(key),
             Err(error) => self.error = Some(error),
         }
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
         let found = within(retriever.find(owner, &self.lookup), limit).await;
         // The index may have changed since the version was read.
         let keyed = found.and_then(|found| {
-            let key = lookup_key(owner, retriever.name(), found.version, &self.lookup)?;
+            let key = lookup_key(owner, &self.facts.retriever, found.version, &self.lookup)?;
             Ok((found, key))
         });
         match keyed {
