@@ -3,7 +3,7 @@
 //! A [`PromptLibrary`] finds a [`Prompt`] by its [`PromptName`]. Filled in with [`Values`] it is a [`FilledPrompt`], which can be sent,
 //! or with which a conversation begins.
 //!
-//! A [`ValueSource`] finds values that nobody gave, such as the passages that a prompt [asks for](PromptRetrieval).
+//! A [`ValueSource`] finds values that no caller gave, such as the passages that a prompt [asks for](PromptRetrieval).
 //!
 //! A value is never read as a template. A [`RenderedPrompt`] consists of spans, and each span knows whether the author of
 //! the prompt wrote it or where its text comes from, so an
@@ -24,6 +24,6 @@ pub use info::PromptInfo;
 pub use library::{Prompt, PromptLibrary, PromptProblem};
 pub use name::{PromptKind, PromptLabel, PromptName, PromptVersion, VersionNumber};
 pub use rendered::{PromptSpan, RenderedPrompt};
-pub use retrieval::{PromptRetrieval, PromptTemplate};
+pub use retrieval::{PromptRetrieval, TextTemplate};
 pub use source::{PromptPlace, SourcedValues, ValueSource};
 pub use values::{OUTPUT_KEY, PromptValue, Values};

@@ -112,7 +112,7 @@ impl FlowRunner {
         self.add(place, track, request.metadata(FLOW_KEY, facts.to_json())).await
     }
 
-    /// Appends messages after the tip of a track, if nobody has moved the head.
+    /// Appends messages after the tip of a track, if no other writer has moved the head.
     pub(crate) async fn add(
         &self,
         place: &Place,

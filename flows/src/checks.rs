@@ -146,7 +146,7 @@ impl Checks<'_> {
             if silent && transition.condition.asks() {
                 let message = format!(
                     "the state {:?} stores nothing when it is entered, so the answer of a model or the host that leads there would be \
-                     asked for again; give it a text",
+                     requested again; give it a text",
                     transition.to
                 );
                 problems.add(&place, message);

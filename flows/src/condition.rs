@@ -120,7 +120,7 @@ impl ModelQuestion {
 
 /// What most of the counted words are.
 ///
-/// [`Condition::Sentiment`] has one.
+/// [`Condition::Sentiment`] has one, and [`Flow`](crate::Flow) has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sentiment {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::problem::Problems;
 use crate::yaml::{Content, Located};
 
-/// The fields of an object, and those that were asked for.
+/// The fields of an object, and those that were read.
 pub(crate) struct Fields<'a> {
     place: String,
     entries: &'a [(String, Located)],
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         self.take(name).map(|(_, located)| located.value())
     }
 
-    /// Notes the fields that nobody asked for.
+    /// Notes the fields that were not read.
     pub(crate) fn finish(self, problems: &mut Problems) {
         for (name, located) in self.entries {
             if !self.known.contains(name.as_str()) {

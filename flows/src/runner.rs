@@ -167,7 +167,7 @@ impl FlowRunner {
     /// [`ErrorKind::Invalid`] for a flow with [problems](FlowRunner::problems), and those of the store, the model, the tools and the
     /// conditions. The steps before stay, and the same step is taken by the next call.
     pub async fn run(&self) -> Result<Progress> {
-        self.must_be_sound()?;
+        self.must_be_valid()?;
         self.continue_to_stop().await
     }
 
@@ -176,7 +176,7 @@ impl FlowRunner {
     /// # Errors
     /// As [`FlowRunner::run`]; [`ErrorKind::Invalid`] if it has run there, and its first state waits without a text.
     pub async fn begin(&self) -> Result<Progress> {
-        self.must_be_sound()?;
+        self.must_be_valid()?;
         let place = self.place().await?;
         let is_silent = self.flow.find(&self.flow.start).is_some_and(|state| state.action.is_silent());
         if is_silent && self.position_at(&place)?.is_some() {
@@ -202,7 +202,7 @@ impl FlowRunner {
     /// [`ErrorKind::Conflict`] if no such state waits, [`ErrorKind::Invalid`] for an answer that does not fit, or an approval by
     /// somebody who is not [another person](crate::Action::Approve). Nothing is stored then. Otherwise as [`FlowRunner::run`].
     pub async fn resume(&self, answer: impl Into<Answer>) -> Result<Progress> {
-        self.must_be_sound()?;
+        self.must_be_valid()?;
         let answer = answer.into();
         let place = self.place().await?;
         let next = self.next(&place).await?;
@@ -238,7 +238,7 @@ impl FlowRunner {
     /// # Errors
     /// As [`FlowRunner::resume`]; [`ErrorKind::NotFound`] for a node that does not exist.
     pub async fn correct(&self, node: NodeId, answer: impl Into<Answer>) -> Result<Progress> {
-        self.must_be_sound()?;
+        self.must_be_valid()?;
         let answer = answer.into();
         let head = self.conversation.record().await?;
         let mut path = self.conversation.path(node).await?;
@@ -262,7 +262,7 @@ impl FlowRunner {
     /// # Errors
     /// As [`FlowRunner::run`]. Nothing is stored.
     pub async fn due(&self, now: SystemTime) -> Result<Vec<Wait>> {
-        self.must_be_sound()?;
+        self.must_be_valid()?;
         let place = self.place().await?;
         let Next::Wait(tracks) = self.next(&place).await? else { return Ok(Vec::new()) };
         let waits = tracks.iter().filter_map(|track| track.wait(&self.flow));
@@ -274,7 +274,7 @@ impl FlowRunner {
     /// # Errors
     /// As [`FlowRunner::run`].
     pub async fn run_late(&self, now: SystemTime) -> Result<Progress> {
-        self.must_be_sound()?;
+        self.must_be_valid()?;
         let place = self.place().await?;
         if let Next::Wait(tracks) = self.next(&place).await? {
             for track in tracks {
@@ -292,7 +292,7 @@ impl FlowRunner {
         self.continue_to_stop().await
     }
 
-    fn must_be_sound(&self) -> Result<()> {
+    fn must_be_valid(&self) -> Result<()> {
         let problems: Vec<_> = self.problems().iter().map(ToString::to_string).collect();
         if problems.is_empty() {
             return Ok(());

@@ -81,7 +81,7 @@ pub struct Recalled {
 
 /// A part of a recall that failed while others answered.
 ///
-/// [`Recalled::failed`] lists them.
+/// [`Recalled::failed`] lists them, and [`Recall`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedRecall {
     /// Its name.

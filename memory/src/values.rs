@@ -5,9 +5,9 @@ use alloquy_core::{Message, Result, Source};
 use async_trait::async_trait;
 use serde_json::json;
 
-use crate::used::{MEMORY_KEY, MemoryUse};
 use crate::lines::one_line;
 use crate::recall::{Recall, RecallRequest};
+use crate::used::{MEMORY_KEY, MemoryUse};
 
 /// The name of the value.
 const NAME: &str = "memory";

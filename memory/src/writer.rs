@@ -81,7 +81,7 @@ pub struct NoteProposal {
 
 /// A proposal that was refused.
 ///
-/// [`Proposals::refused`] lists them.
+/// [`Proposals::refused`] lists them, and [`NoteWriter`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RefusedProposal {

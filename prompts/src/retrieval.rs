@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alloquy_core::prompt_library::{PromptKind, PromptName, PromptRetrieval, PromptTemplate};
+use alloquy_core::prompt_library::{PromptKind, PromptName, PromptRetrieval, TextTemplate};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_templates::{PromptSyntax, PromptText};
 
@@ -68,7 +68,7 @@ impl Retrievals {
             retrieval.header = Some(Arc::new(header));
         }
         if let Some(item) = &record.item_template {
-            let item: Arc<dyn PromptTemplate> = Arc::new(compiled(name, placeholder, "item_template", item)?);
+            let item: Arc<dyn TextTemplate> = Arc::new(compiled(name, placeholder, "item_template", item)?);
             retrieval.item = Some(item);
         }
         self.retrievals.push(retrieval);

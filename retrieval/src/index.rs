@@ -234,7 +234,7 @@ impl Index {
         owner: &Owner,
         progress: &'a (dyn Fn(IndexProgress) + Send + Sync),
     ) -> Result<Update<'a>> {
-        // What is there is read only after nobody else may change it.
+        // What is there is read only when no other writer may change it.
         let lock = update::lock(folder, owner)?;
         let loaded = self.current(owner)?;
         Ok(Update::new(&self.options, self.embedder.as_deref(), folder, lock, loaded, progress))

@@ -44,7 +44,7 @@ impl Bytes {
     }
 }
 
-/// Files of indexes are written once, under a name that no other has, and never changed: nobody changes the mapped bytes except
+/// Files of indexes are written once, under a name that no other has, and never changed: no process changes the mapped bytes except
 /// somebody who damages the index. Then numbers change between two reads, which is as harmless as other wrong numbers: each byte is
 /// read by itself, and no length or place is kept in the mapped part.
 #[allow(unsafe_code)] // a mapping of a file has no other way

@@ -87,7 +87,7 @@ impl Found {
 
 /// A retriever that failed while others answered.
 ///
-/// [`Found::failed`] lists them.
+/// [`Found::failed`] lists them, and [`Retriever`](crate::Retriever) has an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedRetriever {
     /// Its name.

@@ -85,7 +85,7 @@ impl<R: Retriever + ?Sized> Retriever for Arc<R> {
 
 /// Orders passages that were found, and may leave some out.
 ///
-/// A cross-encoder is one: a model that reads a question and a passage together.
+/// A cross-encoder is one: a model that reads a question and a passage together. [`Reranked`](crate::Reranked) has an example.
 #[async_trait]
 pub trait Reranker: Send + Sync + Debug {
     /// Returns a digest of its model and settings, which differs for others that order differently.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use alloquy_core::media::Digest;
 use alloquy_core::prompt_library::{
-    FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptName, PromptRetrieval, PromptTemplate,
-    RenderedPrompt, Values,
+    FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptName, PromptRetrieval, RenderedPrompt,
+    TextTemplate, Values,
 };
 use alloquy_core::query::Filter;
 use alloquy_core::report::Warning;
@@ -82,7 +82,7 @@ impl Retriever for Shelf {
 #[derive(Debug)]
 struct Brackets(&'static str);
 
-impl PromptTemplate for Brackets {
+impl TextTemplate for Brackets {
     fn template(&self) -> &str {
         self.0
     }

@@ -20,16 +20,16 @@ pub struct PromptRetrieval {
     /// The name in the prompt's text that the passages replace.
     pub placeholder: String,
     /// The query.
-    pub query: Arc<dyn PromptTemplate>,
+    pub query: Arc<dyn TextTemplate>,
     /// The largest number of passages; absent, the retriever decides.
     pub limit: Option<usize>,
     /// Values that entries of a passage's metadata must have.
     pub filters: Map<String, Value>,
     /// The text before the passages, if there are any.
-    pub header: Option<Arc<dyn PromptTemplate>>,
+    pub header: Option<Arc<dyn TextTemplate>>,
     /// The text of one passage. It reads `content`, `score`, `index` (from 1), `id`, `source`, and the names of the
     /// passage's metadata.
-    pub item: Option<Arc<dyn PromptTemplate>>,
+    pub item: Option<Arc<dyn TextTemplate>>,
 }
 
 impl PromptRetrieval {
@@ -37,7 +37,7 @@ impl PromptRetrieval {
     pub fn new(
         retriever: impl Into<String>,
         placeholder: impl Into<String>,
-        query: Arc<dyn PromptTemplate>,
+        query: Arc<dyn TextTemplate>,
     ) -> Self {
         Self {
             retriever: retriever.into(),
@@ -54,7 +54,32 @@ impl PromptRetrieval {
 /// A text with variables that is part of a prompt, such as the query of a [`PromptRetrieval`].
 ///
 /// The `PromptText` of `alloquy-templates` is one.
-pub trait PromptTemplate: Send + Sync + Debug {
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use alloquy_core::Result;
+/// use alloquy_core::prompt_library::{PromptRetrieval, RenderedPrompt, TextTemplate, Values};
+///
+/// /// A text without variables.
+/// #[derive(Debug)]
+/// struct Fixed(&'static str);
+///
+/// impl TextTemplate for Fixed {
+///     fn template(&self) -> &str {
+///         self.0
+///     }
+///     fn render(&self, _values: &Values) -> Result<RenderedPrompt> {
+///         let mut rendered = RenderedPrompt::default();
+///         rendered.push(self.0, None);
+///         Ok(rendered)
+///     }
+/// }
+///
+/// let retrieval = PromptRetrieval::new("docs", "DOCS", Arc::new(Fixed("opening hours")));
+/// assert_eq!(retrieval.query.template(), "opening hours");
+/// ```
+pub trait TextTemplate: Send + Sync + Debug {
     /// Returns the text as its author wrote it.
     fn template(&self) -> &str;
 

@@ -46,6 +46,8 @@ fn ids(notes: &[StoredNote]) -> Vec<NodeId> {
 
 /// A smaller limit recalls the first notes of a larger one, each note once, and the number of notes to choose from stays the same.
 ///
+/// [`all`] has an example.
+///
 /// # Panics
 /// When the law is broken.
 pub async fn limits_hold(recall: &dyn Recall, owner: &Owner, question: &str) {
@@ -69,6 +71,8 @@ pub async fn limits_hold(recall: &dyn Recall, owner: &Owner, question: &str) {
 
 /// The same request recalls the same notes.
 ///
+/// [`all`] has an example.
+///
 /// # Panics
 /// When the law is broken.
 pub async fn recalling_changes_nothing(recall: &dyn Recall, owner: &Owner, question: &str) {
@@ -79,6 +83,8 @@ pub async fn recalling_changes_nothing(recall: &dyn Recall, owner: &Owner, quest
 }
 
 /// Another owner has none of these notes.
+///
+/// [`all`] has an example.
 ///
 /// # Panics
 /// When the law is broken.

@@ -51,6 +51,8 @@ async fn forgotten(notes: &dyn Remember, owner: &Owner, note: NodeId) {
 
 /// A note is recalled at once, and not after it is forgotten. Forgetting it again is `NotFound`.
 ///
+/// [`all`] has an example.
+///
 /// # Panics
 /// When the law is broken.
 pub async fn notes_are_recalled_until_they_are_forgotten(notes: &dyn Remember, owner: &Owner) {
@@ -64,6 +66,8 @@ pub async fn notes_are_recalled_until_they_are_forgotten(notes: &dyn Remember, o
 }
 
 /// A replacement is recalled instead of what it replaces, and forgetting it forgets both.
+///
+/// [`all`] has an example.
 ///
 /// # Panics
 /// When the law is broken.
@@ -79,6 +83,8 @@ pub async fn replacements_hide_what_they_replace(notes: &dyn Remember, owner: &O
 }
 
 /// Notes of writers that work at once are all kept, also if they replace the same note.
+///
+/// [`all`] has an example.
 ///
 /// # Panics
 /// When the law is broken.
@@ -103,6 +109,8 @@ pub async fn writers_lose_nothing(notes: &dyn Remember, owner: &Owner) {
 
 /// An empty note and one that is too long are `Invalid`.
 ///
+/// [`all`] has an example.
+///
 /// # Panics
 /// When the law is broken.
 pub async fn invalid_notes_are_refused(notes: &dyn Remember, owner: &Owner) {
@@ -113,6 +121,8 @@ pub async fn invalid_notes_are_refused(notes: &dyn Remember, owner: &Owner) {
 }
 
 /// Another owner recalls none of the notes, and cannot replace or forget them.
+///
+/// [`all`] has an example.
 ///
 /// # Panics
 /// When the law is broken.

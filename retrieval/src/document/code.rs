@@ -20,10 +20,13 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
                 _ => {}
             }
         }
-        let cut = match (line.trim().is_empty(), depth) {
-            (true, 0) => Cut::Paragraph,
-            (true, _) | (false, 0) => Cut::Line,
-            (false, _) => Cut::InnerLine,
+        let is_empty = line.trim().is_empty();
+        let cut = if is_empty && depth == 0 {
+            Cut::Paragraph
+        } else if is_empty || depth == 0 {
+            Cut::Line
+        } else {
+            Cut::InnerLine
         };
         lines.push(Line { end, cut });
     }

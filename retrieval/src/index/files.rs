@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Writes a file beside its place, waits until it is on the disk, and moves it to its place: whoever reads sees the old file or the new one.
+/// Writes a file beside its place, waits until it is on the disk, and moves it to its place: a reader sees the old file or the new one.
 pub(super) fn replace(path: &Path, write: impl FnOnce(&mut dyn std::io::Write) -> Result<()>) -> Result<()> {
     let unfinished = path.with_added_extension(UNFINISHED);
     let file = File::create(&unfinished).map_err(|error| failed("written", &unfinished, error))?;

@@ -37,7 +37,7 @@ pub struct IndexSettings {
 
 /// What the vectors of an index were made with.
 ///
-/// [`IndexSettings`] has it.
+/// [`IndexSettings`] has it, and [`Index`](crate::Index) has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct VectorSettings {

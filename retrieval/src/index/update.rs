@@ -41,7 +41,7 @@ pub struct IndexReport {
 
 /// A document that was not added to an index.
 ///
-/// [`IndexReport`] lists them.
+/// [`IndexReport`] lists them, and [`Index`](crate::Index) has an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedDocument {
     /// Its name.

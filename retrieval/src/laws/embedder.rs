@@ -44,6 +44,8 @@ pub async fn all(embedder: &dyn Embedder) -> Result<()> {
 
 /// There is a vector for each text, with the right number of finite numbers and a length of 1.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the embedder.
 ///
@@ -70,6 +72,8 @@ pub async fn vectors_have_length_one(embedder: &dyn Embedder, kind: TextKind) ->
 
 /// A text has the same vector alone, in a batch, and the second time.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the embedder.
 ///
@@ -91,6 +95,8 @@ pub async fn a_batch_changes_nothing(embedder: &dyn Embedder, kind: TextKind) ->
 }
 
 /// Texts whose end has no effect are listed, by their indices in order, and short ones are not.
+///
+/// [`all`] has an example.
 ///
 /// # Errors
 /// Those of the embedder.

@@ -62,6 +62,8 @@ fn passages() -> Vec<Passage> {
 
 /// Passages are those that were given, each at most once, and unchanged except for their scores; they are sorted by finite scores.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the reranker.
 ///
@@ -89,6 +91,8 @@ pub async fn only_scores_change(reranker: &dyn Reranker) -> Result<()> {
 }
 
 /// The same passages in another order have the same scores.
+///
+/// [`all`] has an example.
 ///
 /// # Errors
 /// Those of the reranker.

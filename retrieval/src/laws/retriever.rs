@@ -83,6 +83,8 @@ fn texts(found: &Found) -> Vec<&str> {
 
 /// A word that only one passage has finds it first, as it was given.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the retriever.
 ///
@@ -105,6 +107,8 @@ pub async fn finds_words(retriever: &dyn Retriever, owner: &Owner, passages: &[P
 }
 
 /// Passages are sorted by score and then by id, each once, and no more than the limit.
+///
+/// [`all`] has an example.
 ///
 /// # Errors
 /// Those of the retriever.
@@ -136,6 +140,8 @@ pub async fn is_sorted_and_limited(retriever: &dyn Retriever, owner: &Owner) -> 
 
 /// The same lookup finds the same passages with the same scores, and the version is the same with and without a search.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the retriever.
 ///
@@ -156,6 +162,8 @@ pub async fn is_repeatable(retriever: &dyn Retriever, owner: &Owner) -> Result<(
 }
 
 /// A passage that a filter allows is found even if others match better.
+///
+/// [`all`] has an example.
 ///
 /// # Errors
 /// Those of the retriever.
@@ -185,6 +193,8 @@ pub async fn filters_apply_before_the_limit(retriever: &dyn Retriever, owner: &O
 
 /// Passages with the lowest allowed score are found, and none with a lower one.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the retriever.
 ///
@@ -210,6 +220,8 @@ pub async fn lowest_scores_are_kept(retriever: &dyn Retriever, owner: &Owner) ->
 
 /// The passages of another owner are not found, and an owner without passages has none.
 ///
+/// [`all`] has an example.
+///
 /// # Errors
 /// Those of the retriever.
 ///
@@ -223,13 +235,15 @@ pub async fn owners_are_apart(retriever: &dyn Retriever, owner: &Owner, other: &
     let found = retriever.find(other, &lookup).await?;
     let is_own = texts(&found).iter().all(|text| text.contains("of other"));
     assert!(is_own && found.passages.len() == PASSAGES, "{} does not find all of an owner", retriever.name());
-    let nobody: Owner = "law-nobody".parse()?;
-    let found = retriever.find(&nobody, &lookup).await?;
+    let other: Owner = "law-other".parse()?;
+    let found = retriever.find(&other, &lookup).await?;
     assert!(found.passages.is_empty(), "{} finds passages of an owner who has none", retriever.name());
     Ok(())
 }
 
 /// A text without words finds nothing, and is no error.
+///
+/// [`all`] has an example.
 ///
 /// # Errors
 /// Those of the retriever.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use alloquy_core::prompt_library::{PromptTemplate, RenderedPrompt, Values};
+use alloquy_core::prompt_library::{RenderedPrompt, TextTemplate, Values};
 use alloquy_core::{Error, ErrorKind, Result};
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
@@ -125,7 +125,7 @@ impl PromptText {
     }
 }
 
-impl PromptTemplate for PromptText {
+impl TextTemplate for PromptText {
     fn template(&self) -> &str {
         self.source()
     }
