@@ -1,8 +1,38 @@
 //! Retrieval for conversations with language models: what finds passages, and how passages get into a prompt.
 //!
-//! A [`Retriever`] finds [passages](Passage) for a [`Lookup`].
+//! A [`Retriever`] finds [passages](Passage) for a [`Lookup`]. Each passage is a part of a [`Document`], which a [`Chunker`] cut.
+//!
+//! | retriever | finds passages | they are in |
+//! |---|---|---|
+//! | [`Index`] | by words, by vectors, by both | a folder |
+//! | [`WordIndex`] | by words: BM25, in any language | memory |
+//! | [`VectorIndex`] | by vectors that an [`Embedder`] computes | memory |
+//! | [`MemoryRetriever`] | by how many words they share with the question | memory |
+//! | [`Hybrid`] | by several retrievers at once, whose ranks are [joined](fuse()) | |
+//! | [`Reranked`] | by a retriever, in the order of a [`Reranker`] | |
+//!
+//! ```
+//! use alloquy_core::Owner;
+//! use alloquy_retrieval::{Chunker, Document, Lookup, Retriever, WordIndex, WordOptions};
+//!
+//! # pollster::block_on(async {
+//! let page = Document::markdown("tea.md", "# Tea\n\n## Origin\n\nTea is grown in Assam.\n\n## Kinds\n\nGreen and black.\n");
+//! let index = WordIndex::new(WordOptions::default())?;
+//! index.add(&Owner::local(), Chunker::default().passages(&page));
+//!
+//! let found = index.find(&Owner::local(), &Lookup::new("Where does tea come from, and which is its origin?")).await?;
+//! assert_eq!(found.passages[0].metadata["heading"], "Tea > Origin");
+//! # Ok::<(), alloquy_core::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! [`evaluate`] measures what a retriever finds. Features:
+//!
+//! * `stems`: words of one language compare by their [stems](WordOptions::stems).
+//! * `testing`: `laws` has the laws of a [`Retriever`], an [`Embedder`] and a [`Reranker`], for tests of your own.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
 mod chunker;
 mod dictionary;
@@ -31,6 +61,11 @@ mod vector_index;
 mod vectors;
 mod word_index;
 mod words;
+
+/// The examples of `docs/retrieval.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/retrieval.md")]
+struct RetrievalPage;
 
 pub use chunker::{Chunk, Chunker};
 pub use dictionary::MemoryRetriever;

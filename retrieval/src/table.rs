@@ -76,8 +76,7 @@ impl PassageTable {
         })
     }
 
-    /// Returns the best passages of a lookup, given the scores of rows. Filters are applied to the best first, until there are
-    /// enough, so a lookup without filters reads no metadata.
+    /// Returns the best passages of a lookup, given the scores of rows. A heap gives the best ones without sorting all.
     pub(crate) fn best(
         &self,
         lookup: &Lookup,
@@ -88,7 +87,8 @@ impl PassageTable {
             if lookup.min_score.is_some_and(|least| score < least) {
                 continue;
             }
-            if let Some(Some(passage)) = self.rows.get(row) {
+            let Some(Some(passage)) = self.rows.get(row) else { continue };
+            if lookup.filters.iter().all(|filter| filter.holds(&passage.metadata)) {
                 candidates.push(Candidate { score, passage });
             }
         }
@@ -96,10 +96,7 @@ impl PassageTable {
         let mut best = Vec::new();
         while best.len() < lookup.limit.get() {
             let Some(candidate) = candidates.pop() else { break };
-            let metadata = &candidate.passage.metadata;
-            if lookup.filters.iter().all(|filter| filter.holds(metadata)) {
-                best.push(Passage { score: candidate.score, ..Passage::clone(candidate.passage) });
-            }
+            best.push(Passage { score: candidate.score, ..Passage::clone(candidate.passage) });
         }
         best
     }

@@ -297,21 +297,17 @@ impl IntegerQuery {
 
     fn dot(&self, row: &[u8]) -> f32 {
         let Some((factor, row)) = row.split_first_chunk::<4>() else { return 0.0 };
-        let (queries, query_rest) = self.integers.as_chunks::<LANES>();
-        let (rows, row_rest) = row.as_chunks::<LANES>();
-        let mut sums = [0_i32; LANES];
-        for (query, row) in queries.iter().zip(rows) {
-            for ((sum, query), byte) in sums.iter_mut().zip(query).zip(row) {
-                *sum += i32::from(*query) * i32::from(i8::from_le_bytes([*byte]));
-            }
-        }
-        let mut sum: i32 = sums.iter().sum();
-        for (query, byte) in query_rest.iter().zip(row_rest) {
-            sum += i32::from(*query) * i32::from(i8::from_le_bytes([*byte]));
-        }
+        // Sums without checks, which fit by the choice of the integers: the compiler computes several products at once.
+        let products = self.integers.iter().zip(row).map(|(query, byte)| product(*query, *byte));
+        let sum = products.fold(0_i32, i32::wrapping_add);
         // Sums of more than 24 bits lose digits that the rounding of numbers has lost before.
         #[allow(clippy::cast_precision_loss)]
         let sum = sum as f32;
         sum * self.factor * f32::from_le_bytes(*factor)
     }
+}
+
+/// Multiplies two integers, without a check for overflow: the product has at most 23 bits.
+fn product(query: i16, byte: u8) -> i32 {
+    i32::from(query).wrapping_mul(i32::from(i8::from_le_bytes([byte])))
 }

@@ -1,5 +1,5 @@
 //! The index in a folder: what is added, kept and removed, and what is there after a crash.
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -188,16 +188,18 @@ fn another_embedder_or_other_settings_are_a_conflict() {
     let mut int8 = IndexOptions::default();
     int8.vectors = VectorFormat::Int8;
     let other = Arc::new(NgramEmbedder::new(17));
-    let table: [(IndexOptions, Option<Arc<dyn Embedder>>, [String; 2]); 5] = [
+    let given: Arc<dyn Embedder> = embedder.clone();
+    let given_other: Arc<dyn Embedder> = other.clone();
+    let table = [
         (
             IndexOptions::default(),
-            Some(other.clone()),
+            Some(given_other),
             [embedder.digest().to_string(), other.digest().to_string()],
         ),
         (IndexOptions::default(), None, [embedder.digest().to_string(), "none".to_owned()]),
-        (chunks, Some(embedder.clone()), ["200 words".to_owned(), "77 words".to_owned()]),
-        (words, Some(embedder.clone()), ["stems: None".to_owned(), "English".to_owned()]),
-        (int8, Some(embedder.clone()), ["F32".to_owned(), "Int8".to_owned()]),
+        (chunks, Some(given.clone()), ["200 words".to_owned(), "77 words".to_owned()]),
+        (words, Some(given.clone()), ["stems: None".to_owned(), "English".to_owned()]),
+        (int8, Some(given.clone()), ["F32".to_owned(), "Int8".to_owned()]),
     ];
     for (options, embedder, both) in table {
         let error = Index::open(folder.path(), options, embedder).unwrap_err();

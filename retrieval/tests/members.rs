@@ -1,5 +1,5 @@
 //! The laws, on each member; and what the indexes in memory do beyond them.
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
 use std::sync::Arc;
 use std::time::Duration;

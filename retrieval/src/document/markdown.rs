@@ -35,11 +35,11 @@ pub(super) fn outline(text: &str) -> (Vec<Heading>, Vec<Range<usize>>) {
                     heading.title.push(' ');
                 }
             }
-            Event::Start(Tag::CodeBlock(_) | Tag::Table(_)) => {
-                // A list item may contain blocks; those in others are part of them.
-                if blocks.last().is_none_or(|last| last.end <= place.start) {
-                    blocks.push(place);
-                }
+            // A list item may contain blocks; those in others are part of them.
+            Event::Start(Tag::CodeBlock(_) | Tag::Table(_))
+                if blocks.last().is_none_or(|last| last.end <= place.start) =>
+            {
+                blocks.push(place);
             }
             _ => {}
         }
