@@ -140,7 +140,7 @@ impl Checks<'_> {
             self.condition(flow, &transition.condition, &place, problems);
             let is_last = index + 1 == state.transitions.len();
             if transition.condition == Condition::Always && !is_last {
-                problems.add(&place, "the transitions after this one are never taken, because it always is");
+                problems.warn(&place, "the transitions after this one are never taken, because it always is");
             }
             let silent = flow.find(&transition.to).is_some_and(|to| to.action.is_silent());
             if silent && transition.condition.asks() {
@@ -442,7 +442,7 @@ fn reachable(flow: &Flow, place: &str, problems: &mut Problems) {
     for state in &flow.states {
         let at = format!("{place}states.{}", state.name);
         if !reached.contains(state.name.as_str()) {
-            problems.add(
+            problems.warn(
                 &at,
                 format!(
                     "nothing leads to this state from the start {:?}; add a transition, or remove it",
