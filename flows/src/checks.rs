@@ -326,12 +326,9 @@ impl Checks<'_> {
             Condition::Equals { variable: Some(name), .. } | Condition::AtLeast { variable: name, .. } => {
                 self.variable(flow, name, at, problems);
             }
-            Condition::Model(question) => {
-                if !question.options.contains(&question.is) {
-                    let options = listed(question.options.iter().map(String::as_str));
-                    problems
-                        .add(at, format!("the answer {:?} is not among the options: {options}", question.is));
-                }
+            Condition::Model(question) if !question.options.contains(&question.is) => {
+                let options = listed(question.options.iter().map(String::as_str));
+                problems.add(at, format!("the answer {:?} is not among the options: {options}", question.is));
             }
             Condition::Host(name) => {
                 if let Some(hosts) = self.known.hosts.as_ref().filter(|hosts| !hosts.contains(name)) {
