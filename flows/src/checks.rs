@@ -427,7 +427,8 @@ fn reachable(flow: &Flow, place: &str, problems: &mut Problems) {
     loop {
         let before = ends.len();
         for state in &flow.states {
-            let is_end = state.transitions.is_empty() || targets(state).iter().any(|to| ends.contains(to));
+            let is_end = state.transitions.is_empty()
+                || targets(state).iter().any(|to| ends.contains(to) || flow.find(to).is_none());
             if is_end || state.action.waits() {
                 ends.insert(&state.name);
             }
