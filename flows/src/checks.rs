@@ -140,7 +140,7 @@ impl Checks<'_> {
             self.condition(flow, &transition.condition, &place, problems);
             let is_last = index + 1 == state.transitions.len();
             if transition.condition == Condition::Always && !is_last {
-                problems.add(&place, "the transitions after this one are never taken, because it always is");
+                problems.warn(&place, "the transitions after this one are never taken, because it always is");
             }
             let silent = flow.find(&transition.to).is_some_and(|to| to.action.is_silent());
             if silent && transition.condition.asks() {
@@ -326,12 +326,9 @@ impl Checks<'_> {
             Condition::Equals { variable: Some(name), .. } | Condition::AtLeast { variable: name, .. } => {
                 self.variable(flow, name, at, problems);
             }
-            Condition::Model(question) => {
-                if !question.options.contains(&question.is) {
-                    let options = listed(question.options.iter().map(String::as_str));
-                    problems
-                        .add(at, format!("the answer {:?} is not among the options: {options}", question.is));
-                }
+            Condition::Model(question) if !question.options.contains(&question.is) => {
+                let options = listed(question.options.iter().map(String::as_str));
+                problems.add(at, format!("the answer {:?} is not among the options: {options}", question.is));
             }
             Condition::Host(name) => {
                 if let Some(hosts) = self.known.hosts.as_ref().filter(|hosts| !hosts.contains(name)) {
@@ -430,7 +427,8 @@ fn reachable(flow: &Flow, place: &str, problems: &mut Problems) {
     loop {
         let before = ends.len();
         for state in &flow.states {
-            let is_end = state.transitions.is_empty() || targets(state).iter().any(|to| ends.contains(to));
+            let is_end = state.transitions.is_empty()
+                || targets(state).iter().any(|to| ends.contains(to) || flow.find(to).is_none());
             if is_end || state.action.waits() {
                 ends.insert(&state.name);
             }
@@ -442,7 +440,7 @@ fn reachable(flow: &Flow, place: &str, problems: &mut Problems) {
     for state in &flow.states {
         let at = format!("{place}states.{}", state.name);
         if !reached.contains(state.name.as_str()) {
-            problems.add(
+            problems.warn(
                 &at,
                 format!(
                     "nothing leads to this state from the start {:?}; add a transition, or remove it",

@@ -109,7 +109,7 @@ fn leads_to_end(state: &State) -> bool {
 }
 
 fn problem(left_out: &mut Vec<FlowProblem>, place: String, message: String) {
-    left_out.push(FlowProblem { place, line: None, message });
+    left_out.push(FlowProblem { place, line: None, message, is_warning: true });
 }
 
 fn unknown(value: &Value, known: &[&str], place: &str, left_out: &mut Vec<FlowProblem>) {
@@ -145,7 +145,7 @@ fn state_of(
             return invalid(format!("the transition {label:?} of the state {name:?} has no condition"));
         };
         let place = format!("states.{name}.transition_conditions.{label}");
-        match imported_condition(condition, &place, left_out) {
+        match imported_condition(condition) {
             Ok(condition) => state.transitions.push(Transition { condition, to: to.to_owned() }),
             Err(error) => problem(left_out, place, format!("{error}; the transition is left out")),
         }
@@ -172,11 +172,11 @@ impl Condition {
     /// # Errors
     /// [`ErrorKind::Invalid`] for a condition of another type, such as a function of Python.
     pub fn from_dataknobs(condition: &Value) -> Result<Self> {
-        imported_condition(condition, "", &mut Vec::new())
+        imported_condition(condition)
     }
 }
 
-fn imported_condition(value: &Value, place: &str, left_out: &mut Vec<FlowProblem>) -> Result<Condition> {
+fn imported_condition(value: &Value) -> Result<Condition> {
     let kind = text(value, "type", "the condition")?;
     Ok(match kind {
         "always" => Condition::Always,
@@ -200,7 +200,7 @@ fn imported_condition(value: &Value, place: &str, left_out: &mut Vec<FlowProblem
         "composite" => {
             let mut parts = Vec::new();
             for part in value.get("conditions").and_then(Value::as_array).into_iter().flatten() {
-                parts.push(imported_condition(part, place, left_out)?);
+                parts.push(imported_condition(part)?);
             }
             match value.get("operator").and_then(Value::as_str).unwrap_or("and") {
                 "and" => Condition::All(parts),

@@ -42,13 +42,16 @@ pub trait HostCondition: Send + Sync + Debug {
     async fn holds(&self, seen: &Observation) -> Result<bool>;
 }
 
+/// A question, its options, and whether they are scored.
+type Question = (String, Vec<String>, bool);
+
 /// Those who are asked about conditions. Each question is put to the model once.
 #[derive(Debug, Default)]
 pub(crate) struct Judges<'a> {
     pub(crate) model: Option<&'a dyn ChatModel>,
     pub(crate) conversation: Option<&'a Conversation>,
     pub(crate) hosts: Option<&'a BTreeMap<String, Arc<dyn HostCondition>>>,
-    answers: Mutex<HashMap<(String, Vec<String>, bool), String>>,
+    answers: Mutex<HashMap<Question, String>>,
 }
 
 impl<'a> Judges<'a> {

@@ -58,7 +58,7 @@ impl Flow {
 
     fn states_of_diagram(&self, id: &str, indent: &str, now: Option<&str>, lines: &mut Vec<String>) {
         for (index, state) in self.states.iter().enumerate() {
-            lines.push(format!("{indent}state \"{}\" as {id}{index}", title(state)));
+            lines.push(format!("{indent}state \"{}\" as {id}{index}", plain(&title(state))));
         }
         if let Some(start) = self.id_of(id, &self.start) {
             lines.push(format!("{indent}[*] --> {start}"));
@@ -97,9 +97,9 @@ pub(crate) fn title(state: &State) -> String {
         _ => Vec::new(),
     };
     if inside.is_empty() {
-        return plain(&format!("{} ({kind})", state.name));
+        return format!("{} ({kind})", state.name);
     }
-    plain(&format!("{} ({kind} {})", state.name, inside.join(" ")))
+    format!("{} ({kind} {})", state.name, inside.join(" "))
 }
 
 /// Replaces everything that a diagram could read as a command.

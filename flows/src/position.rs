@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use alloquy_core::media::Digest;
+use alloquy_core::message::ToolResult;
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{Node, NodeId, Result, Role};
 use serde_json::{Map, Value};
@@ -255,7 +256,7 @@ impl Position {
     }
 
     fn observe(&mut self, step: &FlowStep, node: &Node) {
-        let results: Vec<_> = node.message.tool_results().map(|result| result.text()).collect();
+        let results: Vec<_> = node.message.tool_results().map(ToolResult::text).collect();
         self.text = if results.is_empty() { node.message.text() } else { results.join("\n") };
         self.value.clone_from(&step.value);
         let Some(takes) = &step.takes else { return };

@@ -24,6 +24,8 @@ pub struct FlowProblem {
     pub line: Option<usize>,
     /// What is wrong, and what would be valid.
     pub message: String,
+    /// Whether the flow may run all the same: a part of it has no effect.
+    pub is_warning: bool,
 }
 
 impl fmt::Display for FlowProblem {
@@ -52,13 +54,22 @@ impl Problems {
 
     /// Notes what is wrong with a place. Its line is that of the place, or of the nearest one around it.
     pub(crate) fn add(&mut self, place: &str, message: impl Into<String>) {
+        self.push(place, message.into(), false);
+    }
+
+    /// Notes a part that has no effect.
+    pub(crate) fn warn(&mut self, place: &str, message: impl Into<String>) {
+        self.push(place, message.into(), true);
+    }
+
+    fn push(&mut self, place: &str, message: String, is_warning: bool) {
         let mut around = place;
         let mut line = self.lines.get(around).copied();
         while let (None, Some((outer, _))) = (line, around.rsplit_once('.')) {
             around = outer;
             line = self.lines.get(around).copied();
         }
-        self.list.push(FlowProblem { place: place.to_owned(), line, message: message.into() });
+        self.list.push(FlowProblem { place: place.to_owned(), line, message, is_warning });
     }
 }
 

@@ -293,7 +293,9 @@ impl FlowRunner {
     }
 
     fn must_be_valid(&self) -> Result<()> {
-        let problems: Vec<_> = self.problems().iter().map(ToString::to_string).collect();
+        let problems = self.problems();
+        let problems: Vec<_> =
+            problems.iter().filter(|problem| !problem.is_warning).map(ToString::to_string).collect();
         if problems.is_empty() {
             return Ok(());
         }

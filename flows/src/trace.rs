@@ -1,5 +1,6 @@
 //! The steps of a flow on a path: what it did, who answered, and why it came there.
 
+use alloquy_core::message::ToolResult;
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{Node, NodeId, Result};
 use serde::Serialize;
@@ -62,7 +63,7 @@ impl TracedStep {
             if step.kind == StepKind::Part || node.status == NodeStatus::Interrupted {
                 continue;
             }
-            let results: Vec<_> = node.message.tool_results().map(|result| result.text()).collect();
+            let results: Vec<_> = node.message.tool_results().map(ToolResult::text).collect();
             let text = if results.is_empty() { node.message.text() } else { results.join("\n") };
             steps.push(Self {
                 node: node.id,

@@ -16,6 +16,9 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
 use shared::{Counter, texts};
 
+/// What a state does, where letters lead, and whether the last way is always taken.
+type SpecState = (Does, Vec<(usize, usize)>, bool);
+
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Say,
@@ -27,7 +30,7 @@ enum Does {
 /// A flow: for each state what it does and where a letter in the last text leads; the last way of each is to the next state.
 #[derive(Clone, Debug)]
 struct Spec {
-    states: Vec<(Does, Vec<(usize, usize)>, bool)>,
+    states: Vec<SpecState>,
     steps: usize,
     visits: usize,
     sub: Option<Box<Spec>>,

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::media::Digest;
+use alloquy_core::message::ToolResult;
 use alloquy_core::tool::ToolContext;
 use alloquy_core::{Conversation, Result, Tool, ToolSpec};
 use alloquy_flows::{CallKey, Flow};
@@ -21,17 +22,20 @@ pub(crate) fn flow(text: &str) -> Flow {
 pub(crate) async fn texts(conversation: &Conversation) -> Vec<String> {
     let mut texts = Vec::new();
     for node in conversation.history().await.unwrap() {
-        let results: Vec<_> = node.message.tool_results().map(|result| result.text()).collect();
+        let results: Vec<_> = node.message.tool_results().map(ToolResult::text).collect();
         let text = if results.is_empty() { node.message.text() } else { results.join(" ") };
         texts.push(format!("{}: {text}", node.message.role.as_str()));
     }
     texts
 }
 
+/// The arguments and the key of a call.
+type Call = (Value, Option<Digest>);
+
 /// A tool that counts its calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counter {
-    calls: Arc<Mutex<Vec<(Value, Option<Digest>)>>>,
+    calls: Arc<Mutex<Vec<Call>>>,
 }
 
 impl Counter {

@@ -129,10 +129,8 @@ pub(crate) fn kept(case: &Value) -> Option<Value> {
     let mut case = case.clone();
     let mut address = String::new();
     for (state, prompt, text) in texts {
-        let parent = std::mem::replace(
-            &mut address,
-            if address.is_empty() { "0".to_owned() } else { format!("{address}.0") },
-        );
+        let next = if address.is_empty() { "0".to_owned() } else { format!("{address}.0") };
+        let parent = std::mem::replace(&mut address, next);
         let message = json!({"role": "assistant", "content": text});
         let metadata = json!({"state": state, "flow_name": flow["name"], "flow_execution": true});
         let node = json!({"message": message, "node_id": address, "timestamp": null, "prompt_name": prompt,
