@@ -9,7 +9,7 @@ const WIDTH: usize = 210;
 const HEIGHT: usize = 40;
 const GAP_X: usize = 50;
 const GAP_Y: usize = 56;
-const MARGIN: usize = 60;
+const MARGIN: usize = 80;
 
 /// How many characters of a text fit.
 const LETTERS: usize = 28;
@@ -100,25 +100,40 @@ impl Drawing {
         self.text(x, y + HEIGHT / 2 + 5, "middle", "normal", title);
     }
 
-    /// Draws an arrow: straight down to the next layer, or around the boxes on the right.
+    /// Draws an arrow: down to the next layer, on the left past the layers between, or back on the right.
     fn arrow(&mut self, from: (Spot, Cell), to: (Spot, Cell), leaving: usize, label: &str) {
         let (start, above) = from;
         let (end, below) = to;
         let shift = leaving * 14;
         if below.layer == above.layer + 1 {
-            let x = start.x - WIDTH / 4 + shift;
+            let x = start.x - 20 + shift;
             let y = start.y + HEIGHT;
             self.path(&format!("M{x} {y} L{} {}", end.x, end.y));
-            self.label((x + end.x) / 2 + 6, (y + end.y) / 2 - 4 + shift, label);
+            self.label((x + 2 * end.x) / 3 + 6, (y + 2 * end.y) / 3, label);
+            return;
+        }
+        let y = start.y + HEIGHT / 2;
+        if below.layer > above.layer && end.x > start.x {
+            let x = start.x + WIDTH / 2;
+            self.path(&format!("M{x} {y} C{0} {y} {0} {y} {0} {1}", end.x + shift, end.y));
+            self.label(end.x + shift + 6, (y + end.y) / 2, label);
+            return;
+        }
+        if below.layer > above.layer {
+            let x = start.x - WIDTH / 2;
+            let into = end.x - WIDTH / 2;
+            let side = x.min(into).saturating_sub(30 + shift);
+            let enter = end.y + HEIGHT / 2 - 6;
+            self.path(&format!("M{x} {y} C{side} {y} {side} {enter} {into} {enter}"));
+            self.label(side + 8, (y + enter) / 2 - 26, label);
             return;
         }
         let x = start.x + WIDTH / 2;
-        let side = x.max(end.x + WIDTH / 2) + 24 + shift;
-        let y = start.y + HEIGHT / 2;
-        let enter = end.y + HEIGHT / 2 + 6;
         let into = end.x + WIDTH / 2;
+        let side = x.max(into) + 30 + shift;
+        let enter = end.y + HEIGHT / 2 + 6;
         self.path(&format!("M{x} {y} C{side} {y} {side} {enter} {into} {enter}"));
-        self.label(side.saturating_sub(10), (y + enter) / 2 + shift, label);
+        self.label(side.saturating_sub(4), (y + enter) / 2, label);
         self.width = self.width.max(side + MARGIN);
     }
 

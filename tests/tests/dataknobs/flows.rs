@@ -60,12 +60,12 @@ fn condition(row: &Value) -> Outcome {
     }
     let holds = Condition::from_dataknobs(&row["condition"]).and_then(|condition| condition.holds(&seen));
     match holds {
-        Ok(holds) => differs(Vec::from_iter(compare("result", &row["result"], &holds.into()))),
-        Err(error) => differs(vec![error.to_string()]),
+        Ok(holds) => differs(&Vec::from_iter(compare("result", &row["result"], &holds.into()))),
+        Err(error) => differs(&[error.to_string()]),
     }
 }
 
-fn differs(differences: Vec<String>) -> Outcome {
+fn differs(differences: &[String]) -> Outcome {
     if differences.is_empty() {
         return Outcome::Agrees;
     }
@@ -110,7 +110,7 @@ fn definitions(case: &Value) -> Outcome {
             differences.push(format!("{warning:?} is not found"));
         }
     }
-    differs(differences)
+    differs(&differences)
 }
 
 /// What the flows of a case keep here when they fail: the states that are complete. `None` if no flow fails.

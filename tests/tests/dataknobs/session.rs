@@ -571,12 +571,6 @@ impl Session {
         }
     }
 
-    /// A node by its address.
-    pub(crate) fn node(&self, address: &str) -> Result<Node> {
-        let mut path = block_on(self.chat()?.path(here(address)?)).map_err(said)?;
-        path.pop().ok_or_else(|| "nothing stands there".to_owned())
-    }
-
     pub(crate) fn resume(&mut self, id: &str) -> Result<Value> {
         let id: ConversationId = id.parse().map_err(said)?;
         let chat = block_on(self.manager.open(&id)).map_err(said)?;
