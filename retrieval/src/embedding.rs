@@ -24,5 +24,14 @@ pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[&str], kind: TextKin
 /// Computes the vector of a question.
 pub(crate) async fn embed_query(embedder: &dyn Embedder, text: &str) -> Result<Vec<f32>> {
     let embeddings = embed(embedder, &[text], TextKind::Query).await?;
-    Ok(embeddings.vectors.into_iter().next().unwrap_or_default())
+    let vector = embeddings.vectors.into_iter().next().unwrap_or_default();
+    let dimensions = embedder.dimensions();
+    if vector.len() != dimensions || vector.iter().any(|number| !number.is_finite()) {
+        let message = format!(
+            "the embedder returned {} numbers for a question: it must return {dimensions} finite ones",
+            vector.len()
+        );
+        return Err(Error::new(ErrorKind::Model, message));
+    }
+    Ok(vector)
 }

@@ -102,7 +102,7 @@ impl Index {
         match IndexSettings::read(&folder)? {
             Some(here) => here.check(&folder, &settings)?,
             None => {
-                std::fs::create_dir_all(&folder).map_err(|error| files::failed("made", &folder, error))?;
+                files::create_folder(&folder)?;
                 settings.write(&folder)?;
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
-use alloquy_core::{Error, ErrorKind, Owner, Result};
+use alloquy_core::{Owner, Result};
 use async_trait::async_trait;
 
 use crate::embedding::{BATCH, embed, embed_query};
@@ -45,7 +45,7 @@ impl VectorIndex {
     /// Creates an empty index.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for an embedder whose vectors are empty or too long.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for an embedder whose vectors are empty or too long.
     pub fn new(embedder: Arc<dyn Embedder>, format: VectorFormat) -> Result<Self> {
         Vectors::new(embedder.dimensions(), format)?;
         Ok(Self { embedder, format, owners: Owners::default() })
@@ -72,7 +72,7 @@ impl VectorIndex {
     /// Adds passages whose vectors are known.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite; then no passage is added.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a vector of another length, or with a number that is not finite; then no passage is added.
     pub fn add_vectors(&self, owner: &Owner, passages: Vec<(Passage, Vec<f32>)>) -> Result<()> {
         let dimensions = self.embedder.dimensions();
         let mut added = Vectors::new(dimensions, self.format)?;
@@ -118,7 +118,7 @@ impl VectorIndex {
     /// Finds the passages nearest to a vector; the text of the lookup is not read.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a vector of another length, or with a number that is not finite.
     pub fn nearest(&self, owner: &Owner, vector: &[f32], lookup: &Lookup) -> Result<Found> {
         self.owners.read(owner, |table| {
             let version = self.version_of(table.as_ref());
@@ -154,10 +154,7 @@ impl Retriever for VectorIndex {
             return Ok(Found::new(Vec::new(), self.version(owner).await?));
         }
         let vector = embed_query(&*self.embedder, &lookup.text).await?;
-        self.nearest(owner, &vector, lookup).map_err(|error| {
-            let kind = if error.kind() == ErrorKind::Invalid { ErrorKind::Model } else { error.kind() };
-            Error::new(kind, "the vector of the question is not usable").with_source(error)
-        })
+        self.nearest(owner, &vector, lookup)
     }
 }
 

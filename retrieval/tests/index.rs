@@ -1,9 +1,11 @@
 //! The index in a folder: what is added, kept and removed, and what is there after a crash.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use alloquy_core::media::Digest;
 use alloquy_core::query::Filter;
@@ -266,6 +268,75 @@ fn damage_is_reported() {
                 block_on(again.vectors().unwrap().find(&Owner::local(), &Lookup::new("tea"))).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             assert!(error.to_string().contains(ending), "{error} does not name the file");
+        }
+    }
+}
+
+/// The documents of a round: those of the next one are others.
+fn round(number: usize) -> Vec<Document> {
+    let name = |place: usize| format!("{}", place + number % 2);
+    (0..400).map(|place| document(&name(place), &[&format!("tea {place} of round {number}")])).collect()
+}
+
+/// A program that changes an index round by round until it is killed.
+#[test]
+#[ignore = "the test `a_killed_program_leaves_a_whole_index` runs it"]
+fn changes_without_end() {
+    let Some(folder) = std::env::var_os("ALLOQUY_TEST_INDEX") else { return };
+    let index = Index::open(folder, IndexOptions::default(), Some(Counting::new())).unwrap();
+    for number in 0.. {
+        block_on(index.sync(&Owner::local(), round(number), &|_| {})).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_a_whole_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), IndexOptions::default(), Some(Counting::new())).unwrap();
+    for kill in 0..12 {
+        let mut program = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "changes_without_end", "--ignored"])
+            .env("ALLOQUY_TEST_INDEX", folder.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(60 + 37 * kill));
+        program.kill().unwrap();
+        program.wait().unwrap();
+
+        // All passages are of one round, which words and vectors both find.
+        let lookup = Lookup::new("tea").limit(1_000);
+        let words = block_on(index.words().find(&Owner::local(), &lookup)).unwrap();
+        let vectors = block_on(index.vectors().unwrap().find(&Owner::local(), &lookup)).unwrap();
+        let rounds: HashSet<_> =
+            words.passages.iter().filter_map(|passage| passage.text.split("round").nth(1)).collect();
+        assert!(rounds.len() <= 1, "passages of several rounds: {rounds:?}");
+        assert!([0, 400].contains(&words.passages.len()), "{} passages", words.passages.len());
+        assert_eq!(words.passages.len(), vectors.passages.len());
+    }
+    let report = block_on(index.sync(&Owner::local(), round(0), &|_| {})).unwrap();
+    assert_eq!(report.added + report.kept, 400);
+}
+
+#[cfg(unix)]
+#[test]
+fn others_cannot_read_an_index() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/index");
+    let index = Index::open(&path, IndexOptions::default(), Some(Counting::new())).unwrap();
+    add(&index, vec![document("a", &["tea"])]);
+    let mut folders = vec![folder.path().join("new")];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o77, 0, "{folder:?}");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o77, 0, "{path:?}");
+            }
         }
     }
 }

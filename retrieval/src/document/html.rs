@@ -74,7 +74,7 @@ pub(super) fn read(html: &str) -> Page {
     reader.finish()
 }
 
-/// What is between two words that were read.
+/// The white space between two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]

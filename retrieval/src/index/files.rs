@@ -1,6 +1,6 @@
 //! Files that are whole or absent, whenever a program is killed.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind as IoKind, Write as _};
 use std::path::Path;
 
@@ -29,11 +29,29 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 /// Writes a file beside its place, waits until it is on the disk, and moves it to its place: a reader sees the old file or the new one.
 pub(super) fn replace(path: &Path, write: impl FnOnce(&mut dyn std::io::Write) -> Result<()>) -> Result<()> {
     let unfinished = path.with_added_extension(UNFINISHED);
-    let file = File::create(&unfinished).map_err(|error| failed("written", &unfinished, error))?;
+    let file = create(&unfinished).map_err(|error| failed("written", &unfinished, error))?;
     let mut writer = std::io::BufWriter::new(file);
     write(&mut writer)?;
     let written = writer.flush().and_then(|()| writer.get_ref().sync_all());
     written.and_then(|()| fs::rename(&unfinished, path)).map_err(|error| failed("written", path, error))
+}
+
+/// Creates a file that only the user can read, or empties one.
+pub(super) fn create(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Makes a folder that only the user can read, with those above it. One that exists keeps its permissions.
+pub(super) fn create_folder(folder: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|error| failed("made", folder, error))
 }
 
 /// Writes bytes by [`replace`].

@@ -310,9 +310,9 @@ impl<'a> Update<'a> {
 
 /// Locks an owner's folder against other changes, until the file is dropped.
 pub(super) fn lock(folder: &Path, owner: &Owner) -> Result<File> {
-    std::fs::create_dir_all(folder).map_err(|error| files::failed("made", folder, error))?;
+    files::create_folder(folder)?;
     let path = folder.join("lock");
-    let file = File::create(&path).map_err(|error| files::failed("opened", &path, error))?;
+    let file = files::create(&path).map_err(|error| files::failed("opened", &path, error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => {
