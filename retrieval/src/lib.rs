@@ -35,8 +35,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
 mod chunker;
+mod citations;
 mod dictionary;
 mod document;
+mod documents;
 mod embedding;
 mod evaluation;
 mod facts;
@@ -68,8 +70,10 @@ mod words;
 struct RetrievalPage;
 
 pub use chunker::{Chunk, Chunker};
+pub use citations::{Citation, citations};
 pub use dictionary::MemoryRetriever;
 pub use document::{Document, Heading};
+pub use documents::{DOCUMENTS_KEY, DocumentsUse, RetrieveDocuments};
 pub use evaluation::{Evaluation, JudgedAnswer, JudgedQuestion, evaluate};
 pub use facts::{PassageName, RETRIEVAL_KEY, RetrievalFacts, RetrievalOutcome};
 pub use fuse::fuse;
