@@ -235,8 +235,8 @@ pub async fn owners_are_apart(retriever: &dyn Retriever, owner: &Owner, other: &
     let found = retriever.find(other, &lookup).await?;
     let is_own = texts(&found).iter().all(|text| text.contains("of other"));
     assert!(is_own && found.passages.len() == PASSAGES, "{} does not find all of an owner", retriever.name());
-    let other: Owner = "law-other".parse()?;
-    let found = retriever.find(&other, &lookup).await?;
+    let stranger: Owner = "law-stranger".parse()?;
+    let found = retriever.find(&stranger, &lookup).await?;
     assert!(found.passages.is_empty(), "{} finds passages of an owner who has none", retriever.name());
     Ok(())
 }
