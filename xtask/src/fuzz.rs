@@ -7,7 +7,7 @@ use crate::{Error, Result, command};
 pub struct Fuzz {
     /// The fuzz test; without one, lists them.
     name: Option<String>,
-    /// How many messages to make up, or how many files.
+    /// How many messages to make up, or how many files or flows.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "name")]
     messages: u64,
     /// How long to run instead; only `images` takes it.
@@ -38,6 +38,15 @@ const TARGETS: &[Target] = &[
         variable: "ALLOQUY_FUZZ_AUDIO",
         takes_minutes: false,
         about: "mutated audio files never make the decoder panic, or take more memory than is allowed",
+    },
+    Target {
+        name: "flows",
+        package: "alloquy-flows",
+        test: "random",
+        features: "",
+        variable: "ALLOQUY_FUZZ_FLOWS",
+        takes_minutes: false,
+        about: "random flows, with undo, branches and two writers, do as a short reference does",
     },
     Target {
         name: "images",

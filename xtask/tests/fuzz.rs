@@ -22,6 +22,6 @@ fn an_unknown_name_lists_the_known_ones() {
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         words,
-        "error: unknown fuzz test \"injektion\", one of: audio, images, injection, prompts, replies, values\n"
+        "error: unknown fuzz test \"injektion\", one of: audio, flows, images, injection, prompts, replies, values\n"
     );
 }
