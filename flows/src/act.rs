@@ -1,9 +1,11 @@
 //! Does what a state does: renders its text, asks the model, runs the tool, and appends the result with the head's compare-and-set.
 
+use std::sync::Arc;
+
 use alloquy_core::grammar::Grammar;
 use alloquy_core::media::Digest;
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::prompt_library::{FilledPrompt, PROMPT_KEY, PromptName, Values};
+use alloquy_core::prompt_library::{FilledPrompt, Prompt, PromptInfo, PromptName, PromptRetrieval, Values};
 use alloquy_core::store::HeadMove;
 use alloquy_core::tool::{ToolContext, Toolbox, Tools};
 use alloquy_core::turn::{TurnData, TurnEnd};
@@ -105,7 +107,7 @@ impl FlowRunner {
         text: &Text,
         kind: StepKind,
     ) -> Result<(Option<NodeId>, HeadMove)> {
-        let rendered = self.render(place, track, text, Role::Assistant).await?;
+        let rendered = self.render(track, text, Role::Assistant)?;
         let part = self.facts(track, StepKind::Part);
         let facts = self.facts(track, kind);
         let request = rendered.request.message_metadata(FLOW_KEY, part.to_json());
@@ -131,10 +133,7 @@ impl FlowRunner {
             TurnRequest::default()
         } else {
             let part = self.facts(track, StepKind::Part);
-            self.render(place, track, &ask.text, Role::User)
-                .await?
-                .request
-                .message_metadata(FLOW_KEY, part.to_json())
+            self.render(track, &ask.text, Role::User)?.request.message_metadata(FLOW_KEY, part.to_json())
         };
         request = request.at(track.tip).expected_head(place.head).metadata(FLOW_KEY, facts.to_json());
         if let Some(output) = &ask.output {
@@ -254,7 +253,7 @@ impl FlowRunner {
     }
 
     /// Renders a text to messages of a role. The messages of a prompt of several messages keep their roles.
-    async fn render(&self, place: &Place, track: &Track, text: &Text, role: Role) -> Result<Rendered> {
+    fn render(&self, track: &Track, text: &Text, role: Role) -> Result<Rendered> {
         let variables = track.variables();
         let (name, with) = match text {
             Text::Inline(text) => {
@@ -281,15 +280,35 @@ impl FlowRunner {
         let mut read = variables;
         read.retain(|name, _| prompt.info().variables.contains(name));
         values = values.or(Values::from(read));
-        let path = self.conversation.path(track.tip).await?;
-        values = values.or_conversation(prompt.info(), &place.preface, &path);
-        let filled: FilledPrompt = prompt.fill(&values)?;
-        let mut messages = filled.to_messages();
-        if let [message] = messages.as_mut_slice() {
-            message.role = role;
+        // The conversation adds what it knows, and its sources of values find passages and notes.
+        let named = prompt.info().name.name.clone();
+        let request = TurnRequest::default().fill_prompt(Arc::new(Spoken { prompt, role }), values);
+        Ok(Rendered { request: request.prompt(named) })
+    }
+}
+
+/// A prompt whose message, if it is the only one, has the role of a state's text.
+#[derive(Debug)]
+struct Spoken {
+    prompt: Arc<dyn Prompt>,
+    role: Role,
+}
+
+impl Prompt for Spoken {
+    fn info(&self) -> &PromptInfo {
+        self.prompt.info()
+    }
+
+    fn fill(&self, values: &Values) -> Result<FilledPrompt> {
+        let mut filled = self.prompt.fill(values)?;
+        if let [message] = filled.messages.as_mut_slice() {
+            message.role = self.role;
         }
-        let request = TurnRequest::from(messages).prompt(filled.facts.name.clone());
-        Ok(Rendered { request: request.message_metadata(PROMPT_KEY, filled.facts.to_json()) })
+        Ok(filled)
+    }
+
+    fn retrievals(&self) -> &[PromptRetrieval] {
+        self.prompt.retrievals()
     }
 }
 

@@ -9,7 +9,7 @@ use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::store::HeadMove;
 use alloquy_core::tool::Toolbox;
 use alloquy_core::{
-    ChatModel, Conversation, Error, ErrorKind, Message, Node, NodeId, Preface, Result, Tool, TurnRequest,
+    ChatModel, Conversation, Error, ErrorKind, Message, Node, NodeId, Result, Tool, TurnRequest,
 };
 use serde_json::{Map, Value};
 
@@ -79,7 +79,6 @@ pub struct FlowRunner {
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) head: Option<NodeId>,
-    pub(crate) preface: Preface,
     path: Vec<Node>,
 }
 
@@ -249,7 +248,7 @@ impl FlowRunner {
         if is_answer {
             path.pop();
         }
-        let place = Place { head: head.head, preface: head.preface, path };
+        let place = Place { head: head.head, path };
         let next = self.next(&place).await?;
         let track = self.answered_track(next, &answer)?;
         self.answer(&place, track, &answer).await
@@ -306,7 +305,7 @@ impl FlowRunner {
     async fn place(&self) -> Result<Place> {
         let record = self.conversation.record().await?;
         let path = self.conversation.path(record.head).await?;
-        Ok(Place { head: record.head, preface: record.preface, path })
+        Ok(Place { head: record.head, path })
     }
 
     fn position_at(&self, place: &Place) -> Result<Option<Position>> {
