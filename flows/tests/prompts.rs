@@ -58,9 +58,7 @@ fn library() -> Arc<ConfigLibrary> {
 fn prompts_read_variables_the_conversation_and_sources_of_the_manager() {
     let manager = Manager::builder(EchoModel).value_source(Station).build().unwrap();
     let conversation = block_on(manager.create(Preface::system("Be kind."))).unwrap();
-    let flow =
-        Flow::from_yaml(&FLOW.replace("{prompt: report}", "{prompt: report, with: {city: '{{city}}'}}"))
-            .unwrap();
+    let flow = Flow::from_yaml(FLOW).unwrap();
     let runner = FlowRunner::new(flow, conversation.clone()).prompts(library());
     assert_eq!(block_on(runner.run()).unwrap(), Progress::Ended { state: "report".to_owned() });
     let history = block_on(conversation.history()).unwrap();
