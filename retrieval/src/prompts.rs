@@ -57,7 +57,7 @@ pub enum Reuse {
 /// time, and each placeholder gets the text of its passages. The text is part of the message, so the tree has what the model saw.
 ///
 /// A lookup that an earlier message of the conversation made, on any branch, is not made again while the retriever's
-/// [version](Retriever::version) is the same: see [`lookup_key`]. The passages are formatted again.
+/// [version](Retriever::version) is the same: see [`lookup_key`](crate::lookup_key()). The passages are formatted again.
 ///
 /// A value that the caller gives under the name of a placeholder replaces the search.
 ///
