@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::media::Digest;
-use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
+use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner, try_change_metadata};
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
@@ -184,27 +184,6 @@ pub(crate) fn node_with(metadata: &Map<String, Value>, key: Digest) -> Option<No
     id.as_str()?.parse().ok()
 }
 
-/// Changes a conversation's metadata by compare-and-set, and tries again after another writer's change.
-pub(crate) async fn change(
-    store: &dyn ConversationStore,
-    owner: &Owner,
-    id: &ConversationId,
-    change: impl Fn(&mut Map<String, Value>) -> Result<()>,
-) -> Result<()> {
-    loop {
-        let mut record = store.record(owner, id).await?;
-        let before = record.metadata.clone();
-        change(&mut record.metadata)?;
-        if record.metadata == before {
-            return Ok(());
-        }
-        match store.update_metadata(owner, id, record.revision, &record.metadata).await {
-            Err(error) if error.is_conflict() => {}
-            outcome => return outcome.map(drop),
-        }
-    }
-}
-
 /// Changes the notes on a conversation's nodes.
 pub(crate) async fn note(
     store: &dyn ConversationStore,
@@ -212,10 +191,10 @@ pub(crate) async fn note(
     id: &ConversationId,
     edit: impl Fn(&mut Annotations),
 ) -> Result<()> {
-    change(store, owner, id, |metadata| {
+    let change = |metadata: &mut Map<String, Value>| {
         let mut notes = Annotations::read(metadata)?;
         edit(&mut notes);
         notes.write(metadata)
-    })
-    .await
+    };
+    try_change_metadata(store, owner, id, change).await.map(drop)
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::arguments::ProcessorArguments;
 use crate::error::excerpt;
 use crate::media::Digest;
-use crate::message::{Message, MessagePath, Role};
+use crate::message::{Message, MessagePath, Part, Role};
 use crate::output::OutputConstraints;
 use crate::preface::Preface;
 use crate::processor::Delta;
@@ -137,6 +137,28 @@ impl Request {
         } else {
             self.preface.messages.insert(0, Message::system(text));
         }
+    }
+
+    /// Inserts a part in front of the text of the last user message, such as documents for a question. Returns whether there is such
+    /// a message. What is before the message stays in the cache.
+    ///
+    /// ```
+    /// use alloquy_core::{Content, Message, Part, Preface, Request};
+    ///
+    /// let mut request = Request::new(Preface::default(), vec![Message::user("Where?")]);
+    /// assert!(request.insert_before_question(Part::from(Content::Text("Tea grows in Assam. ".into()))));
+    /// assert_eq!(request.path[0].text(), "Tea grows in Assam. Where?");
+    /// ```
+    pub fn insert_before_question(&mut self, part: Part) -> bool {
+        let place = self.path.iter().rposition(|message| message.role == Role::User);
+        let Some((place, question)) = place.and_then(|place| Some((place, self.path.get(place)?))) else {
+            return false;
+        };
+        let mut question = question.clone();
+        let text = question.parts.iter().position(|part| part.as_text().is_some());
+        question.parts.insert(text.unwrap_or(question.parts.len()), part);
+        self.path.replace(place, question);
+        true
     }
 
     /// Sets the conversation that it comes from.

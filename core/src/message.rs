@@ -144,6 +144,24 @@ impl Message {
         self.parts.iter().filter_map(Part::as_text).collect()
     }
 
+    /// Returns the text that its author wrote or filled in: without documents and notes, which middleware and prompts put beside it.
+    ///
+    /// ```
+    /// use alloquy_core::{Content, Message, Part, Source};
+    ///
+    /// let note = Part::from(Content::Text("Ann lives in Oslo. ".into())).from_source(Source::Memory { id: "1".into() });
+    /// let mut question = Message::user("Where do I live?");
+    /// question.parts.insert(0, note);
+    /// assert_eq!(question.own_text(), "Where do I live?");
+    /// ```
+    pub fn own_text(&self) -> String {
+        let own = self
+            .parts
+            .iter()
+            .filter(|part| !matches!(part.source, Some(Source::Memory { .. } | Source::Retrieved { .. })));
+        own.filter_map(Part::as_text).collect()
+    }
+
     /// Returns whether it has no parts, or only empty texts.
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| part.as_text() == Some(""))

@@ -17,6 +17,7 @@ mod rendered;
 mod reserved;
 mod retrieval;
 mod source;
+mod text_template;
 mod values;
 
 pub use filled::{FilledMessage, FilledPrompt, PROMPT_KEY, PromptFacts};
@@ -24,6 +25,7 @@ pub use info::PromptInfo;
 pub use library::{Prompt, PromptLibrary, PromptProblem};
 pub use name::{PromptKind, PromptLabel, PromptName, PromptVersion, VersionNumber};
 pub use rendered::{PromptSpan, RenderedPrompt};
-pub use retrieval::{PromptRetrieval, TextTemplate};
+pub use retrieval::PromptRetrieval;
 pub use source::{PromptPlace, SourcedValues, ValueSource};
+pub use text_template::TextTemplate;
 pub use values::{OUTPUT_KEY, PromptValue, Values};

@@ -25,6 +25,7 @@ use crate::{Error, ErrorKind, Result};
 pub use archive::Archive;
 pub use deletion::PartialDeletion;
 pub use extension::ConversationStoreExt;
+pub(crate) use extension::try_change_metadata;
 pub(crate) use guarded::Guarded;
 pub use head::HeadMove;
 pub use memory::MemoryStore;

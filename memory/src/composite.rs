@@ -109,7 +109,7 @@ impl Recall for Composite {
         if let Some(error) = error.filter(|_| rankings.is_empty()) {
             return Err(error);
         }
-        let ranked = fused(&rankings);
+        let ranked = fused(rankings);
         joined.of = ranked.len() + unseen;
         joined.notes = ranked.iter().take(request.limit).filter_map(|id| by_id.remove(id)).collect();
         Ok(joined)

@@ -123,7 +123,7 @@ impl Recall for Cue {
             let notes = ids.filter(|id| by_id.contains_key(id)).collect();
             rankings.push(Ranking { notes, weight: *weight });
         }
-        let ranked = fused(&rankings);
+        let ranked = fused(rankings);
         recalled.of = ranked.len();
         recalled.notes = ranked.iter().take(request.limit).filter_map(|id| by_id.remove(id)).collect();
         Ok(recalled)

@@ -1,11 +1,7 @@
 //! Joins several orders of the same notes by their ranks.
 
-use std::collections::BTreeMap;
-
 use alloquy_core::{Error, ErrorKind, NodeId, Result};
-
-/// How much a first rank is worth more than a later one: reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009) uses 60.
-const SMOOTHING: f64 = 60.0;
+use alloquy_retrieval::fuse_ranks;
 
 /// An order of notes, the best first, and how much it counts.
 #[derive(Clone, Debug)]
@@ -15,14 +11,8 @@ pub(crate) struct Ranking {
 }
 
 /// Returns each note of the rankings once, the best first. Scores of two searches cannot be compared, and ranks can.
-pub(crate) fn fused(rankings: &[Ranking]) -> Vec<NodeId> {
-    let mut scores: BTreeMap<NodeId, f64> = BTreeMap::new();
-    for ranking in rankings {
-        for (rank, note) in ranking.notes.iter().enumerate() {
-            *scores.entry(*note).or_default() += ranking.weight / (SMOOTHING + rank as f64 + 1.0);
-        }
-    }
-    let mut notes: Vec<(NodeId, f64)> = scores.into_iter().collect();
+pub(crate) fn fused(rankings: Vec<Ranking>) -> Vec<NodeId> {
+    let mut notes = fuse_ranks(rankings.into_iter().map(|ranking| (ranking.weight, ranking.notes)));
     // Of equal ones, the newer is first.
     notes.sort_by(|left, right| right.1.total_cmp(&left.1).then(right.0.cmp(&left.0)));
     notes.into_iter().map(|(note, _)| note).collect()

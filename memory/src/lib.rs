@@ -86,13 +86,13 @@ mod note;
 mod note_vectors;
 mod note_words;
 mod notes;
+mod passages;
 mod placement;
 mod recall;
 mod reminder;
 mod tools;
 mod used;
 mod values;
-mod words;
 mod writer;
 
 /// The examples of `docs/memory.md`.
@@ -100,6 +100,7 @@ mod writer;
 #[doc = include_str!("../../docs/memory.md")]
 struct MemoryPage;
 
+pub use alloquy_retrieval::OnFailure;
 pub use composite::Composite;
 pub use cue::Cue;
 pub use look_back::LookBack;
@@ -109,7 +110,7 @@ pub use note_words::NoteWords;
 pub use notes::{NOTE_KEY, NOTES_KEY, Notes, without_notes};
 pub use placement::Placement;
 pub use recall::{FailedRecall, Recall, RecallRequest, Recalled, Remember};
-pub use reminder::{OnFailure, RemindedRequest, Reminder};
+pub use reminder::{RemindedRequest, Reminder};
 pub use tools::NoteTools;
 pub use used::{MEMORY_KEY, MemoryUse, memory_of};
 pub use values::MemoryValues;

@@ -9,8 +9,8 @@ use alloquy_retrieval::{Embedder, Found, Lookup, Retriever, TextKind};
 use async_trait::async_trait;
 
 use crate::note::StoredNote;
-use crate::note_words::{passage, selected};
 use crate::notes::{Notes, version_of};
+use crate::passages::{passage, selected};
 
 /// How many owners' vectors are kept. Those of more owners are computed again.
 const OWNERS: usize = 256;

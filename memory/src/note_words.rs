@@ -2,12 +2,11 @@
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Owner, Result};
-use alloquy_retrieval::{Found, Lookup, Passage, Retriever};
+use alloquy_retrieval::{Found, Lookup, Retriever};
 use async_trait::async_trait;
 
-use crate::note::StoredNote;
 use crate::notes::{Notes, version_of};
-use crate::words::by_words;
+use crate::passages::by_words;
 
 /// Finds notes by the words that they share with a text. A passage has the id of its note.
 ///
@@ -54,32 +53,6 @@ impl Retriever for NoteWords {
 
     async fn find(&self, owner: &Owner, lookup: &Lookup) -> Result<Found> {
         let notes = self.notes.list(owner).await?;
-        let mut passages = Vec::new();
-        for scored in by_words(&lookup.text, &notes) {
-            passages.push(passage(scored.note, scored.score));
-        }
-        Ok(Found::new(selected(passages, lookup), version_of(&notes)))
+        Ok(Found::new(by_words(owner, &notes, lookup).await?, version_of(&notes)))
     }
-}
-
-/// Returns a note as a passage.
-pub(crate) fn passage(note: &StoredNote, score: f64) -> Passage {
-    let mut passage = Passage::new(note.id.to_string(), note.note.text.clone()).score(score);
-    if let Some(source) = &note.note.source {
-        passage.source = Some(source.conversation.as_str().to_owned());
-        passage = passage.metadata("conversation", source.conversation.as_str());
-        passage = passage.metadata("node", source.node.to_string());
-    }
-    passage
-}
-
-/// Returns the passages that a lookup selects, the best first.
-pub(crate) fn selected(mut passages: Vec<Passage>, lookup: &Lookup) -> Vec<Passage> {
-    passages.retain(|passage| {
-        let is_good = lookup.min_score.is_none_or(|least| passage.score >= least);
-        is_good && lookup.filters.iter().all(|filter| filter.holds(&passage.metadata))
-    });
-    passages.sort_by(|left, right| right.score.total_cmp(&left.score).then(left.id.cmp(&right.id)));
-    passages.truncate(lookup.limit.get());
-    passages
 }

@@ -1,6 +1,7 @@
 //! Notes as a conversation: one node a note, in any store of conversations.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
@@ -8,12 +9,13 @@ use alloquy_core::query::{Filter, MetadataKey};
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::tree::Tree;
 use alloquy_core::{ConversationId, Error, ErrorKind, Message, Node, NodeId, Owner, Preface, Result};
+use alloquy_retrieval::Lookup;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use crate::note::{Note, NoteSource, StoredNote};
+use crate::passages::by_words;
 use crate::recall::{Recall, RecallRequest, Recalled, Remember};
-use crate::words::by_words;
 
 /// The key in the metadata of a conversation of notes.
 ///
@@ -253,7 +255,12 @@ impl Notes {
     /// Those of the store.
     pub async fn search(&self, owner: &Owner, text: &str, limit: usize) -> Result<Vec<StoredNote>> {
         let notes = self.list(owner).await?;
-        Ok(by_words(text, &notes).into_iter().take(limit).map(|scored| scored.note.clone()).collect())
+        let mut found = by_words(owner, &notes, &Lookup::new(text).limit(notes.len())).await?;
+        // Of equal ones, the newer is first: ids sort by time.
+        found.sort_by(|left, right| right.score.total_cmp(&left.score).then(right.id.cmp(&left.id)));
+        let mut by_id: HashMap<String, StoredNote> =
+            notes.into_iter().map(|note| (note.id.to_string(), note)).collect();
+        Ok(found.iter().take(limit).filter_map(|passage| by_id.remove(&passage.id)).collect())
     }
 
     /// Returns a digest that changes with the notes of an owner.

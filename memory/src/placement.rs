@@ -1,6 +1,6 @@
 //! Puts notes into a request.
 
-use alloquy_core::message::{MessagePath, Source};
+use alloquy_core::message::Source;
 use alloquy_core::{Content, Message, Part, Request, Role};
 
 use crate::note::StoredNote;
@@ -23,7 +23,7 @@ impl Placement {
     /// Returns whether a request has a place for notes.
     pub(crate) fn is_in(self, request: &Request) -> bool {
         match self {
-            Self::BeforeQuestion => question(&request.path).is_some(),
+            Self::BeforeQuestion => request.path.iter().any(|message| message.role == Role::User),
             Self::AfterInstructions => true,
         }
     }
@@ -34,33 +34,13 @@ impl Placement {
         let source = Source::Memory { id: ids.join(",") };
         match self {
             Self::BeforeQuestion => {
-                before_question(request, Part::from(Content::Text(text)).from_source(source));
+                request.insert_before_question(Part::from(Content::Text(text)).from_source(source));
             }
             Self::AfterInstructions => {
                 let text = format!("\n\n{}", text.trim_end());
                 after_instructions(request, Part::from(Content::Text(text)).from_source(source));
             }
         }
-    }
-}
-
-/// Returns the place of the last message of the user.
-fn question(path: &[Message]) -> Option<usize> {
-    path.iter().rposition(|message| message.role == Role::User)
-}
-
-fn before_question(request: &mut Request, part: Part) {
-    let Some(place) = question(&request.path) else { return };
-    let Some(mut message) = request.path.get(place).cloned() else { return };
-    let is_text = |part: &Part| part.as_text().is_some();
-    let front = message.parts.iter().position(is_text).unwrap_or(message.parts.len());
-    message.parts.insert(front, part);
-    if place + 1 == request.path.len() {
-        // Unlike a replacement, this keeps what earlier replies remember of a full context.
-        request.path.pop();
-        request.path.push(message);
-    } else {
-        request.path.replace(place, message);
     }
 }
 
@@ -74,7 +54,7 @@ fn after_instructions(request: &mut Request, mut part: Part) {
     let first = request.path.first().filter(|first| first.role == Role::System).cloned();
     if let Some(mut instructions) = first.filter(|_| request.preface.messages.is_empty()) {
         instructions.parts.push(part);
-        replace_first(&mut request.path, instructions);
+        request.path.replace(0, instructions);
         return;
     }
     if let Content::Text(text) = &mut part.content {
@@ -82,8 +62,4 @@ fn after_instructions(request: &mut Request, mut part: Part) {
         *text = text.trim_start().to_owned();
     }
     request.preface.messages.insert(0, Message::new(Role::System, vec![part]));
-}
-
-fn replace_first(path: &mut MessagePath, message: Message) {
-    path.replace(0, message);
 }

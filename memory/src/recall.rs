@@ -3,8 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use alloquy_core::message::Source;
-use alloquy_core::{ConversationId, Message, NodeId, Owner, Part, Result, Role};
+use alloquy_core::{ConversationId, Message, NodeId, Owner, Result, Role};
 use async_trait::async_trait;
 
 use crate::note::{Note, StoredNote};
@@ -56,12 +55,10 @@ impl<'a> RecallRequest<'a> {
         self
     }
 
-    /// Returns the text of the last message of the user, without notes that it shows; empty if there is none.
+    /// Returns the text of the last message of the user, without the notes and documents that it shows; empty if there is none.
     pub fn text(&self) -> String {
         let question = self.path.iter().rfind(|message| message.role == Role::User);
-        let parts = question.map(|question| question.parts.as_slice()).unwrap_or_default();
-        let said = parts.iter().filter(|part| !matches!(part.source, Some(Source::Memory { .. })));
-        said.filter_map(Part::as_text).collect()
+        question.map(Message::own_text).unwrap_or_default()
     }
 }
 

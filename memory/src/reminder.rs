@@ -7,25 +7,13 @@ use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::prompt::PromptCounter;
 use alloquy_core::report::Warning;
 use alloquy_core::{Error, ErrorKind, Owner, ReplyStream, Request, Result};
+use alloquy_retrieval::OnFailure;
 use async_trait::async_trait;
 
 use crate::fitting::{Fitting, Shown};
 use crate::placement::Placement;
 use crate::recall::{FailedRecall, Recall, RecallRequest, Recalled};
 use crate::used::MemoryUse;
-
-/// What happens when a recall fails.
-///
-/// [`Reminder::on_failure`] sets it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnFailure {
-    /// The turn fails with its error.
-    #[default]
-    Fail,
-    /// The model answers without the notes, and the reply has [`Warning::MemoryUnavailable`].
-    Without,
-}
 
 /// The middleware that shows the notes that fit a question to the model: as many of the best as fit two limits, one of notes and
 /// one of tokens.
@@ -144,7 +132,7 @@ impl Reminder {
         self
     }
 
-    /// Sets what happens when the recall fails.
+    /// Sets what happens when the recall fails. The warning of [`OnFailure::Without`] is [`Warning::MemoryUnavailable`].
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.on_failure = on_failure;

@@ -9,7 +9,9 @@ use alloquy_core::manager::NewConversation;
 use alloquy_core::media::Digest;
 use alloquy_core::query::Filter;
 use alloquy_core::store::MemoryStore;
-use alloquy_core::{Error, ErrorKind, Manager, Message, NodeId, Owner, Preface, Result};
+use alloquy_core::{
+    Content, Error, ErrorKind, Manager, Message, NodeId, Owner, Part, Preface, Result, Source,
+};
 use alloquy_memory::{
     Composite, Cue, LookBack, Note, NoteVectors, NoteWords, Notes, Recall, RecallRequest, Recalled, Remember,
     StoredNote, laws,
@@ -275,4 +277,13 @@ fn weights_are_finite_numbers_above_zero() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_document_in_front_of_a_question_is_no_part_of_it() {
+    let document = Part::from(Content::Text("Oslo is in Norway. ".into()));
+    let mut question = Message::user("Which tea?");
+    question.parts.insert(0, document.from_source(Source::Retrieved { id: "docs".into() }));
+    let owner = Owner::local();
+    assert_eq!(RecallRequest::new(&owner, &[question]).text(), "Which tea?");
 }

@@ -310,6 +310,11 @@ fn where_a_full_context_began_is_still_known_after_a_reminder() {
         let reminded = reminder.remind(request).await.unwrap();
         assert_eq!(reminded.request.path.history_cuts().map(|(place, _)| place).collect::<Vec<_>>(), cuts);
         assert_eq!(reminded.request.path.sampled().count(), ids);
+        // In a later round of the turn the question is not the last message.
+        let mut request = conversation.request().await.unwrap();
+        request.path.push(Message::assistant("Let me see."));
+        let reminded = reminder.remind(request).await.unwrap();
+        assert_eq!(reminded.request.path.history_cuts().map(|(place, _)| place).collect::<Vec<_>>(), cuts);
 
         // Outside of the policy, the prompt with the notes fits the window.
         let shift = HistoryShift::new(model.clone(), ShiftPolicy::new(400).reply(40)).unwrap();

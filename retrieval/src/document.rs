@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use self::lines::{Line, prose_lines};
 
 pub use heading::Heading;
+pub(crate) use lines::one_line;
 
 /// A document whose parts are to be found.
 ///

@@ -14,8 +14,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::document::one_line;
 use crate::facts::PassageName;
-use crate::prompts::OnFailure;
+use crate::on_failure::OnFailure;
 use crate::{Found, Lookup, Passage, Retriever, lookup_key};
 
 /// The name of the fact in [`Reply::facts`] that lists the passages in a prompt: [`DocumentsUse`].
@@ -164,7 +165,7 @@ impl<R: Retriever> RetrieveDocuments<R> {
     }
 
     async fn ground(&self, mut request: Request) -> Result<Grounded> {
-        let query = question(&request.path).map(asked).unwrap_or_default();
+        let query = question(&request.path).map(Message::own_text).unwrap_or_default();
         if query.trim().is_empty() {
             return Ok(Grounded { request, used: None, warnings: Vec::new() });
         }
@@ -233,7 +234,7 @@ impl<R: Retriever> RetrieveDocuments<R> {
         }
         let source = Source::Retrieved { id: self.retriever.name().to_owned() };
         let part = Part::from(Content::Text(listed(passages))).from_source(source);
-        before_question(request, part);
+        request.insert_before_question(part);
     }
 }
 
@@ -267,15 +268,6 @@ fn question(path: &[Message]) -> Option<&Message> {
     path.iter().rfind(|message| message.role == Role::User)
 }
 
-/// The text of a question that its author wrote, without notes and documents in it.
-fn asked(question: &Message) -> String {
-    let own = question
-        .parts
-        .iter()
-        .filter(|part| !matches!(part.source, Some(Source::Memory { .. } | Source::Retrieved { .. })));
-    own.filter_map(Part::as_text).collect()
-}
-
 /// Writes passages as a numbered list between two lines that no author of a passage can write: their number depends on all texts.
 fn listed(passages: &[Passage]) -> String {
     let texts: Vec<_> = passages.iter().map(|passage| [passage.id.as_str(), passage.text.as_str()]).collect();
@@ -289,23 +281,4 @@ fn listed(passages: &[Passage]) -> String {
     }
     list.push_str(&format!("</documents {mark}>\n\n"));
     list
-}
-
-/// Writes the name of a document as one line, because its author may be a stranger.
-fn one_line(name: &str) -> String {
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn before_question(request: &mut Request, part: Part) {
-    let Some(place) = request.path.iter().rposition(|message| message.role == Role::User) else { return };
-    let Some(mut message) = request.path.get(place).cloned() else { return };
-    let text = message.parts.iter().position(|part| part.as_text().is_some());
-    message.parts.insert(text.unwrap_or(message.parts.len()), part);
-    if place + 1 == request.path.len() {
-        // Unlike a replacement, this keeps what earlier replies remember of a full context.
-        request.path.pop();
-        request.path.push(message);
-    } else {
-        request.path.replace(place, message);
-    }
 }

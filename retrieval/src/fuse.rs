@@ -1,6 +1,7 @@
 //! Joins the results of several retrievers.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use crate::Passage;
 
@@ -25,24 +26,51 @@ const SMOOTHING: f64 = 10.0;
 /// assert_eq!(ids, ["b", "a", "c"]);
 /// ```
 pub fn fuse(lists: impl IntoIterator<Item = (f64, Vec<Passage>)>, limit: usize) -> Vec<Passage> {
-    let mut fused: Vec<Passage> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for (weight, passages) in lists {
+    let mut ranked = Vec::new();
+    let mut passages: HashMap<String, Passage> = HashMap::new();
+    for (weight, list) in lists {
+        let mut ids = Vec::with_capacity(list.len());
+        for passage in list {
+            ids.push(passage.id.clone());
+            passages.entry(passage.id.clone()).or_insert(passage);
+        }
+        ranked.push((weight, ids));
+    }
+    let scores = fuse_ranks(ranked).into_iter();
+    let mut fused: Vec<Passage> =
+        scores.filter_map(|(id, score)| Some(passages.remove(&id)?.score(score))).collect();
+    sort(&mut fused);
+    fused.truncate(limit);
+    fused
+}
+
+/// Joins lists of anything by their ranks, the best first in each, and returns each item once with its score: see [`fuse`]. The order
+/// is that in which the items first occur.
+///
+/// ```
+/// use alloquy_retrieval::fuse_ranks;
+///
+/// let fused = fuse_ranks([(1.0, vec!["a", "b"]), (1.0, vec!["b", "c"])]);
+/// assert_eq!(fused[1].0, "b");
+/// assert!(fused[1].1 > fused[0].1);
+/// ```
+pub fn fuse_ranks<K: Clone + Eq + Hash>(lists: impl IntoIterator<Item = (f64, Vec<K>)>) -> Vec<(K, f64)> {
+    let mut fused: Vec<(K, f64)> = Vec::new();
+    let mut places: HashMap<K, usize> = HashMap::new();
+    for (weight, items) in lists {
         if !(weight.is_finite() && weight > 0.0) {
             continue;
         }
         let mut rank = SMOOTHING;
-        for passage in passages {
+        for item in items {
             rank += 1.0;
-            let place = *places.entry(passage.id.clone()).or_insert(fused.len());
+            let place = *places.entry(item.clone()).or_insert(fused.len());
             match fused.get_mut(place) {
-                Some(known) => known.score += weight / rank,
-                None => fused.push(passage.score(weight / rank)),
+                Some((_, score)) => *score += weight / rank,
+                None => fused.push((item, weight / rank)),
             }
         }
     }
-    sort(&mut fused);
-    fused.truncate(limit);
     fused
 }
 

@@ -8,8 +8,9 @@ use alloquy_core::media::Digest;
 use alloquy_core::tool::Timer;
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use async_trait::async_trait;
-use futures::future::{Either, join_all, select};
+use futures::future::join_all;
 
+use crate::time_limit::{TimeLimit, within};
 use crate::{FailedRetriever, Found, Lookup, Retriever, fuse};
 
 /// Asks several retrievers at once and [joins](fuse()) what they find.
@@ -41,7 +42,7 @@ use crate::{FailedRetriever, Found, Lookup, Retriever, fuse};
 pub struct Hybrid {
     retrievers: Vec<(f64, Arc<dyn Retriever>)>,
     depth: NonZeroUsize,
-    limit: Option<(Duration, Arc<dyn Timer>)>,
+    limit: Option<TimeLimit>,
 }
 
 impl Default for Hybrid {
@@ -76,21 +77,8 @@ impl Hybrid {
     /// Sets how long a retriever may take; one that takes longer has failed. `timer` is one of the host's runtime.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration, timer: Arc<dyn Timer>) -> Self {
-        self.limit = Some((limit, timer));
+        self.limit = Some(TimeLimit { limit, timer });
         self
-    }
-
-    /// Asks a retriever, for as long as it may take.
-    async fn ask<T>(&self, future: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        let Some((limit, timer)) = &self.limit else { return future.await };
-        let future = std::pin::pin!(future);
-        match select(future, timer.sleep(*limit)).await {
-            Either::Left((result, _)) => result,
-            Either::Right(_) => {
-                let message = format!("no result within {limit:?}: allow more time, or repair what is slow");
-                Err(Error::new(ErrorKind::Busy, message))
-            }
-        }
     }
 
     /// Returns the version of those that have one: each with its name and weight. Others leave a gap, so that a version with a gap never
@@ -142,7 +130,8 @@ impl Retriever for Hybrid {
     }
 
     async fn version(&self, owner: &Owner) -> Result<Digest> {
-        let versions = self.retrievers.iter().map(|(_, retriever)| self.ask(retriever.version(owner)));
+        let limit = self.limit.as_ref();
+        let versions = self.retrievers.iter().map(|(_, retriever)| within(limit, retriever.version(owner)));
         let (versions, _) = self.all(join_all(versions).await)?;
         Ok(self.version_of(&versions))
     }
@@ -150,7 +139,9 @@ impl Retriever for Hybrid {
     async fn find(&self, owner: &Owner, lookup: &Lookup) -> Result<Found> {
         // The lowest score is one of joined ranks.
         let deeper = Lookup { limit: self.depth.max(lookup.limit), min_score: None, ..lookup.clone() };
-        let searches = self.retrievers.iter().map(|(_, retriever)| self.ask(retriever.find(owner, &deeper)));
+        let limit = self.limit.as_ref();
+        let searches =
+            self.retrievers.iter().map(|(_, retriever)| within(limit, retriever.find(owner, &deeper)));
         let (results, mut failed) = self.all(join_all(searches).await)?;
         let mut versions = Vec::new();
         let mut lists = Vec::new();

@@ -51,6 +51,7 @@ mod lookup;
 mod lookup_key;
 mod mapped;
 mod ngrams;
+mod on_failure;
 mod owners;
 mod passage;
 mod postings;
@@ -59,6 +60,7 @@ mod reranked;
 mod retriever;
 mod stems;
 mod table;
+mod time_limit;
 mod vector_index;
 mod vectors;
 mod word_index;
@@ -76,7 +78,7 @@ pub use document::{Document, Heading};
 pub use documents::{DOCUMENTS_KEY, DocumentsUse, RetrieveDocuments};
 pub use evaluation::{Evaluation, JudgedAnswer, JudgedQuestion, evaluate};
 pub use facts::{PassageName, RETRIEVAL_KEY, RetrievalFacts, RetrievalOutcome};
-pub use fuse::fuse;
+pub use fuse::{fuse, fuse_ranks};
 pub use hybrid::Hybrid;
 pub use index::{
     Index, IndexOptions, IndexProgress, IndexReport, IndexSettings, IndexedDocument, SkippedDocument,
@@ -85,8 +87,9 @@ pub use index::{
 pub use lookup::Lookup;
 pub use lookup_key::lookup_key;
 pub use ngrams::NgramEmbedder;
+pub use on_failure::OnFailure;
 pub use passage::{FailedRetriever, Found, HEADING, Passage};
-pub use prompts::{OnFailure, PromptPassages, Reuse};
+pub use prompts::{PromptPassages, Reuse};
 pub use reranked::Reranked;
 pub use retriever::{Embedder, Embeddings, Reranker, Retriever, TextKind};
 pub use stems::StemLanguage;

@@ -80,10 +80,11 @@ impl Postings {
         let average = as_f64(self.total) / as_f64(self.live.max(1));
         let of_length = options.k1 * options.b / average.max(1.0);
         for (word, times) in counted(words) {
+            let importance = options.importance(&word);
             let Some(word) = self.words.get(&word) else { continue };
             let rows = f64::from(word.live);
             let rarity = (1.0 + (as_f64(self.live) - rows + 0.5) / (rows + 0.5)).ln();
-            let weight = f64::from(times) * rarity * (options.k1 + 1.0);
+            let weight = f64::from(times) * importance * rarity * (options.k1 + 1.0);
             for posting in &word.postings {
                 let place = posting.row as usize;
                 let (Some(score), Some(length)) = (scores.get_mut(place), self.lengths.get(place)) else {

@@ -17,24 +17,14 @@ use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
 use serde_json::Map;
 
-use self::search::{Search, TimeLimit};
+use self::search::Search;
 use crate::facts::{PassageName, RETRIEVAL_KEY, RetrievalFacts, RetrievalOutcome};
+use crate::on_failure::OnFailure;
+use crate::time_limit::TimeLimit;
 use crate::{Passage, Retriever};
 
 /// How many bytes of passages a node stores. Of more it stores the names and digests.
 const STORED_BYTES: usize = 64 << 10;
-
-/// What happens if passages cannot be found.
-///
-/// [`PromptPassages::on_failure`] sets it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The turn fails, and nothing is stored.
-    #[default]
-    Fail,
-    /// The placeholder is empty. The reply has a [`Warning::RetrievalFailed`], and the node says what failed.
-    Without,
-}
 
 /// Which passages of earlier messages of a conversation are used again.
 ///
@@ -130,10 +120,10 @@ impl PromptPassages {
         self
     }
 
-    /// Limits how long each retriever may take. One that takes longer has failed.
+    /// Limits how long each retriever may take. One that takes longer has failed. `timer` is one of the host's runtime.
     #[must_use]
-    pub fn time_limit(mut self, timer: Arc<dyn Timer>, limit: Duration) -> Self {
-        self.time_limit = Some(TimeLimit { timer, limit });
+    pub fn time_limit(mut self, limit: Duration, timer: Arc<dyn Timer>) -> Self {
+        self.time_limit = Some(TimeLimit { limit, timer });
         self
     }
 

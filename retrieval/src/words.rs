@@ -26,6 +26,10 @@ pub struct WordOptions {
     pub k1: f64,
     /// How much less words of a long passage count: from 0 (not at all) to 1.
     pub b: f64,
+    /// How much a word of one or two ASCII letters counts, from 0 on; 1 is as much as others. In a few passages words such as "in" and
+    /// "is" are as rare as names.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub short_words: f64,
     /// Compares the words of one language by their stems, so that "brewing" finds "brewed". It needs the feature `stems`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stems: Option<StemLanguage>,
@@ -33,7 +37,7 @@ pub struct WordOptions {
 
 impl Default for WordOptions {
     fn default() -> Self {
-        Self { k1: 1.2, b: 0.75, stems: None }
+        Self { k1: 1.2, b: 0.75, short_words: 1.0, stems: None }
     }
 }
 
@@ -49,7 +53,20 @@ impl WordOptions {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
+        if !(self.short_words.is_finite() && self.short_words >= 0.0) {
+            let message = format!(
+                "short words cannot count {}: choose a number from 0 on, such as 0.25",
+                self.short_words
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         self.stems.map_or(Ok(()), stems::check)
+    }
+
+    /// Returns how much a word counts, whatever the passages are.
+    pub(crate) fn importance(&self, word: &str) -> f64 {
+        let is_short = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if is_short { self.short_words } else { 1.0 }
     }
 
     /// Returns the words of a text in their order, as an index stores them.
@@ -72,6 +89,16 @@ impl WordOptions {
     pub(crate) fn words_of(&self, passage: &Passage) -> Vec<String> {
         self.words(&searched_text(passage))
     }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// As serde calls it.
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::float_cmp)]
+fn is_one(number: &f64) -> bool {
+    *number == 1.0
 }
 
 /// Returns the text of a passage with its headings: words and vectors of both find it.

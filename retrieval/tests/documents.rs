@@ -111,7 +111,7 @@ fn the_question_is_searched_for_once_in_a_turn() {
     again.path.push(Message::assistant("Let me see."));
     prepared(&documents, again);
     assert_eq!(retriever.searches.load(Ordering::Relaxed), 1);
-    // Documents of another middleware are no part of the question.
+    // Documents of another middleware are not part of the question.
     let both = prepared(&documents, prepared(&documents, request()));
     assert_eq!(both.path.last().unwrap().parts.len(), 3);
     assert_eq!(retriever.searches.load(Ordering::Relaxed), 1);

@@ -125,6 +125,24 @@ fn ids(found: &Found) -> Vec<&str> {
 }
 
 #[test]
+fn short_words_can_count_less() {
+    let owner = Owner::local();
+    for (short_words, first) in [(1.0, "2"), (0.25, "1")] {
+        let mut options = WordOptions::default();
+        options.short_words = short_words;
+        let index = WordIndex::new(options).unwrap();
+        index.add(&owner, [Passage::new("1", "Ann drinks tea"), Passage::new("2", "It is so")]);
+        let found = block_on(index.find(&owner, &Lookup::new("is it tea?"))).unwrap();
+        assert_eq!(found.passages[0].id, first, "{short_words}");
+    }
+    for short_words in [-0.5, f64::NAN] {
+        let mut options = WordOptions::default();
+        options.short_words = short_words;
+        assert_eq!(WordIndex::new(options).unwrap_err().kind(), ErrorKind::Invalid);
+    }
+}
+
+#[test]
 fn words_of_any_language_are_found() {
     let table = [
         ("Une tasse de thé", "THE", true),

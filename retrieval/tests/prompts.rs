@@ -333,10 +333,10 @@ impl Retriever for Slow {
 fn a_search_that_takes_too_long_has_failed() {
     async fn soon(_: Duration) {}
     let passages =
-        PromptPassages::new().retriever(Arc::new(Slow)).time_limit(Arc::new(soon), Duration::from_secs(9));
+        PromptPassages::new().retriever(Arc::new(Slow)).time_limit(Duration::from_secs(9), Arc::new(soon));
     let error = block_on(conversation_with(passages).send(ask("tea")).finish()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Busy);
-    assert!(format!("{error:#}").contains("longer than its limit of 9s"), "{error:#}");
+    assert!(format!("{error:#}").contains("no result within 9s"), "{error:#}");
 }
 
 #[test]

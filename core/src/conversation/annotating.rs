@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Conversation;
 use crate::annotations::{self, ANNOTATIONS_KEY, Annotations};
-use crate::store::must_be_a_name;
+use crate::store::{must_be_a_name, try_change_metadata};
 use crate::tree::{Address, NodeId};
 use crate::{Error, ErrorKind, Result};
 
@@ -121,7 +121,7 @@ impl Conversation {
 
     /// Changes the metadata by compare-and-set, and tries again after another writer's change.
     async fn change(&self, change: impl Fn(&mut Map<String, Value>) -> Result<()>) -> Result<()> {
-        annotations::change(&*self.parts.store, &self.parts.owner, &self.id, change).await
+        try_change_metadata(&*self.parts.store, &self.parts.owner, &self.id, change).await.map(drop)
     }
 }
 

@@ -131,7 +131,8 @@ impl MessagePath {
         self.get(place)?;
         let said = self.own();
         said.sampled.retain(|sampled| sampled.place != place);
-        said.cuts.clear();
+        // The prompts of the replies up to this place did not have the message.
+        said.cuts.retain(|(reply, _)| *reply <= place);
         *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outlined::default();
         said.messages.get_mut(place).map(|before| std::mem::replace(before, message))
     }
@@ -253,7 +254,8 @@ impl MessagePath {
             None => {
                 let messages = self.to_vec();
                 let sampled = self.sampled_from(&(0..length), 0);
-                let cuts = if is_beginning { self.said.cuts.clone() } else { Vec::new() };
+                let mut cuts = if is_beginning { self.said.cuts.clone() } else { Vec::new() };
+                cuts.retain(|(place, _)| *place < length);
                 self.said = Arc::new(Said { messages, sampled, cuts, outline: Mutex::default() });
                 self.shown = 0..length;
             }
@@ -359,5 +361,47 @@ impl PartialEq<Vec<Message>> for MessagePath {
 impl<const N: usize> PartialEq<[Message; N]> for MessagePath {
     fn eq(&self, other: &[Message; N]) -> bool {
         self.as_slice() == other.as_slice()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::Digest;
+
+    /// A path of six messages, whose replies 1, 3 and 5 have cuts.
+    fn path() -> MessagePath {
+        let mut path = MessagePath::default();
+        for place in 0..6 {
+            path.push(Message::user(place.to_string()));
+            if place % 2 == 1 {
+                path.note_cut(CutHistory::new(Digest::of(b"policy"), place, 0));
+            }
+        }
+        path
+    }
+
+    fn cuts(path: &MessagePath) -> Vec<usize> {
+        path.history_cuts().map(|(place, _)| place).collect()
+    }
+
+    #[test]
+    fn a_replacement_keeps_the_cuts_of_prompts_without_the_message() {
+        for (place, kept) in [(5, vec![5, 3, 1]), (4, vec![3, 1]), (3, vec![3, 1]), (0, vec![])] {
+            let mut path = path();
+            path.replace(place, Message::user("other"));
+            assert_eq!(cuts(&path), kept, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_shared_path_that_was_shortened_forgets_the_cuts_after_its_end() {
+        let whole = path();
+        let mut shorter = whole.clone();
+        shorter.truncate(2);
+        for _ in 0..4 {
+            shorter.push(Message::user("another"));
+        }
+        assert_eq!((cuts(&shorter), cuts(&whole)), (vec![1], vec![5, 3, 1]));
     }
 }

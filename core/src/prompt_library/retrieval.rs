@@ -1,12 +1,10 @@
 //! The passages of documents that a prompt asks for.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{RenderedPrompt, Values};
-use crate::Result;
+use super::TextTemplate;
 
 /// Passages of documents that a prompt asks for: where to search, for what, and how its text shows them.
 ///
@@ -49,43 +47,4 @@ impl PromptRetrieval {
             item: None,
         }
     }
-}
-
-/// A text with variables that is part of a prompt, such as the query of a [`PromptRetrieval`].
-///
-/// The `PromptText` of `alloquy-templates` is one.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use alloquy_core::Result;
-/// use alloquy_core::prompt_library::{PromptRetrieval, RenderedPrompt, TextTemplate, Values};
-///
-/// /// A text without variables.
-/// #[derive(Debug)]
-/// struct Fixed(&'static str);
-///
-/// impl TextTemplate for Fixed {
-///     fn template(&self) -> &str {
-///         self.0
-///     }
-///     fn render(&self, _values: &Values) -> Result<RenderedPrompt> {
-///         let mut rendered = RenderedPrompt::default();
-///         rendered.push(self.0, None);
-///         Ok(rendered)
-///     }
-/// }
-///
-/// let retrieval = PromptRetrieval::new("docs", "DOCS", Arc::new(Fixed("opening hours")));
-/// assert_eq!(retrieval.query.template(), "opening hours");
-/// ```
-pub trait TextTemplate: Send + Sync + Debug {
-    /// Returns the text as its author wrote it.
-    fn template(&self) -> &str;
-
-    /// Renders it. No value is read as a template.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind) for a template that fails.
-    fn render(&self, values: &Values) -> Result<RenderedPrompt>;
 }

@@ -86,14 +86,11 @@ pub trait ConversationStoreExt: ConversationStore {
     where
         F: Fn(&mut Map<String, Value>) + Send + Sync,
     {
-        loop {
-            let mut record = self.record(owner, id).await?;
-            change(&mut record.metadata);
-            match self.update_metadata(owner, id, record.revision, &record.metadata).await {
-                Err(error) if error.is_conflict() => {}
-                outcome => return outcome,
-            }
-        }
+        let change = |metadata: &mut Map<String, Value>| {
+            change(metadata);
+            Ok(())
+        };
+        try_change_metadata(self, owner, id, change).await
     }
 
     /// Imports a whole conversation: its nodes with their ids, its head, its metadata and its media. An existing
@@ -236,4 +233,26 @@ async fn export<S: ConversationStore + ?Sized>(
         archive.blobs.insert(digest, bytes);
     }
     Ok(archive)
+}
+
+/// Changes the metadata by a function that may fail, by compare-and-set. It tries again after another writer's change, and writes
+/// nothing if nothing changed.
+pub(crate) async fn try_change_metadata<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    id: &ConversationId,
+    change: impl Fn(&mut Map<String, Value>) -> Result<()>,
+) -> Result<u64> {
+    loop {
+        let mut record = store.record(owner, id).await?;
+        let before = record.metadata.clone();
+        change(&mut record.metadata)?;
+        if record.metadata == before {
+            return Ok(record.revision);
+        }
+        match store.update_metadata(owner, id, record.revision, &record.metadata).await {
+            Err(error) if error.is_conflict() => {}
+            outcome => return outcome,
+        }
+    }
 }

@@ -6,7 +6,7 @@ use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{Token, Tokenizer};
 
 use super::heading::Heading;
-use super::markdown::one_line;
+use super::lines::one_line;
 
 /// A page as text.
 #[derive(Debug, Default)]

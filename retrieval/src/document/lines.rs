@@ -42,3 +42,8 @@ pub(super) fn prose_lines(text: &str, blocks: &[Range<usize>]) -> Vec<Line> {
     }
     lines
 }
+
+/// Returns a text with single spaces.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

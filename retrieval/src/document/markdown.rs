@@ -5,6 +5,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::heading::Heading;
+use super::lines::one_line;
 
 /// Returns the headings, and the places of blocks of code and of tables.
 pub(super) fn outline(text: &str) -> (Vec<Heading>, Vec<Range<usize>>) {
@@ -50,9 +51,4 @@ pub(super) fn outline(text: &str) -> (Vec<Heading>, Vec<Range<usize>>) {
 /// Returns the beginning of the line with a byte.
 fn line_start(text: &str, byte: usize) -> usize {
     text.get(..byte).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1)
-}
-
-/// Returns a text with single spaces.
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,25 +1,16 @@
 //! One search for the passages of a prompt.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::prompt_library::{PromptRetrieval, Values};
 use alloquy_core::query::{Filter, MetadataValue};
-use alloquy_core::tool::Timer;
-use alloquy_core::{Error, ErrorKind, Node, Owner, Result};
-use futures::future::{Either, select};
+use alloquy_core::{Error, Node, Owner, Result};
 use serde_json::Value;
 
 use crate::facts::{RetrievalFacts, RetrievalOutcome};
+use crate::time_limit::{TimeLimit, within};
 use crate::{Lookup, Passage, Retriever, lookup_key};
-
-/// How long a retriever may take.
-#[derive(Clone, Debug)]
-pub(super) struct TimeLimit {
-    pub(super) timer: Arc<dyn Timer>,
-    pub(super) limit: Duration,
-}
 
 /// One search for the passages of a prompt, and what came of it.
 pub(super) struct Search<'a> {
@@ -69,7 +60,7 @@ impl<'a> Search<'a> {
                 Err(error) => return self.error = Some(error),
             }
         }
-        let version = within(retriever.version(owner), limit).await;
+        let version = within(limit, retriever.version(owner)).await;
         match version.and_then(|version| lookup_key(owner, &self.facts.retriever, version, &self.lookup)) {
             Ok(key) => self.facts.key = Some(key),
             Err(error) => self.error = Some(error),
@@ -109,7 +100,7 @@ impl<'a> Search<'a> {
         else {
             return;
         };
-        let found = within(retriever.find(owner, &self.lookup), limit).await;
+        let found = within(limit, retriever.find(owner, &self.lookup)).await;
         // The index may have changed since the version was read.
         let keyed = found.and_then(|found| {
             let key = lookup_key(owner, &self.facts.retriever, found.version, &self.lookup)?;
@@ -125,19 +116,6 @@ impl<'a> Search<'a> {
                 }
             }
             Err(error) => self.error = Some(error),
-        }
-    }
-}
-
-/// Waits for a retriever, no longer than the limit.
-async fn within<T>(work: impl Future<Output = Result<T>> + Send, limit: Option<&TimeLimit>) -> Result<T> {
-    let Some(TimeLimit { timer, limit }) = limit else { return work.await };
-    let work = std::pin::pin!(work);
-    match select(work, timer.sleep(*limit)).await {
-        Either::Left((found, _)) => found,
-        Either::Right(_) => {
-            let message = format!("the search took longer than its limit of {limit:?}");
-            Err(Error::new(ErrorKind::Busy, message))
         }
     }
 }

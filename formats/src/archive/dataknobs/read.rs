@@ -281,15 +281,11 @@ impl Reader {
         if version < [1, 1, 0] && move_calls(&metadata, &mut raw) {
             self.repairs.push(Repair::CallsMoved(name.clone()));
         }
-        let note = take_shadowing(&mut metadata, NOTE, &NOTE_OF_NODE);
+        let note = take_note(&mut metadata);
         let naive = self.naive;
         let (milliseconds, mut origin) = self.timestamp(&fields, &name, above);
-        if let Some(note) = &note {
+        if note.is_some() {
             self.naive = naive;
-            // It was derived from the node's own facts, which are in the metadata too.
-            if note.contains_key(RAG) {
-                metadata.shift_remove(RAG);
-            }
         }
         let id = note.as_ref().and_then(|note| note.get("id")?.as_str()?.parse().ok());
         let id = id.unwrap_or_else(|| self.derived(above.parent, milliseconds, place, &name));
@@ -488,4 +484,13 @@ fn keep_fields(origin: &mut Map<String, Value>, name: &str, fields: Map<String, 
     if !fields.is_empty() {
         origin.insert(name.to_owned(), Value::Object(fields));
     }
+}
+
+/// Takes out the note of a node, and the passages that were derived from facts of the node that the metadata has too.
+fn take_note(metadata: &mut Map<String, Value>) -> Option<Map<String, Value>> {
+    let note = take_shadowing(metadata, NOTE, &NOTE_OF_NODE)?;
+    if note.contains_key(RAG) {
+        metadata.shift_remove(RAG);
+    }
+    Some(note)
 }
