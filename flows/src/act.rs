@@ -294,6 +294,7 @@ struct Spoken {
     role: Role,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Prompt for Spoken {
     fn info(&self) -> &PromptInfo {
         self.prompt.info()

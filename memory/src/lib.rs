@@ -74,6 +74,7 @@
 //!   a database.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod asked;
 mod composite;
 mod cue;
 mod fitting;

@@ -10,9 +10,10 @@ use alloquy_core::{Error, ErrorKind, Owner, ReplyStream, Request, Result};
 use alloquy_retrieval::OnFailure;
 use async_trait::async_trait;
 
+use crate::asked::{Asked, recalled};
 use crate::fitting::{Fitting, Shown};
 use crate::placement::Placement;
-use crate::recall::{FailedRecall, Recall, RecallRequest, Recalled};
+use crate::recall::{Recall, RecallRequest};
 use crate::used::MemoryUse;
 
 /// The middleware that shows the notes that fit a question to the model: as many of the best as fit two limits, one of notes and
@@ -174,21 +175,8 @@ impl Reminder {
         if !self.shown.placement.is_in(&request) {
             return Ok(RemindedRequest { request, used: None, warnings: Vec::new() });
         }
-        let mut warnings = Vec::new();
-        let recalled = match self.recalled(&request).await {
-            Ok(recalled) => recalled,
-            Err(error) if self.on_failure == OnFailure::Without => {
-                warnings.push(unavailable(self.recall.name(), error.to_string()));
-                Recalled::default()
-            }
-            Err(error) => return Err(error),
-        };
-        for FailedRecall { name, reason } in &recalled.failed {
-            if self.on_failure == OnFailure::Fail {
-                return Err(Error::new(ErrorKind::Backend, format!("recall {name:?} failed: {reason}")));
-            }
-            warnings.push(unavailable(name, reason.clone()));
-        }
+        let recalled = self.recalled(&request).await?;
+        let mut warnings = recalled.warnings;
         if recalled.of == 0 {
             return Ok(RemindedRequest { request, used: None, warnings });
         }
@@ -201,12 +189,12 @@ impl Reminder {
         }
         let request = self.shown.with(&request, &fitted.notes);
         let from = self.recall.name().to_owned();
-        let used = MemoryUse { from, shown, left_out, tokens: fitted.tokens };
+        let used = MemoryUse { from, shown, left_out, tokens: Some(fitted.tokens) };
         Ok(RemindedRequest { request, used: Some(used), warnings })
     }
 
     /// Recalls notes of the owner of a request.
-    async fn recalled(&self, request: &Request) -> Result<Recalled> {
+    async fn recalled(&self, request: &Request) -> Result<Asked> {
         let origin = request.origin.as_ref();
         let Some(owner) = origin.map(|origin| &origin.owner).or(self.owner.as_ref()) else {
             let message =
@@ -217,7 +205,7 @@ impl Reminder {
         if let Some(origin) = origin {
             recall = recall.conversation(&origin.conversation);
         }
-        self.recall.recall(recall).await
+        recalled(&*self.recall, recall, self.on_failure).await
     }
 }
 
@@ -249,8 +237,4 @@ impl fmt::Debug for Reminder {
         debug.field("recall", &self.recall).field("max_notes", &self.max_notes);
         debug.field("max_tokens", &self.max_tokens).finish_non_exhaustive()
     }
-}
-
-fn unavailable(name: &str, reason: String) -> Warning {
-    Warning::MemoryUnavailable { from: name.to_owned(), reason }
 }

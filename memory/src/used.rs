@@ -23,8 +23,9 @@ pub struct MemoryUse {
     pub shown: Vec<NodeId>,
     /// How many notes were found that the prompt omits.
     pub left_out: usize,
-    /// By how many tokens the notes made the prompt longer.
-    pub tokens: usize,
+    /// By how many tokens the notes made the prompt longer; `None` for notes in the message of a prompt, which are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
 }
 
 /// Returns the notes that the prompt of a stored reply had: an entry for each [`Reminder`](crate::Reminder) that found some. Of the

@@ -1,11 +1,14 @@
 //! Notes as the value `memory` of prompts.
 
 use alloquy_core::prompt_library::{Prompt, PromptPlace, SourcedValues, ValueSource, Values};
+use alloquy_core::report::Warning;
 use alloquy_core::{Message, Result, Source};
+use alloquy_retrieval::OnFailure;
 use async_trait::async_trait;
 use serde_json::json;
 
-use crate::lines::one_line;
+use crate::asked::recalled;
+use crate::lines::listed;
 use crate::recall::{Recall, RecallRequest};
 use crate::used::{MEMORY_KEY, MemoryUse};
 
@@ -36,18 +39,26 @@ const NAME: &str = "memory";
 pub struct MemoryValues<R> {
     recall: R,
     max_notes: usize,
+    on_failure: OnFailure,
 }
 
 impl<R: Recall> MemoryValues<R> {
     /// Creates a source of at most [`RecallRequest::LIMIT`] notes.
     pub fn new(recall: R) -> Self {
-        Self { recall, max_notes: RecallRequest::LIMIT }
+        Self { recall, max_notes: RecallRequest::LIMIT, on_failure: OnFailure::default() }
     }
 
     /// Sets the largest number of notes.
     #[must_use]
     pub fn max_notes(mut self, notes: usize) -> Self {
         self.max_notes = notes;
+        self
+    }
+
+    /// Sets what happens when the recall fails. The warning of [`OnFailure::Without`] is [`Warning::MemoryUnavailable`].
+    #[must_use]
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.on_failure = on_failure;
         self
     }
 }
@@ -64,32 +75,34 @@ impl<R: Recall> ValueSource for MemoryValues<R> {
         if !prompt.info().variables.contains(NAME) || given.get(NAME).is_some() {
             return Ok(found);
         }
-        let path = [Message::user(text(given))];
+        let path = [Message::user(said(given))];
         let request = RecallRequest::new(place.owner, &path).conversation(&place.record.id);
-        let recalled = self.recall.recall(request.limit(self.max_notes)).await?;
-        let mut notes = String::new();
-        for note in &recalled.notes {
-            // One line a note, so that a note cannot look like several.
-            notes.push_str("- ");
-            notes.push_str(&one_line(&note.note.text));
-            notes.push('\n');
+        let recalled = recalled(&self.recall, request.limit(self.max_notes), self.on_failure).await?;
+        found.warnings = recalled.warnings;
+        let shown = recalled.notes;
+        let left_out = recalled.of.saturating_sub(shown.len());
+        if left_out > 0 {
+            found.warnings.push(Warning::NotesLeftOut { notes: left_out });
         }
-        let source = Source::Memory { id: self.recall.name().to_owned() };
-        found.values = Values::new().set_from(NAME, notes, source);
-        let shown: Vec<_> = recalled.notes.iter().map(|note| note.id).collect();
-        let used = MemoryUse {
-            from: self.recall.name().to_owned(),
-            left_out: recalled.of.saturating_sub(shown.len()),
-            shown,
-            tokens: 0,
-        };
+        // Without notes, a prompt's own default counts.
+        if shown.is_empty() {
+            return Ok(found);
+        }
+        let from = self.recall.name().to_owned();
+        let text = listed("", &shown, false);
+        found.values = Values::new().set_from(NAME, text.trim_end(), Source::Memory { id: from.clone() });
+        let used =
+            MemoryUse { from, shown: shown.iter().map(|note| note.id).collect(), left_out, tokens: None };
         found.metadata.insert(MEMORY_KEY.to_owned(), json!([used]));
         Ok(found)
     }
 }
 
-/// The texts among the values, which say what the prompt is about.
-fn text(values: &Values) -> String {
-    let texts = values.iter().filter_map(|(_, value)| value.value.as_str());
+/// The texts that the caller gave, which say what the prompt is about.
+fn said(given: &Values) -> String {
+    let own = given
+        .iter()
+        .filter(|(_, value)| !matches!(value.source, Some(Source::Retrieved { .. } | Source::Memory { .. })));
+    let texts = own.filter_map(|(_, value)| value.value.as_str());
     texts.collect::<Vec<_>>().join("\n")
 }

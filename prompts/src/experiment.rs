@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::prompt_library::{
-    FilledPrompt, Prompt, PromptInfo, PromptLibrary, PromptName, PromptVersion, Values,
+    FilledPrompt, Prompt, PromptInfo, PromptLibrary, PromptName, PromptRetrieval, PromptVersion, Values,
 };
 use alloquy_core::{Error, ErrorKind, Result};
 use md5::{Digest as _, Md5};
@@ -182,6 +182,7 @@ struct ArmPrompt {
     prompt: Arc<dyn Prompt>,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Prompt for ArmPrompt {
     fn info(&self) -> &PromptInfo {
         &self.info
@@ -191,5 +192,9 @@ impl Prompt for ArmPrompt {
         let mut filled = self.prompt.fill(values)?;
         filled.facts.arm.clone_from(&self.info.arm);
         Ok(filled)
+    }
+
+    fn retrievals(&self) -> &[PromptRetrieval] {
+        self.prompt.retrievals()
     }
 }

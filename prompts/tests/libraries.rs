@@ -1,5 +1,5 @@
 //! Libraries of folders and versions, and what is wrong with them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::path::Path;
@@ -242,6 +242,40 @@ fn two_experiments_split_the_same_users_independently() {
     assert!(
         Experiment::new("none", PromptName::user("p"), [Arm::new("a", "1.0.0".parse().unwrap(), 0)]).is_err()
     );
+}
+
+#[test]
+fn retrievals_of_a_prompt_are_those_of_its_arm_and_are_checked() {
+    let mut library = VersionedLibrary::new();
+    let name = PromptName::user("ask");
+    let record = json!({"template": "{{DOCS}}", "rag_configs": [
+        {"adapter_name": "docs", "query": "{{topic}} {{last_response}}", "placeholder": "DOCS", "header": "On {{place}}:"},
+    ]});
+    let record = PromptRecord::from_json(&record).unwrap();
+    let first = library.create(&name, None, record, VersionRecord::default()).unwrap();
+    let arm = Arm::new("only", alloquy_core::prompt_library::PromptVersion::Number(first), 1);
+    let prompt = Experiment::new("test", name, [arm]).unwrap().prompt(&library, "ann").unwrap();
+    let [retrieval] = prompt.retrievals() else { panic!("{prompt:?}") };
+    assert_eq!((retrieval.retriever.as_str(), retrieval.limit), ("docs", Some(5)));
+    assert_eq!(retrieval.query.template(), "{{topic}} {{last_response}}");
+    let read: Vec<_> = prompt.info().variables.iter().map(String::as_str).collect();
+    assert_eq!(read, ["DOCS", "last_response", "place", "topic"]);
+
+    for (retrievals, expected) in [
+        (json!({"rag_config_refs": ["nowhere"]}), "refers to the retrieval \"nowhere\""),
+        (
+            json!({"rag_configs": [{"query": "a"}, {"query": "b"}]}),
+            "two retrievals for the placeholder \"RAG_CONTENT\"",
+        ),
+        (json!({"rag_configs": [{"query": "{% broken"}]}), "the query of \"RAG_CONTENT\""),
+    ] {
+        let mut prompt = json!({"template": "{{RAG_CONTENT}}"});
+        prompt.as_object_mut().unwrap().extend(retrievals.as_object().unwrap().clone());
+        let library = ConfigLibrary::from_json(&json!({"user": {"ask": prompt}})).unwrap();
+        let error = library.prompt(&PromptName::user("ask")).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(library.problems().len(), 1);
+    }
 }
 
 #[test]

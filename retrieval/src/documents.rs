@@ -60,9 +60,8 @@ const KEPT: usize = 16;
 #[derive(Debug)]
 pub struct RetrieveDocuments<R> {
     retriever: R,
-    limit: usize,
-    filters: Vec<Filter>,
-    min_score: Option<f64>,
+    /// What each lookup has besides the question.
+    lookup: Lookup,
     on_failure: OnFailure,
     is_variable: bool,
     owner: Option<Owner>,
@@ -111,9 +110,7 @@ impl<R: Retriever> RetrieveDocuments<R> {
     pub fn new(retriever: R) -> Self {
         Self {
             retriever,
-            limit: Lookup::LIMIT.get(),
-            filters: Vec::new(),
-            min_score: None,
+            lookup: Lookup::new(""),
             on_failure: OnFailure::default(),
             is_variable: false,
             owner: None,
@@ -124,21 +121,21 @@ impl<R: Retriever> RetrieveDocuments<R> {
     /// Sets the largest number of passages.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
+        self.lookup = self.lookup.limit(limit);
         self
     }
 
     /// Adds a condition on the metadata of passages.
     #[must_use]
     pub fn filter(mut self, filter: Filter) -> Self {
-        self.filters.push(filter);
+        self.lookup = self.lookup.filter(filter);
         self
     }
 
     /// Sets the lowest score of a passage, on the scale of the retriever.
     #[must_use]
     pub fn min_score(mut self, score: f64) -> Self {
-        self.min_score = Some(score);
+        self.lookup = self.lookup.min_score(score);
         self
     }
 
@@ -193,9 +190,7 @@ impl<R: Retriever> RetrieveDocuments<R> {
             let message = "a request outside of a conversation has no owner whose documents to show: set `RetrieveDocuments::owner`";
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        let mut lookup = Lookup::new(query).limit(self.limit);
-        lookup.filters.clone_from(&self.filters);
-        lookup.min_score = self.min_score;
+        let lookup = Lookup { text: query.to_owned(), ..self.lookup.clone() };
         let version = self.retriever.version(owner).await?;
         let key = lookup_key(owner, self.retriever.name(), version, &lookup)?;
         if let Some(found) = self.recent(key) {

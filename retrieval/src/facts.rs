@@ -40,6 +40,9 @@ pub struct RetrievalFacts {
     pub retriever: String,
     /// The query, filled in.
     pub query: String,
+    /// The variables of the query that have no value. The query has `{{name}}` instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The largest number of passages.
     pub limit: usize,
     /// The values that entries of the metadata had to have.

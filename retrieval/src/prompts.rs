@@ -231,7 +231,7 @@ impl ValueSource for PromptPassages {
         given: &Values,
         place: &PromptPlace<'_>,
     ) -> Result<SourcedValues> {
-        let values = given.clone().or_defaults(&prompt.info().defaults);
+        let values = place.with_known(prompt.info(), given);
         let mut searches = Vec::new();
         for retrieval in prompt.retrievals() {
             // A value of the caller replaces the search.

@@ -373,6 +373,46 @@ fn long_passages_are_stored_once() {
     assert!(serde_json::to_string(&history[0].metadata).unwrap().len() < 2000);
 }
 
+#[test]
+fn a_query_reads_the_conversation_and_says_what_it_lacks() {
+    /// Reports one variable as missing, as a template does that prints its name.
+    #[derive(Debug)]
+    struct Follow;
+
+    impl TextTemplate for Follow {
+        fn template(&self) -> &str {
+            "[last_response] [city]"
+        }
+
+        fn render(&self, values: &Values) -> Result<RenderedPrompt> {
+            let mut rendered = Brackets("[last_response] [city]").render(values)?;
+            if values.get("city").is_none() {
+                rendered.missing.push("city".to_owned());
+            }
+            Ok(rendered)
+        }
+    }
+
+    let shelf = Shelf::with("leaves");
+    let conversation = conversation_with(PromptPassages::new().retriever(Arc::clone(&shelf) as _));
+    block_on(conversation.send("tea").finish()).unwrap();
+    let mut follow = retrieval("DOCS");
+    follow.query = Arc::new(Follow);
+    let mut info = PromptInfo::new(PromptName::user("ask"), Digest::of(b"ask"));
+    info.variables.insert("last_response".to_owned());
+    let prompt: Arc<dyn Prompt> = Arc::new(Ask { info, retrievals: vec![follow] });
+    for (values, query, missing) in [
+        (Values::new(), "tea [city]", vec!["city".to_owned()]),
+        (Values::new().set("city", "Assam").set("last_response", "rum"), "rum Assam", vec![]),
+    ] {
+        let request = TurnRequest::default().fill_prompt(Arc::clone(&prompt), values);
+        block_on(conversation.add(request)).unwrap();
+        let history = block_on(conversation.history()).unwrap();
+        let facts = RetrievalFacts::of(&history.last().unwrap().metadata).unwrap();
+        assert_eq!((facts["DOCS"].query.as_str(), &facts["DOCS"].missing), (query, &missing));
+    }
+}
+
 /// A conversation of many topics remembers the newest ones, and its metadata does not grow without end.
 #[test]
 fn keys_of_lookups_are_bounded() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::{Prompt, Values};
+use super::{Prompt, PromptInfo, Values};
 use crate::Result;
 use crate::annotations;
 use crate::media::Digest;
@@ -41,7 +41,7 @@ use crate::tree::Node;
 /// ```
 #[async_trait]
 pub trait ValueSource: Send + Sync + Debug {
-    /// Finds values that `prompt` reads. `given` are those of the caller.
+    /// Finds values that `prompt` reads. `given` are those of the caller, and those of the sources before this one.
     ///
     /// # Errors
     /// Its own: the prompt is then not filled in, and nothing is stored.
@@ -104,6 +104,16 @@ impl<'a> PromptPlace<'a> {
         store: &'a dyn ConversationStore,
     ) -> Self {
         Self { owner, record, path, store }
+    }
+
+    /// Returns `given` with the defaults of a prompt, and with what the prompt reads of the conversation, as it is filled in. What
+    /// other sources find is not among them.
+    ///
+    /// [`ValueSource`] has an example.
+    #[must_use]
+    pub fn with_known(&self, prompt: &PromptInfo, given: &Values) -> Values {
+        let values = given.clone().or_conversation(prompt, &self.record.preface, self.path);
+        values.or_defaults(&prompt.defaults)
     }
 
     /// Finds the last node of this conversation that has a key, on whichever branch it is. A node that was pruned is not found.

@@ -27,13 +27,15 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Fills the query in.
     pub(super) fn new(retrieval: &'a PromptRetrieval, values: &Values) -> Result<Self> {
-        let mut lookup = Lookup::new(retrieval.query.render(values)?.text());
+        let query = retrieval.query.render(values)?;
+        let mut lookup = Lookup::new(query.text());
         if let Some(limit) = retrieval.limit {
             lookup = lookup.limit(limit);
         }
         let facts = RetrievalFacts {
             retriever: retrieval.retriever.clone(),
             query: lookup.text.clone(),
+            missing: query.missing,
             limit: lookup.limit.get(),
             filters: retrieval.filters.clone(),
             header: retrieval.header.as_ref().map(|header| header.template().to_owned()),
