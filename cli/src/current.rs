@@ -44,7 +44,7 @@ impl WhichConversation {
 
 fn of_notes() -> Error {
     let message = format!(
-        "conversation {:?} has the notes, and cannot be continued: `alloquy note` adds and forgets them, `alloquy history` shows them",
+        "conversation {:?} has the notes, and cannot be continued: `alloquy note` lists, adds and forgets them",
         StoredNotes::ID
     );
     Error::new(ErrorKind::Invalid, message)

@@ -10,7 +10,7 @@ mod watch;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use alloquy::core::{Owner, Result};
+use alloquy::core::{Error, ErrorKind, Owner};
 use alloquy::retrieval::Index;
 use clap::{Args, Subcommand};
 
@@ -77,11 +77,16 @@ struct Opened {
 
 impl WhichIndex {
     /// Opens the index, which exists.
-    fn open(&self, context: &Context) -> Result<Opened> {
+    fn open(&self, context: &Context) -> Result<Opened, Failure> {
         let arguments = context.settings.settle(&self.index)?;
         let store = context.settings.settle(&self.store)?;
         let folder = indexes::folder(&arguments, &store)?;
-        let index = indexes::existing(&folder, &arguments)?;
+        let index = indexes::existing(&folder, &arguments).map_err(wrong)?;
         Ok(Opened { folder, index, owner: store.owner() })
     }
+}
+
+/// Returns the failure of an index that cannot be opened: an embedder or chunks that are not possible are wrong arguments.
+fn wrong(error: Error) -> Failure {
+    if error.kind() == ErrorKind::Invalid { Failure::Arguments(error) } else { error.into() }
 }

@@ -11,7 +11,7 @@ use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
 
 use super::watch::Watch;
-use super::{Opened, WhichIndex};
+use super::{Opened, WhichIndex, wrong};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::folders::{FILE_BYTES, Folders, ListedFile};
@@ -110,10 +110,7 @@ impl Add {
             overlap: self.overlap,
             stems: self.stems,
         };
-        let index = indexes::for_adding(&folder, &wanted).map_err(|error| {
-            // Chunks that are not possible, or an unknown embedder.
-            if error.kind() == ErrorKind::Invalid { Failure::Arguments(error) } else { error.into() }
-        })?;
+        let index = indexes::for_adding(&folder, &wanted).map_err(wrong)?;
         Ok(Opened { folder, index, owner: store.owner() })
     }
 }
