@@ -9,9 +9,11 @@ use crate::limits::count;
 /// Whether a model is reminded of notes.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
-#[command(next_help_heading = "Memory")]
+#[command(next_help_heading = "Documents and memory")]
 pub(crate) struct MemoryArguments {
-    /// Remind the model of the notes that fit each question: those of `alloquy note add` and of /remember
+    /// Remind the model of the notes that fit each question
+    ///
+    /// They are those of `alloquy note add`, and of /remember in a chat.
     #[arg(long, env = "ALLOQUY_MEMORY", value_parser = Switch::new())]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) memory: bool,
