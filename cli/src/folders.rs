@@ -1,5 +1,6 @@
 //! The documents of the files and folders that a person names, and what is left out of them with the reason.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
@@ -26,6 +27,8 @@ pub(crate) struct Folders {
 pub(crate) struct Listed {
     pub(crate) files: Vec<ListedFile>,
     pub(crate) skipped: Vec<SkippedDocument>,
+    /// The names of the files.
+    names: BTreeSet<String>,
 }
 
 /// A file: where it is, the name of its document, and how to see that it changed.
@@ -33,7 +36,7 @@ pub(crate) struct Listed {
 pub(crate) struct ListedFile {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
-    bytes: u64,
+    pub(crate) bytes: u64,
     modified: Option<SystemTime>,
 }
 
@@ -110,7 +113,7 @@ impl Folders {
             return skip(listed, path, "its name is not UTF-8: rename it");
         };
         // A file that is named twice, alone and with its folder, is one document.
-        if !listed.files.iter().any(|file| file.name == name) {
+        if listed.names.insert(name.clone()) {
             let modified = metadata.modified().ok();
             listed.files.push(ListedFile { path: path.to_owned(), name, bytes, modified });
         }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy::Model;
+use alloquy::core::chat_model::Origin;
 use alloquy::core::media::Digest;
 use alloquy::core::middleware::Middleware;
-use alloquy::core::{Owner, Reply, Result};
+use alloquy::core::{ConversationId, Owner, Reply, Request, Result};
 use alloquy::memory::{Cue, Notes as StoredNotes, OnFailure, Reminder};
 use alloquy::retrieval::{
     DocumentsUse, Found, HEADING, Lookup, PassageName, RetrieveDocuments, Retriever, citations,
@@ -21,7 +22,7 @@ use crate::indexes;
 use crate::kept::{self, Kept};
 use crate::notes::Notes;
 use crate::printer::Printer;
-use crate::settings::{Origin, Settings};
+use crate::settings::{self, Settings};
 
 /// What a model is shown beside the conversation.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +59,7 @@ impl Grounding {
     ) -> Result<Self> {
         let GroundingArguments { documents, memory } = settings.settle(given)?;
         let mut grounding = Self::default();
-        if documents.documents || settings.origin("index") == Origin::Flag {
+        if documents.documents || settings.origin("index") == settings::Origin::Flag {
             let folder = indexes::folder(&documents.index, store)?;
             let index = indexes::existing(&folder, &documents.index)?;
             let index = Arc::new(Headed { retriever: index.hybrid(), headings: Mutex::default() });
@@ -77,10 +78,34 @@ impl Grounding {
 
     /// Returns the middleware that adds passages and notes to requests. A search that fails is a warning of the answer.
     pub(crate) fn middleware(&self, model: &Model) -> Vec<Arc<dyn Middleware>> {
+        self.adding(model, OnFailure::Without)
+    }
+
+    /// Returns a request with the passages and notes of an owner.
+    ///
+    /// # Errors
+    /// Those of a search.
+    pub(crate) async fn prepared(
+        &self,
+        model: &Model,
+        owner: Owner,
+        mut request: Request,
+    ) -> Result<Request> {
+        let adding = self.adding(model, OnFailure::Fail);
+        if request.origin.is_none() && !adding.is_empty() {
+            request = request.origin(Origin::new(owner, ConversationId::new()));
+        }
+        for middleware in adding {
+            request = middleware.prepare(request).await?;
+        }
+        Ok(request)
+    }
+
+    fn adding(&self, model: &Model, on_failure: OnFailure) -> Vec<Arc<dyn Middleware>> {
         let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
         if let Some(Memory { notes, limits }) = &self.memory {
             let counter = model.language_model().clone();
-            let mut reminder = Reminder::new(Cue::new(notes.clone()), counter).on_failure(OnFailure::Without);
+            let mut reminder = Reminder::new(Cue::new(notes.clone()), counter).on_failure(on_failure);
             if let Some(notes) = limits.memory_notes {
                 reminder = reminder.max_notes(notes);
             }
@@ -91,7 +116,7 @@ impl Grounding {
         }
         if let Some(Documents { index, limit }) = &self.documents {
             let documents = RetrieveDocuments::new(Arc::clone(index)).limit(*limit);
-            middleware.push(Arc::new(documents.on_failure(OnFailure::Without)));
+            middleware.push(Arc::new(documents.on_failure(on_failure)));
         }
         middleware
     }

@@ -4,6 +4,8 @@
 mod program;
 #[allow(dead_code)] // each test file uses its part
 mod shared;
+#[cfg(unix)]
+mod terminal;
 
 use program::Program;
 use serde_json::{Value, json};
@@ -262,6 +264,11 @@ fn an_answer_cites_the_passages_that_it_was_shown() {
     let asked = program.run(&["ask", "--config", "config.toml", "--choice", answer, "Tea in Assam?"]).ok();
     assert!(asked.err.contains("[1] docs/tea.md: Tea > Origin"), "{}", asked.err);
 
+    let rendered = program.run(&["render", "--documents", "Where is tea grown?"]).ok().out;
+    assert!(
+        rendered.contains("] docs/tea.md: # Tea")
+            && !program.run(&["render", "Tea?"]).ok().out.contains("docs")
+    );
     let chat = ["chat", "--documents", "--choice", answer, "--conversation", "tea"];
     let chatted = program.run_with(&chat, "Where is tea grown?\n/history\n").ok();
     assert!(chatted.err.contains("[1] docs/tea.md: Tea > Origin"), "{}", chatted.err);
@@ -338,6 +345,40 @@ fn watched_files_are_read_when_they_change_until_ctrl_c() {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     reader.join().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn at_a_terminal_lists_have_columns_and_passages_their_first_lines() {
+    let program = program();
+    program.write(
+        "docs/long.md",
+        &format!("# {}\n\nMilk\n\ncomes\n\nfrom {}.\n", "Cows ".repeat(30), "cows ".repeat(30)),
+    );
+    program.run(&["index", "add", "docs"]).ok();
+    program.write("questions.jsonl", r#"{"question": "Tea?", "answers": [{"source": "docs/tea.md"}]}"#);
+    let shown = |arguments: &[&str]| {
+        let mut terminal = terminal::Terminal::start_with(program.command(arguments), 60);
+        assert_eq!(terminal.end().code(), Some(0), "{}", terminal.text());
+        terminal.text().replace('\r', "")
+    };
+    let listed = shown(&["index", "list", "-q"]);
+    assert!(listed.starts_with("PASSAGES  SIZE"), "{listed}");
+    assert!(
+        listed.lines().any(|line| line.starts_with("       2  ") && line.ends_with("docs/tea.md")),
+        "{listed}"
+    );
+    let found = shown(&["index", "search", "-q", "milk", "--limit", "1"]);
+    let lines: Vec<_> = found.lines().collect();
+    assert_eq!(lines.len(), 3, "{found}");
+    assert!(
+        lines[0].contains("docs/long.md: Cows Cows") && lines[0].ends_with('…') && lines[2] == "  Milk",
+        "{found}"
+    );
+    assert!(lines.iter().all(|line| line.chars().count() <= 60), "{found}");
+    assert!(shown(&["index", "eval", "-q", "questions.jsonl"]).contains("hybrid   1.000"), "eval");
+    program.run(&["note", "add", "I drink tea"]).ok();
+    assert!(shown(&["note", "list"]).starts_with("ID        CREATED           NOTE\n"));
 }
 
 #[test]

@@ -131,6 +131,8 @@ fn a_model_is_reminded_where_that_is_wanted() {
     let arguments = ["ask", "--memory", "--memory-notes", "1", "--max-tokens", "4", "Do I live in Oslo?"];
     let said = program.run(&arguments).ok().err;
     assert!(said.contains("(the model does not see 1 more notes from memory"), "{said}");
+    let rendered = program.run(&["render", "--memory", "Do I live in Oslo?"]).ok().out;
+    assert!(rendered.contains("- I live in Oslo\n"), "{rendered}");
     program.write("config.toml", "memory = true\nmemory-notes = 1\n");
     let configured = ask(&["--config", "config.toml"]);
     assert_eq!(configured["facts"]["memory"][0]["left_out"], 1);

@@ -70,6 +70,9 @@ pub(super) struct Add {
 /// The time between two looks, unless another is set.
 const EVERY: Duration = Duration::from_secs(2);
 
+/// How many bytes of files are read together.
+const TOGETHER: u64 = 64 << 20;
+
 /// How many files that are left out are listed one by one.
 const SHOWN: usize = 20;
 
@@ -160,21 +163,37 @@ impl Change {
 /// Reads files into the index, and shows how far it is.
 pub(super) fn read(opened: &Opened, files: &[ListedFile], notes: Notes) -> Result<Change> {
     let mut change = Change::default();
-    let mut documents = Vec::new();
-    for file in files {
-        match file.read() {
-            Ok(document) => documents.push(document),
-            Err(skipped) => change.skipped.push(skipped),
+    let bar = Mutex::new(Progress::of(notes, files.len()));
+    let mut rest = files;
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(batch(rest));
+        let done = files.len() - rest.len();
+        rest = later;
+        let mut documents = Vec::new();
+        for file in batch {
+            match file.read() {
+                Ok(document) => documents.push(document),
+                Err(skipped) => change.skipped.push(skipped),
+            }
         }
+        change.documents += documents.len();
+        let report = pollster::block_on(opened.index.add(&opened.owner, documents, &|progress| {
+            let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+            bar.advance_to((done + progress.documents) as u64);
+        }));
+        change.include(report?);
     }
-    change.documents = documents.len();
-    let bar = Mutex::new(Progress::of(notes, documents.len()));
-    let report = pollster::block_on(opened.index.add(&opened.owner, documents, &|progress| {
-        let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
-        bar.advance_to(progress.documents as u64);
-    }));
-    change.include(report?);
     Ok(change)
+}
+
+/// Returns how many of the first files are read together: at least one, and at most so many that they fit into the memory.
+fn batch(files: &[ListedFile]) -> usize {
+    let mut bytes = 0;
+    let fitting = files.iter().take_while(|file| {
+        bytes += file.bytes;
+        bytes <= TOGETHER
+    });
+    fitting.count().max(1)
 }
 
 /// Removes the documents of the folders whose files are gone, and returns how many passages they had.
