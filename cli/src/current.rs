@@ -20,7 +20,7 @@ impl WhichConversation {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is no conversation to continue, [`ErrorKind::Invalid`] for a part of several ids, and for
-    /// the notes, which nobody talks with.
+    /// the conversation of notes, which has no replies.
     pub(crate) async fn find(&self, kept: &Kept) -> Result<Option<ConversationId>> {
         match &self.conversation {
             Some(name) if name.as_str() == StoredNotes::ID => Err(of_notes()),

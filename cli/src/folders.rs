@@ -175,7 +175,8 @@ pub(crate) fn name_of(path: &Path) -> Option<String> {
     Some(format!("{start}{}", names.join("/")))
 }
 
-fn is_below(name: &str, root: &str) -> bool {
+/// Returns whether a name is that of a file or a folder, or of something below it.
+pub(crate) fn is_below(name: &str, root: &str) -> bool {
     if root.is_empty() {
         return !name.starts_with('/') && !name.starts_with("../");
     }

@@ -24,6 +24,9 @@ use crate::settings::state_folder;
 /// How many tokens an answer takes at most where nothing limits it, as budgets reserve them.
 const REPLY: usize = 1024;
 
+/// What is printed in place of a text that a guard blocks.
+pub(crate) const BLOCKED: &str = "[blocked]";
+
 /// Whether the conversations of a command are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversations {
@@ -152,7 +155,7 @@ impl Guards {
     /// Returns a text as it may be printed.
     pub(crate) fn printable(&self, text: &str) -> String {
         match &self.redactor {
-            Some(redactor) => redactor.redact(text).unwrap_or_else(|_| "[blocked]".to_owned()),
+            Some(redactor) => redactor.redact(text).unwrap_or_else(|_| BLOCKED.to_owned()),
             None => text.to_owned(),
         }
     }

@@ -54,7 +54,7 @@ fn documents_are_added_listed_searched_and_removed() {
     assert_eq!(html["passages"][0]["source"], "docs/sub/coffee.html");
     assert_eq!(json_of(&program, &["index", "search", "--limit", "0", "tea"])["passages"], json!([]));
 
-    let removed = program.run(&["index", "remove", "docs/sub/"]).ok();
+    let removed = program.run(&["index", "remove", "./docs/sub/"]).ok();
     assert_eq!(removed.out, "docs/sub/coffee.html\n");
     assert_eq!(names(&program), ["docs/tea.md"]);
     assert!(program.path("docs/sub/coffee.html").exists());

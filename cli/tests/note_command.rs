@@ -6,7 +6,9 @@ mod program;
 mod shared;
 
 use program::Program;
-use serde_json::{Value, json};
+use serde_json::Value;
+#[cfg(feature = "pocket")]
+use serde_json::json;
 
 /// Adds a note and returns its id.
 fn add(program: &Program, arguments: &[&str]) -> String {

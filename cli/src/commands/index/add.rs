@@ -30,7 +30,7 @@ Examples:
   alloquy index add docs --embedder none      words alone
   alloquy index add docs --json | jq '.skipped[]'
 
-A document has the path of its file as it is typed here as its name, so type it in the same way each time. Texts, Markdown, HTML and \
+A document has the path of its file as it is typed here as its name, so type it in the same way each time, from the same folder. Texts, Markdown, HTML and \
 source code are read; what is left out is listed with the reason. Adding a file again reads it again, and keeps what did not change.
 
 An index keeps what it was made with: --stems, --chunk, --overlap and --embedder are for a new one.";

@@ -1,6 +1,7 @@
 //! `alloquy index remove`: removes documents from an index. Their files stay.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use alloquy::core::{Error, ErrorKind};
 use clap::Args;
@@ -9,6 +10,7 @@ use serde_json::json;
 use super::{Opened, WhichIndex};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::folders::{is_below, name_of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +39,7 @@ impl Remove {
             let mut is_known = false;
             for document in &documents {
                 let source = document.source.as_str();
-                if source == name || (name.ends_with('/') && source.starts_with(name)) {
+                if is_meant(source, name) {
                     is_known = true;
                     removed.insert(source);
                 }
@@ -54,4 +56,10 @@ impl Remove {
         context.notes.say(format_args!("removed {} documents with {} passages", names.len(), report.removed));
         context.print(&text, &json!({"removed": names, "passages": report.removed}))
     }
+}
+
+/// Returns whether a person who typed a name means a document: its name, or a folder above it with `/` at its end.
+fn is_meant(source: &str, typed: &str) -> bool {
+    let Some(name) = name_of(Path::new(typed)) else { return false };
+    source == name || (typed.ends_with('/') && is_below(source, &name))
 }
