@@ -6,10 +6,10 @@ use alloquy::retrieval::{Chunker, Document, RetrieveDocuments, WordIndex, WordOp
 
 fn main() -> Result<()> {
     let index = WordIndex::new(WordOptions::default())?;
-    let document = Document::markdown("tea.md", "# Tea\n\nTea is grown in Assam.");
+    let document = Document::markdown("portugal.md", "# Portugal\n\nIts capital is Lisbon.");
     index.add(&Owner::local(), Chunker::default().passages(&document));
     let manager = Model::pocket()?.manager().middleware(RetrieveDocuments::new(index)).build()?;
     let conversation = pollster::block_on(manager.create(Preface::default()))?;
-    println!("{}", conversation.ask("Where is tea grown?")?.text());
+    println!("{}", conversation.ask("What is the capital of Portugal?")?.text());
     Ok(())
 }
