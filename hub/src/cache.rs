@@ -187,7 +187,7 @@ impl HubCache {
             return Ok(());
         }
         // What is in the way may be a link to a blob that somebody removed, or of a pull that is faster. A rename replaces both at once, so
-        // that no other pull finds nothing in between. The folder of locks is one that nobody lists.
+        // that no other pull finds nothing in between. The folder of locks is listed by no program.
         let folder = self.root.join(".locks").join(repository.folder());
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
         let made = tempfile::Builder::new().make_in(&folder, |made| link(&blob, made, &file.path));
