@@ -1,15 +1,25 @@
 //! The documents of the files and folders that a person names, and what is left out of them with the reason.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::retrieval::{Document, SkippedDocument};
+use alloquy::retrieval::{Document, IndexedDocument, SkippedDocument};
+use serde_json::Value;
 
 /// The largest file that is read, in bytes, unless another limit is set.
 pub(crate) const FILE_BYTES: u64 = 10_000_000;
+
+/// The entry of the metadata with the whole path of a file.
+const PATH: &str = "path";
+
+/// Returns the whole path of the file of a document that `index add` read.
+pub(crate) fn file_of(document: &IndexedDocument) -> Option<&Path> {
+    document.metadata.get(PATH).and_then(Value::as_str).map(Path::new)
+}
 
 /// Files and folders, and what is left out of them.
 #[derive(Clone, Debug)]
@@ -59,9 +69,9 @@ impl Folders {
         Ok(listed)
     }
 
-    /// Returns whether a document is, or was, one of a named file or below a named folder.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.paths.iter().filter_map(|path| name_of(path)).any(|root| is_below(name, &root))
+    /// Returns the whole paths of the named files and folders that exist.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        self.paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
     }
 
     fn list_folder(&self, folder: &Path, listed: &mut Listed) {
@@ -121,7 +131,21 @@ impl Folders {
 }
 
 impl ListedFile {
-    /// Reads its document, with its folder and the ending of its name as metadata.
+    /// Returns its whole path, without links.
+    ///
+    /// # Errors
+    /// Why it is no document.
+    pub(crate) fn whole_path(&self) -> Result<String, SkippedDocument> {
+        match fs::canonicalize(&self.path).map(PathBuf::into_os_string).map(OsString::into_string) {
+            Ok(Ok(path)) => Ok(path),
+            Ok(Err(_)) => {
+                Err(self.skipped("a folder above it has a name that is not UTF-8: rename it".to_owned()))
+            }
+            Err(error) => Err(self.skipped(format!("it cannot be read: {error}"))),
+        }
+    }
+
+    /// Reads its document. The metadata has its folder and the ending of its name, and its whole path.
     ///
     /// # Errors
     /// Why it is no document.
@@ -134,7 +158,7 @@ impl ListedFile {
             return Err(self.skipped("it is no text: it has a byte that is zero".to_owned()));
         }
         match Document::from_bytes(&self.name, &bytes) {
-            Ok(document) => Ok(self.described(document)),
+            Ok(document) => Ok(self.described(document).metadata(PATH, self.whole_path()?)),
             Err(error) => {
                 // The name precedes the reason already.
                 let message = error.to_string();
@@ -151,7 +175,7 @@ impl ListedFile {
         document.metadata("folder", folder).metadata("ending", ending)
     }
 
-    fn skipped(&self, reason: String) -> SkippedDocument {
+    pub(crate) fn skipped(&self, reason: String) -> SkippedDocument {
         SkippedDocument { source: self.name.clone(), reason }
     }
 }

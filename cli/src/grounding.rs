@@ -7,7 +7,7 @@ use alloquy::Model;
 use alloquy::core::chat_model::Origin;
 use alloquy::core::media::Digest;
 use alloquy::core::middleware::Middleware;
-use alloquy::core::{ConversationId, Owner, Reply, Request, Result};
+use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Reply, Request, Result};
 use alloquy::memory::{Cue, Notes as StoredNotes, OnFailure, Reminder};
 use alloquy::retrieval::{
     DocumentsUse, Found, HEADING, Lookup, PassageName, RetrieveDocuments, Retriever, citations,
@@ -50,16 +50,19 @@ impl Grounding {
     /// the settings where conversations are not stored.
     ///
     /// # Errors
-    /// [`NotFound`](alloquy::core::ErrorKind::NotFound) for an index that does not exist, and those of index and store.
+    /// Wrong arguments for a flag that has no effect, [`ErrorKind::NotFound`] for an index that does not exist, and those of index and store.
     pub(crate) async fn open(
         given: &GroundingArguments,
         settings: &Settings,
         store: &StoreArguments,
         kept: Option<&Kept>,
-    ) -> Result<Self> {
+    ) -> Result<Self, Failure> {
         let GroundingArguments { documents, memory } = settings.settle(given)?;
         let mut grounding = Self::default();
-        if documents.documents || settings.origin("index") == settings::Origin::Flag {
+        let has_documents = documents.documents || settings.origin("index") == settings::Origin::Flag;
+        require(settings, has_documents, "--documents", &["passages", "embedder"])?;
+        require(settings, memory.memory, "--memory", &["memory-notes", "memory-tokens"])?;
+        if has_documents {
             let folder = indexes::folder(&documents.index, store)?;
             let index = indexes::existing(&folder, &documents.index)?;
             let index = Arc::new(Headed { retriever: index.hybrid(), headings: Mutex::default() });
@@ -144,6 +147,17 @@ impl Grounding {
         printer.show("sources", "", sources.value())?;
         Ok(())
     }
+}
+
+/// Refuses flags that have no effect without another one.
+fn require(settings: &Settings, is_there: bool, needed: &str, flags: &[&str]) -> Result<(), Failure> {
+    for flag in flags {
+        if !is_there && settings.origin(flag) == settings::Origin::Flag {
+            let message = format!("--{flag} has no effect without {needed}: add {needed}, or leave it out");
+            return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
+        }
+    }
+    Ok(())
 }
 
 impl Documents {

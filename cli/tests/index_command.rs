@@ -82,6 +82,49 @@ fn only_files_that_are_gone_are_pruned_and_only_below_the_named_folders() {
     assert_eq!(names(&program), ["docs/tea.md", "more/milk.txt"]);
 }
 
+#[test]
+fn files_of_two_projects_never_replace_each_other() {
+    let program = Program::new();
+    for (project, text) in [("a", "Tea is grown in Assam."), ("b", "Coffee is grown in Kona.")] {
+        std::fs::create_dir_all(program.path(project).join("docs")).unwrap();
+        program.write(&format!("{project}/docs/notes.txt"), text);
+    }
+    let add = |project: &str, arguments: &[&str]| {
+        let arguments = [&["index", "add", "--json"], arguments].concat();
+        let output = program.command(&arguments).current_dir(program.path(project)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(add("a", &["docs"])["added"], 1);
+    let refused = add("b", &["docs", "--prune"]);
+    assert_eq!((&refused["documents"], &refused["removed"]), (&json!(0), &json!(0)), "{refused}");
+    let reason = refused["skipped"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("a/docs/notes.txt"), "{reason}");
+
+    let whole = program.path("b/docs");
+    assert_eq!(add("b", &[whole.to_str().unwrap()])["added"], 1);
+    assert_eq!(names(&program).len(), 2);
+    // A project that was moved keeps its names.
+    std::fs::rename(program.path("a"), program.path("c")).unwrap();
+    assert_eq!(add("c", &["docs"])["documents"], 1);
+    assert_eq!(names(&program).len(), 2);
+}
+
+#[test]
+fn flags_that_have_no_effect_are_refused() {
+    let program = program();
+    for (flag, needed) in
+        [("--passages=3", "--documents"), ("--memory-notes=3", "--memory"), ("--memory-tokens=9", "--memory")]
+    {
+        let ran = program.run(&["ask", flag, "Hello!"]);
+        assert_eq!(ran.code, Some(2), "{flag}");
+        assert!(ran.err.contains(&format!("without {needed}")), "{}", ran.err);
+    }
+    program.write("config.toml", "passages = 3\nmemory-notes = 3\n");
+    let config = program.path("config.toml");
+    program.run(&["ask", "--config", config.to_str().unwrap(), "Hello!"]).ok();
+}
+
 #[cfg(unix)]
 #[test]
 fn what_is_no_document_is_named_with_the_reason() {

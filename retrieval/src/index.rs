@@ -10,6 +10,7 @@ mod update;
 mod varint;
 mod word_file;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use async_trait::async_trait;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use self::loaded::Loaded;
 use self::manifest::Manifest;
@@ -80,6 +82,8 @@ pub struct IndexedDocument {
     pub source: String,
     /// How many passages it has.
     pub passages: usize,
+    /// What all of its passages have in their metadata, such as what [`Document::metadata`] adds.
+    pub metadata: Map<String, Value>,
 }
 
 impl Index {
@@ -173,13 +177,21 @@ impl Index {
     /// # Errors
     /// Those of the folder.
     pub fn documents(&self, owner: &Owner) -> Result<Vec<IndexedDocument>> {
-        let mut documents = std::collections::BTreeMap::new();
+        let mut documents: BTreeMap<String, IndexedDocument> = BTreeMap::new();
         for (_, passage) in self.current(owner)?.passages.passages() {
             let source = passage.source.clone().unwrap_or_default();
-            *documents.entry(source).or_insert(0) += 1;
+            match documents.get_mut(&source) {
+                Some(document) => {
+                    document.passages += 1;
+                    document.metadata.retain(|name, value| passage.metadata.get(name) == Some(value));
+                }
+                None => {
+                    let metadata = passage.metadata.clone();
+                    documents.insert(source.clone(), IndexedDocument { source, passages: 1, metadata });
+                }
+            }
         }
-        let documents = documents.into_iter();
-        Ok(documents.map(|(source, passages)| IndexedDocument { source, passages }).collect())
+        Ok(documents.into_values().collect())
     }
 
     /// Returns the retriever by words, `words`.

@@ -111,6 +111,7 @@ fn documents_that_are_gone_are_removed() {
     assert_eq!((report.added, report.kept, report.removed), (0, 1, 2));
     let documents = index.documents(&owner).unwrap();
     assert_eq!(documents.iter().map(|document| document.source.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!((documents[0].passages, documents[0].metadata.len()), (1, 0));
 
     let report = block_on(index.remove(&owner, &["b", "z"])).unwrap();
     assert_eq!((report.removed, report.skipped[0].source.as_str()), (1, "z"));
@@ -404,4 +405,16 @@ fn change() -> impl Strategy<Value = (String, Vec<String>)> {
     let part = prop::collection::vec(words, 1..4).prop_map(|words| words.join(" "));
     let name = prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned);
     (name, prop::collection::vec(part, 0..4))
+}
+
+#[test]
+fn a_document_is_listed_with_what_all_of_its_passages_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), IndexOptions::default(), None).unwrap();
+    let text = "# Tea\n\nTea is grown in Assam.\n\n# Coffee\n\nCoffee is grown in Kona.\n";
+    let document = Document::markdown("drinks.md", text).metadata("language", "en");
+    add(&index, vec![document]);
+    let documents = index.documents(&Owner::local()).unwrap();
+    assert_eq!(documents[0].passages, 2);
+    assert_eq!(serde_json::to_value(&documents[0].metadata).unwrap(), serde_json::json!({"language": "en"}));
 }

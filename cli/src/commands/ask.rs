@@ -240,7 +240,7 @@ impl Ask {
     async fn grounding(&self, context: &Context, kept: &Kept) -> Result<Grounding, Failure> {
         let store = context.settings.settle(&self.store)?;
         let kept = (self.conversations() == Conversations::Stored).then_some(kept);
-        Ok(Grounding::open(&self.grounding, &context.settings, &store, kept).await?)
+        Grounding::open(&self.grounding, &context.settings, &store, kept).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! `alloquy index add`: reads files into an index.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::watch::Watch;
 use super::{Opened, WhichIndex, wrong};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::folders::{FILE_BYTES, Folders, ListedFile};
+use crate::folders::{FILE_BYTES, Folders, ListedFile, file_of};
 use crate::indexes::{self, Wanted};
 use crate::interrupts::Interrupts;
 use crate::limits::count;
@@ -30,7 +31,7 @@ Examples:
   alloquy index add docs --embedder none      words alone
   alloquy index add docs --json | jq '.skipped[]'
 
-A document has the path of its file as it is typed here as its name, so type it in the same way each time, from the same folder. Texts, Markdown, HTML and \
+A document has the path of its file as it is typed here as its name. A file whose name another file has already is left out. Texts, Markdown, HTML and \
 source code are read; what is left out is listed with the reason. Adding a file again reads it again, and keeps what did not change.
 
 An index keeps what it was made with: --stems, --chunk, --overlap and --embedder are for a new one.";
@@ -163,6 +164,7 @@ impl Change {
 /// Reads files into the index, and shows how far it is.
 pub(super) fn read(opened: &Opened, files: &[ListedFile], notes: Notes) -> Result<Change> {
     let mut change = Change::default();
+    let taken = Taken::of(opened)?;
     let bar = Mutex::new(Progress::of(notes, files.len()));
     let mut rest = files;
     while !rest.is_empty() {
@@ -171,7 +173,7 @@ pub(super) fn read(opened: &Opened, files: &[ListedFile], notes: Notes) -> Resul
         rest = later;
         let mut documents = Vec::new();
         for file in batch {
-            match file.read() {
+            match taken.allows(file).and_then(|()| file.read()) {
                 Ok(document) => documents.push(document),
                 Err(skipped) => change.skipped.push(skipped),
             }
@@ -196,18 +198,50 @@ fn batch(files: &[ListedFile]) -> usize {
     fitting.count().max(1)
 }
 
+/// The names of the documents of an index, with the files that they are of.
+struct Taken {
+    files: HashMap<String, PathBuf>,
+}
+
+impl Taken {
+    fn of(opened: &Opened) -> Result<Self> {
+        let mut files = HashMap::new();
+        for document in opened.index.documents(&opened.owner)? {
+            if let Some(file) = file_of(&document) {
+                files.insert(document.source.clone(), file.to_owned());
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// Refuses a file whose name is that of another file, which exists: two folders may have files of the same names.
+    fn allows(&self, file: &ListedFile) -> Result<(), SkippedDocument> {
+        let Some(other) = self.files.get(&file.name) else { return Ok(()) };
+        if *other == Path::new(&file.whole_path()?) || !other.exists() {
+            return Ok(());
+        }
+        Err(file.skipped(format!(
+            "the index has {}, which was added by this name: use its whole path, or another --index",
+            other.display()
+        )))
+    }
+}
+
 /// Removes the documents of the folders whose files are gone, and returns how many passages they had.
 pub(super) fn pruned(opened: &Opened, folders: &Folders) -> Result<usize> {
+    let roots = folders.roots();
+    let documents = opened.index.documents(&opened.owner)?;
     let mut gone = Vec::new();
-    for document in opened.index.documents(&opened.owner)? {
-        if folders.has(&document.source) && !PathBuf::from(&document.source).exists() {
-            gone.push(document.source);
+    for document in &documents {
+        // What another program added has no file.
+        let Some(file) = file_of(document) else { continue };
+        if roots.iter().any(|root| file.starts_with(root)) && !file.exists() {
+            gone.push(document.source.as_str());
         }
     }
     if gone.is_empty() {
         return Ok(0);
     }
-    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
     Ok(pollster::block_on(opened.index.remove(&opened.owner, &gone))?.removed)
 }
 

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{Opened, WhichIndex};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::folders::file_of;
 use crate::indexes::embedder_name;
 use crate::screen;
 use crate::table::{Table, with_tabs};
@@ -22,7 +23,7 @@ Examples:
   alloquy index list --index ~/notes.index
   alloquy index list --json | jq -r '.documents[].source'
 
-Sizes and times are those of the files, where they are found from this folder. In a pipe each document is a line with tabs between: \
+Sizes and times are those of the files, where they exist. In a pipe each document is a line with tabs between: \
 name, number of passages, bytes, time in UTC.";
 
 /// List the documents of the index
@@ -48,7 +49,7 @@ impl List {
         let version = index.words().version(&owner).await?;
         let mut rows = Vec::new();
         for document in index.documents(&owner)? {
-            let metadata = fs::metadata(&document.source).ok().filter(fs::Metadata::is_file);
+            let metadata = file_of(&document).and_then(|file| fs::metadata(file).ok());
             let file = metadata.map(|metadata| (metadata.len(), metadata.modified().ok()));
             rows.push(Row { source: document.source, passages: document.passages, file });
         }
