@@ -23,6 +23,7 @@ use crate::failure::{self, Failure, finished};
 use crate::media;
 use crate::printer::take;
 use command::{Command, Line};
+use completion::Completion;
 use typed_path::typed_path;
 
 pub(crate) use lines::{Lines, Piped, Typed};
@@ -40,8 +41,8 @@ impl Repl {
     /// Takes lines until there are no more, or `/exit`.
     pub(crate) async fn run(&mut self) -> Result<(), Failure> {
         loop {
-            let chat = self.current.chat().ok();
-            let Some(line) = self.lines.next(chat.as_ref())? else { break };
+            let completion = Completion { chat: self.current.chat().ok(), prompts: self.library().ok() };
+            let Some(line) = self.lines.next(completion)? else { break };
             if self.after_error == AfterError::Continue {
                 // A person may press Ctrl-C before the answer starts, and means the answer.
                 self.interrupts.expect();
@@ -204,7 +205,7 @@ mod tests {
     struct Scripted(VecDeque<&'static str>);
 
     impl Lines for Scripted {
-        fn next(&mut self, _: Option<&Conversation>) -> Result<Option<String>, Failure> {
+        fn next(&mut self, _: Completion) -> Result<Option<String>, Failure> {
             Ok(self.0.pop_front().map(str::to_owned))
         }
     }

@@ -14,6 +14,8 @@ pub(super) enum Completes {
     Addresses,
     Files,
     Models,
+    /// Prompts of the library, and the names of their values.
+    Prompts,
     Settings,
 }
 
@@ -76,9 +78,10 @@ pub(super) const COMMANDS: [Entry; 26] = [
         "[TEXT]",
         "show the system prompt, or begin a conversation with another: a text, @FILE, or \"\" for none",
     ),
-    entry(
+    completing(
         "/prompt",
         "[NAME [KEY=VALUE …]]",
+        Completes::Prompts,
         "send a prompt of the library (--prompts), or begin with a system prompt; alone, list all",
     ),
     entry(

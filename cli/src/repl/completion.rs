@@ -1,8 +1,10 @@
 //! Completes a line of a chat with Tab: commands, and what may follow them.
 
 use std::fs;
+use std::sync::Arc;
 
 use alloquy::core::annotations::Annotations;
+use alloquy::core::prompt_library::PromptLibrary;
 use alloquy::core::{Conversation, Result};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
@@ -24,9 +26,11 @@ const MOST: usize = 1000;
 
 /// Completes lines of a chat.
 #[derive(Default)]
-pub(super) struct Completion {
+pub(crate) struct Completion {
     /// The conversation whose addresses are completed.
     pub(super) chat: Option<Conversation>,
+    /// The library whose prompts are completed.
+    pub(super) prompts: Option<Arc<dyn PromptLibrary>>,
 }
 
 impl Completer for Completion {
@@ -53,6 +57,10 @@ impl Completer for Completion {
                 let start = argument(typed, name);
                 let typed = rest(typed, start);
                 (start, [models(typed), files(typed)].concat())
+            }
+            Completes::Prompts => {
+                let start = last_word(typed);
+                (start, self.prompts(rest(typed, argument(typed, name)), rest(typed, start)))
             }
             Completes::Settings => {
                 let start = last_word(typed);
@@ -98,6 +106,35 @@ impl Completion {
             }
         }
         Ok(candidates)
+    }
+
+    /// Returns the prompts that begin with a text; after a prompt, the values that it needs, and then those that it can have.
+    fn prompts(&self, argument: &str, typed: &str) -> Vec<Pair> {
+        let Some(library) = &self.prompts else { return Vec::new() };
+        let mut candidates = Vec::new();
+        let Some((name, before)) = argument.split_once(char::is_whitespace) else {
+            for name in library.names() {
+                let name = name.to_string();
+                if name.starts_with(typed) {
+                    candidates.push(pair(&format!("{name} "), &name));
+                }
+            }
+            return candidates;
+        };
+        // A prompt that cannot be read has no values to complete.
+        let Some(prompt) = name.parse().ok().and_then(|name| library.prompt(&name).ok()) else {
+            return candidates;
+        };
+        let info = prompt.info();
+        let optional = info.variables.difference(&info.required);
+        for name in info.required.iter().chain(optional) {
+            let beginning = format!("{name}=");
+            let is_given = before.split_whitespace().any(|value| value.starts_with(&beginning));
+            if beginning.starts_with(typed) && !is_given {
+                candidates.push(pair(&beginning, &beginning));
+            }
+        }
+        candidates
     }
 }
 
@@ -226,10 +263,33 @@ mod tests {
             chat.label(answer, Some("formal")).await
         })
         .unwrap();
-        let completion = Completion { chat: Some(chat) };
+        let completion = Completion { chat: Some(chat), prompts: None };
         assert_eq!(completed(&completion, "/goto "), (6, vec!["draft".into(), "0".into(), "0.0".into()]));
         assert_eq!(completed(&completion, "/goto 0."), (6, vec!["0.0".into()]));
         assert_eq!(completed(&completion, "/switch form"), (8, vec!["0.0".into()]));
         assert_eq!(completed(&completion, "/diff 0 dr"), (8, vec!["draft".into()]));
+    }
+    #[test]
+    fn prompts_and_their_values_are_completed() {
+        let folder = tempfile::TempDir::new().unwrap();
+        for (name, text) in [("ask", "Where is {{ thing }} {{ place }}?"), ("answer", "{{ thing }}")] {
+            fs::create_dir_all(folder.path().join("user")).unwrap();
+            fs::write(
+                folder.path().join("user").join(name).with_extension("yaml"),
+                format!("template: '{text}'\n"),
+            )
+            .unwrap();
+        }
+        let library = alloquy::prompts::FolderLibrary::open(folder.path()).unwrap();
+        let completion = Completion { chat: None, prompts: Some(Arc::new(library)) };
+        assert_eq!(
+            completed(&completion, "/prompt user/a"),
+            (8, vec!["user/answer ".into(), "user/ask ".into()])
+        );
+        assert_eq!(completed(&completion, "/prompt user/ask "), (17, vec!["place=".into(), "thing=".into()]));
+        assert_eq!(completed(&completion, "/prompt user/ask thing=tea p"), (27, vec!["place=".into()]));
+        assert_eq!(completed(&completion, "/prompt user/ask place=x thing=tea p").1, Vec::<String>::new());
+        assert_eq!(completed(&completion, "/prompt other x").1, Vec::<String>::new());
+        assert_eq!(completed(&Completion::default(), "/prompt a").1, Vec::<String>::new());
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
-use alloquy::core::{Conversation, Error, ErrorKind};
+use alloquy::core::{Error, ErrorKind};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{
@@ -26,9 +26,8 @@ const CONTINUATION: &str = "... ";
 
 /// Gives lines, one at a time.
 pub(crate) trait Lines {
-    /// Returns the next line, or several lines that are one message; `None` when there are no more. What is typed may be
-    /// completed with addresses of `chat`.
-    fn next(&mut self, chat: Option<&Conversation>) -> Result<Option<String>, Failure>;
+    /// Returns the next line, or several lines that are one message; `None` when there are no more. What is typed may be completed.
+    fn next(&mut self, completion: Completion) -> Result<Option<String>, Failure>;
 }
 
 /// Lines of a pipe or a file.
@@ -53,7 +52,7 @@ impl Piped {
 }
 
 impl Lines for Piped {
-    fn next(&mut self, _: Option<&Conversation>) -> Result<Option<String>, Failure> {
+    fn next(&mut self, _: Completion) -> Result<Option<String>, Failure> {
         let Some(mut text) = self.line()? else { return Ok(None) };
         while is_open(&text) {
             let Some(line) = self.line()? else {
@@ -88,7 +87,6 @@ impl Typed {
         let config = config.bracketed_paste(keyboard.is_none());
         let config = config.completion_type(CompletionType::List).completion_show_all_if_ambiguous(true);
         let mut editor = Editor::with_config(config.build()).map_err(unusable)?;
-        editor.set_helper(Some(Completion::default()));
         editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(ClearOrLeave)));
         editor.bind_sequence(KeyEvent::ctrl('J'), EventHandler::Simple(Cmd::Newline));
         let tab = EventHandler::Conditional(Box::new(CompleteOrInsert));
@@ -163,10 +161,8 @@ impl Typed {
 }
 
 impl Lines for Typed {
-    fn next(&mut self, chat: Option<&Conversation>) -> Result<Option<String>, Failure> {
-        if let Some(completion) = self.editor.helper_mut() {
-            completion.chat = chat.cloned();
-        }
+    fn next(&mut self, completion: Completion) -> Result<Option<String>, Failure> {
+        self.editor.set_helper(Some(completion));
         loop {
             let TypedLine::Text(line) = self.read(PROMPT)? else { return Ok(None) };
             if let Some(text) = self.complete(line)? {

@@ -46,7 +46,7 @@ impl Repl {
     }
 
     /// Returns the library of prompts.
-    fn library(&self) -> Result<Arc<dyn PromptLibrary>> {
+    pub(super) fn library(&self) -> Result<Arc<dyn PromptLibrary>> {
         let library = self.answerer.as_ref().and_then(|answerer| answerer.opener.prompts.clone());
         library.ok_or_else(|| {
             let message = "no folder of prompts is set: start the chat with --prompts FOLDER";
