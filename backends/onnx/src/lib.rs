@@ -131,6 +131,8 @@ mod session;
 mod slot;
 mod source;
 mod telemetry;
+#[cfg(feature = "retrieval")]
+mod text_model;
 mod trial;
 mod waiting;
 
@@ -150,4 +152,9 @@ pub use providers::{providers, require_providers};
 pub use quantization::{KvCacheType, MatMulType};
 pub use quantization_quality::QuantizationQuality;
 pub use runtime::{Runtime, inspect_runtime};
+#[cfg(feature = "retrieval")]
+pub use text_model::{
+    EmbedderInfo, EmbedderOptions, OnnxEmbedder, OnnxReranker, PassageScores, Pooling, RerankerInfo,
+    RerankerOptions, TextModelNote, TextModelOptions, open_embedder, open_reranker,
+};
 pub use waiting::ThreadWaiting;
