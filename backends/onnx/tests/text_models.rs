@@ -204,7 +204,7 @@ fn a_reranker_reads_the_heading_and_cuts_no_question() {
     let reranker = OnnxReranker::load(fixtures().join("reranker")).unwrap();
     let plain = Passage::new("1", "green tea");
     let under = plain.clone().metadata(HEADING, "rain");
-    let scores = block_on(reranker.scores("tea", &["green tea", "rain\ngreen tea"])).unwrap().scores;
+    let scores = block_on(reranker.scores("tea", &["green tea", "rain\n\ngreen tea"])).unwrap().scores;
     for (passage, score) in [(plain, scores[0]), (under, scores[1])] {
         let ranked = block_on(reranker.rerank("tea", vec![passage])).unwrap();
         assert!((ranked[0].score - score).abs() < 1e-6);

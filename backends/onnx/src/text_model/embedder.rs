@@ -224,6 +224,7 @@ impl Model {
         let mut encoded = Vec::with_capacity(texts.len());
         let mut cut = Vec::new();
         for (index, text) in texts.iter().enumerate() {
+            waiting.check()?;
             let tokens = self.tokenizer.encode(text, self.info.max_tokens)?;
             if tokens.is_cut {
                 cut.push(index);

@@ -232,6 +232,7 @@ impl Model {
         let mut found = PassageScores { scores: vec![0.0; passages.len()], cut: Vec::new() };
         let mut encoded = Vec::with_capacity(passages.len());
         for (index, passage) in passages.iter().enumerate() {
+            waiting.check()?;
             let pair = self.tokenizer.encode_pair(text, passage, self.info.max_tokens)?;
             if pair.is_cut {
                 found.cut.push(index);
@@ -280,7 +281,7 @@ impl Model {
 /// Returns what the model reads of a passage.
 fn read_text(passage: &Passage) -> String {
     match passage.metadata.get(HEADING).and_then(|heading| heading.as_str()) {
-        Some(heading) => format!("{heading}\n{}", passage.text),
+        Some(heading) => format!("{heading}\n\n{}", passage.text),
         None => passage.text.clone(),
     }
 }
