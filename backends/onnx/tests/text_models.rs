@@ -126,11 +126,11 @@ fn options_of(case: &Options) -> EmbedderOptions {
     options
 }
 
-fn open(folder: &Path, options: EmbedderOptions) -> Result<OnnxEmbedder> {
+fn open(folder: &Path, options: &EmbedderOptions) -> Result<OnnxEmbedder> {
     OnnxEmbedder::open(folder, options, &mut |_| {})
 }
 
-fn refused(folder: &Path, options: EmbedderOptions) -> (ErrorKind, String) {
+fn refused(folder: &Path, options: &EmbedderOptions) -> (ErrorKind, String) {
     let error = open(folder, options).unwrap_err();
     (error.kind(), error.to_string())
 }
@@ -142,7 +142,7 @@ fn vectors_are_those_of_the_table() {
     for case in &cases.embedder {
         let name = &case.name;
         let folder = folder_with("embedder", &case.files);
-        let embedder = open(folder.path(), options_of(&case.options))
+        let embedder = open(folder.path(), &options_of(&case.options))
             .unwrap_or_else(|error| panic!("{name}: {error:#}"));
         let kind = if case.options.kind.is_some() { TextKind::Query } else { TextKind::Passage };
         let embeddings = block_on(embedder.embed(&texts, kind)).unwrap();
@@ -169,7 +169,7 @@ fn an_embedder_keeps_the_laws() {
         let mut options = EmbedderOptions::default();
         options.model.graph_type = graph.map(str::to_owned);
         options.query_prefix = Some("query: ".to_owned());
-        block_on(laws::embedder::all(&open(&fixtures().join("embedder"), options).unwrap())).unwrap();
+        block_on(laws::embedder::all(&open(&fixtures().join("embedder"), &options).unwrap())).unwrap();
     }
     block_on(laws::embedder::all(&*open_embedder(fixtures().join("embedder")).unwrap())).unwrap();
 }
@@ -221,7 +221,7 @@ fn a_reranker_reads_the_heading_and_cuts_no_question() {
 fn a_model_that_is_no_reranker_is_refused() {
     let mut options = RerankerOptions::default();
     options.model.graph_type = Some("labels".to_owned());
-    let error = OnnxReranker::open(fixtures().join("reranker"), options, &mut |_| {}).unwrap_err();
+    let error = OnnxReranker::open(fixtures().join("reranker"), &options, &mut |_| {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("gives 3 scores"), "{error}");
     let error = OnnxReranker::load(fixtures().join("embedder")).unwrap_err();
@@ -259,12 +259,12 @@ fn what_cannot_be_computed_is_refused_with_what_can() {
         if file == "onnx/model.onnx" {
             // Another graph is there, the first by name.
             assert_eq!(
-                open(folder.path(), EmbedderOptions::default()).unwrap().info().graph,
+                open(folder.path(), &EmbedderOptions::default()).unwrap().info().graph,
                 "model_both.onnx"
             );
             continue;
         }
-        let (found, message) = refused(folder.path(), EmbedderOptions::default());
+        let (found, message) = refused(folder.path(), &EmbedderOptions::default());
         assert!(found == kind && message.contains(part), "{file}: {found:?}, {message}");
     }
 }
@@ -290,19 +290,19 @@ fn options_out_of_range_are_refused() {
     options.model.threads = Some(0);
     table.push((options, "threads must be at least 1"));
     for (options, part) in table {
-        let (kind, message) = refused(&folder, options);
+        let (kind, message) = refused(&folder, &options);
         assert!(kind == ErrorKind::Invalid && message.contains(part), "{kind:?}, {message}");
     }
     let mut options = EmbedderOptions::default();
     options.model.graph_type = Some("q4".to_owned());
-    let (kind, message) = refused(&folder, options);
+    let (kind, message) = refused(&folder, &options);
     assert!(
         kind == ErrorKind::Model && message.contains("has no graph \"q4\"; it has model.onnx"),
         "{message}"
     );
     let mut options = EmbedderOptions::default();
     options.model.providers = vec!["abacus".to_owned()];
-    assert_eq!(refused(&folder, options).0, ErrorKind::Backend);
+    assert_eq!(refused(&folder, &options).0, ErrorKind::Backend);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_digest_differs_with_what_changes_vectors_alone() {
     assert_eq!(OnnxEmbedder::load(elsewhere.path()).unwrap().digest(), usual);
     let mut same = EmbedderOptions::default();
     same.model.threads = Some(2);
-    assert_eq!(open(&folder, same).unwrap().digest(), usual);
+    assert_eq!(open(&folder, &same).unwrap().digest(), usual);
     let mut others = vec![EmbedderOptions::default(); 5];
     others[0].pooling = Some(vec![Pooling::Cls]);
     others[1].passage_prefix = Some("in: ".to_owned());
@@ -345,7 +345,7 @@ fn a_digest_differs_with_what_changes_vectors_alone() {
     others[3].model.max_tokens = Some(16);
     others[4].model.graph_type = Some("dynamic".to_owned());
     for options in others {
-        assert_ne!(open(&folder, options.clone()).unwrap().digest(), usual, "{options:?}");
+        assert_ne!(open(&folder, &options).unwrap().digest(), usual, "{options:?}");
     }
     let mut tokenizer: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("tokenizer.json")).unwrap()).unwrap();

@@ -25,7 +25,7 @@ pub(super) fn batches(lengths: &[usize], are_alone: bool) -> Vec<Batch> {
     for (length, index) in order {
         match batches.last_mut() {
             Some(batch) if !are_alone && (batch.texts.len() + 1) * batch.width <= TOKENS => {
-                batch.texts.push(index)
+                batch.texts.push(index);
             }
             _ => batches.push(Batch { texts: vec![index], width: length }),
         }

@@ -13,7 +13,7 @@ use super::pooling::Pooling;
 /// options.pooling = Some(vec![Pooling::Mean]);
 /// options.query_prefix = Some("query: ".to_owned());
 /// options.passage_prefix = Some("passage: ".to_owned());
-/// let embedder = OnnxEmbedder::open("models/e5-small-v2", options, &mut |_| {})?;
+/// let embedder = OnnxEmbedder::open("models/e5-small-v2", &options, &mut |_| {})?;
 /// assert!(embedder.info().notes.is_empty());
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```

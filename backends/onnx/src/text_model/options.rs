@@ -18,7 +18,7 @@ use crate::waiting::ThreadWaiting;
 /// let mut options = EmbedderOptions::default();
 /// options.model.threads = Some(2);
 /// options.model.graph_type = Some("int8".to_owned());
-/// let embedder = OnnxEmbedder::open("models/all-MiniLM-L6-v2", options, &mut |event| println!("{event}"))?;
+/// let embedder = OnnxEmbedder::open("models/all-MiniLM-L6-v2", &options, &mut |event| println!("{event}"))?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

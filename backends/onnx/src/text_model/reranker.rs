@@ -23,14 +23,22 @@ use crate::error::{model, unsupported};
 /// It reads more of a passage than vectors keep, and takes the time of a run for each passage. So it orders the few that a faster
 /// retriever found: [`Reranked`](alloquy_retrieval::Reranked).
 ///
-/// ```no_run
+/// ```
 /// use std::sync::Arc;
 ///
+/// use alloquy_core::Owner;
 /// use alloquy_onnx::OnnxReranker;
-/// use alloquy_retrieval::{MemoryRetriever, Reranked};
+/// use alloquy_retrieval::{Lookup, MemoryRetriever, Passage, Reranked, Retriever};
 ///
-/// let reranker = OnnxReranker::load("models/ms-marco-MiniLM-L6-v2")?;
-/// let retriever = Reranked::new(Arc::new(MemoryRetriever::default()), Arc::new(reranker));
+/// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/text_models/reranker");
+/// # pollster::block_on(async {
+/// let docs = MemoryRetriever::default();
+/// docs.add(&Owner::local(), [Passage::new("1", "Tea is grown in Assam."), Passage::new("2", "Tea is a drink.")]);
+/// let reranked = Reranked::new(Arc::new(docs), Arc::new(OnnxReranker::load(folder)?));
+/// let found = reranked.find(&Owner::local(), &Lookup::new("Where is tea grown?")).await?;
+/// assert!(found.passages.iter().all(|passage| (0.0..=1.0).contains(&passage.score)));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Debug)]
@@ -47,7 +55,7 @@ pub struct OnnxReranker {
 /// let mut options = RerankerOptions::default();
 /// options.uses_sigmoid = Some(true);
 /// options.model.max_tokens = Some(256);
-/// let reranker = OnnxReranker::open("models/ms-marco-MiniLM-L6-v2", options, &mut |_| {})?;
+/// let reranker = OnnxReranker::open("models/ms-marco-MiniLM-L6-v2", &options, &mut |_| {})?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -103,7 +111,7 @@ struct Model {
 
 /// Opens a reranker in a folder.
 ///
-/// It is [`OnnxReranker::load`], for who needs any reranker.
+/// [`OnnxReranker`] has options and an example.
 ///
 /// # Errors
 /// As [`OnnxReranker::open`].
@@ -117,7 +125,7 @@ impl OnnxReranker {
     /// # Errors
     /// As [`OnnxReranker::open`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open(path, RerankerOptions::default(), &mut |_| {})
+        Self::open(path, &RerankerOptions::default(), &mut |_| {})
     }
 
     /// Opens a model with options. `on_event` receives the steps of a download of ONNX Runtime.
@@ -129,7 +137,7 @@ impl OnnxReranker {
     /// * [`ErrorKind::Backend`]: ONNX Runtime or the provider is unavailable
     pub fn open(
         path: impl AsRef<Path>,
-        options: RerankerOptions,
+        options: &RerankerOptions,
         on_event: &mut dyn FnMut(DownloadEvent),
     ) -> Result<Self> {
         let files = TextFiles::open(path.as_ref())?;
@@ -179,14 +187,15 @@ impl OnnxReranker {
     /// # Errors
     /// [`ErrorKind::ContextOverflow`] if the question leaves no room for a passage; [`ErrorKind::Backend`] when ONNX Runtime fails.
     ///
-    /// ```no_run
+    /// ```
     /// use alloquy_onnx::OnnxReranker;
     ///
+    /// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/text_models/reranker");
     /// # pollster::block_on(async {
-    /// let reranker = OnnxReranker::load("models/ms-marco-MiniLM-L6-v2")?;
-    /// let passages = ["Tea is grown in Assam.", "Rain falls in April."];
-    /// let scores = reranker.scores("Where is tea grown?", &passages).await?;
-    /// assert!(scores.scores[0] > scores.scores[1] && scores.cut.is_empty());
+    /// let reranker = OnnxReranker::load(folder)?;
+    /// let long = "Rain falls in April. ".repeat(30);
+    /// let scores = reranker.scores("Where is tea grown?", &["Tea is grown in Assam.", &long]).await?;
+    /// assert_eq!((scores.scores.len(), scores.cut), (2, vec![1]));
     /// # Ok::<(), alloquy_core::Error>(())
     /// # })?;
     /// # Ok::<(), alloquy_core::Error>(())
