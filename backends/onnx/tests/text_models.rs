@@ -315,6 +315,13 @@ fn a_number_of_tokens_that_no_file_names_is_assumed_and_noted() {
 }
 
 #[test]
+fn positions_that_a_kind_of_model_does_not_use_do_not_count() {
+    let config = json!({"model_type": "xlm-roberta", "max_position_embeddings": 42});
+    let folder = changed("embedder", &[("config.json", Some(config)), ("sentence_bert_config.json", None)]);
+    assert_eq!(OnnxEmbedder::load(folder.path()).unwrap().info().max_tokens, 40);
+}
+
+#[test]
 fn a_transformer_in_a_folder_of_its_own_is_read_there() {
     let inner = "0_Transformer";
     let modules = json!([

@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use alloquy_core::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
 
-/// Whether anybody still waits for the result.
+/// Whether the caller still waits for the result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     is_over: Arc<AtomicBool>,
 }
 
 impl Waiting {
-    /// Returns an error if nobody waits any longer, so that the work can end.
+    /// Returns an error if the caller no longer waits, so that the work can end.
     pub(super) fn check(&self) -> Result<()> {
         if self.is_over.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Cancelled, "nobody waits for these vectors any longer"));
+            return Err(Error::new(ErrorKind::Cancelled, "the caller no longer waits for the result"));
         }
         Ok(())
     }
@@ -40,7 +40,7 @@ pub(super) async fn in_background<T: Send + 'static>(
     let end = EndOnDrop(waiting.clone());
     let (sender, receiver) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        // The receiver is gone if nobody waits any longer.
+        // The receiver is gone if the caller no longer waits.
         let _ = sender.send(work(&waiting));
     });
     thread.map_err(|source| {

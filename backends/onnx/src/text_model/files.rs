@@ -25,6 +25,8 @@ pub(super) const ASSUMED_TOKENS: usize = 512;
 /// Where a model's files name the number of positions that it has.
 const POSITIONS: &[FactPlace] =
     &[("config.json", "/max_position_embeddings"), ("config.json", "/n_positions")];
+/// Models that number the positions of a text from 2 on, so that they read two tokens less than they have positions.
+const FROM_TWO: [&str; 5] = ["camembert", "mpnet", "roberta", "xlm-roberta", "xmod"];
 const TOKENIZER_LENGTH: &[FactPlace] = &[("tokenizer_config.json", "/model_max_length")];
 
 /// An opened folder.
@@ -108,6 +110,14 @@ impl TextFiles {
         Ok(Part { graph: Graph::File(path), file })
     }
 
+    /// Returns how many tokens the model has positions for.
+    fn positions(&self) -> Option<usize> {
+        let positions = self.description.size(POSITIONS)?;
+        let kind = self.description.text(&[("config.json", "/model_type")]);
+        let unused = if kind.is_some_and(|kind| FROM_TWO.contains(&kind)) { 2 } else { 0 };
+        Some(positions.saturating_sub(unused))
+    }
+
     /// Returns how many tokens the model reads: what `asked` says, else `named`, else what its other files say.
     ///
     /// Files may name a length that the model does not have: the number of its positions is the most.
@@ -117,7 +127,7 @@ impl TextFiles {
         named: Option<usize>,
         tokenizer: &TextTokenizer,
     ) -> Result<Option<usize>> {
-        let positions = self.description.size(POSITIONS);
+        let positions = self.positions();
         if let Some(asked) = asked {
             return match positions {
                 Some(positions) if asked > positions => Err(invalid(format!(
