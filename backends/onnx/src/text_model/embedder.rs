@@ -22,7 +22,7 @@ use crate::error::{invalid, model, unsupported};
 
 /// A model that computes vectors of texts: a folder as sentence-transformers writes it, with a graph in an ONNX file.
 ///
-/// `modules.json` and `1_Pooling` say how the vectors of tokens become one, and `config_sentence_transformers.json` what is put before
+/// `modules.json` and `1_Pooling` say how the vectors of tokens become one, and `config_sentence_transformers.json` the prefixes of
 /// questions and passages. Vectors always have a length of 1. Where texts are too long for the model,
 /// [`Embeddings::cut`] lists them.
 ///
@@ -74,9 +74,9 @@ pub struct EmbedderInfo {
     pub max_tokens: usize,
     /// How the vectors of tokens become one; none if the graph does it.
     pub pooling: Vec<Pooling>,
-    /// What is put before a question.
+    /// The prefix of a question.
     pub query_prefix: String,
-    /// What is put before a passage.
+    /// The prefix of a passage.
     pub passage_prefix: String,
     /// What was assumed, or is done otherwise than the files say.
     pub notes: Vec<TextModelNote>,

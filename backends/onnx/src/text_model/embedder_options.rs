@@ -24,9 +24,9 @@ pub struct EmbedderOptions {
     pub model: TextModelOptions,
     /// How the vectors of tokens become one; the vectors of several ways are joined.
     pub pooling: Option<Vec<Pooling>>,
-    /// What is put before a question.
+    /// The prefix of a question.
     pub query_prefix: Option<String>,
-    /// What is put before a passage.
+    /// The prefix of a passage.
     pub passage_prefix: Option<String>,
     /// How many numbers of a vector are kept, from the first on. Models that were trained for it (Matryoshka) lose little.
     pub dimensions: Option<usize>,

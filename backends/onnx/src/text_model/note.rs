@@ -29,7 +29,7 @@ pub enum TextModelNote {
     },
     /// The model makes vectors of any length; they get a length of 1, so that scores are cosines.
     LengthsNormalized,
-    /// Another provider computes than the one that was asked for.
+    /// Another provider computes than the requested one.
     ProviderReplaced {
         /// The provider that cannot compute here.
         asked: String,

@@ -92,7 +92,7 @@ impl Sentence {
         Ok(())
     }
 
-    /// Reads what is put before texts.
+    /// Reads the prefixes of texts.
     fn prefixes(&mut self, config: &Value) -> Result<()> {
         let default = match text(config, "default_prompt_name") {
             None => "",
