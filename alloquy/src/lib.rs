@@ -140,6 +140,7 @@
 //! | `memory` | memory across conversations: notes, and what a model is reminded of | yes |
 //! | `prompts` | libraries of prompts: files, configuration, versions and experiments | yes |
 //! | `retrieval` | word and vector indexes, documents in chunks, passages in prompts; with `onnx` also models of embeddings and rerankers | yes |
+//! | `stems` | words of an index that compare by their stems | no |
 //! | `schemars` | `core::tool::TypedTool`: tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |

@@ -1,9 +1,11 @@
 //! The arguments that several commands share. The arguments of a single command are in its own file.
 
+mod documents;
 mod guards;
 mod library;
 mod list;
 mod media;
+mod memory;
 mod model;
 mod prompt;
 mod resume;
@@ -18,10 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::count;
 
+pub(crate) use documents::{DocumentsArguments, IndexArguments};
 pub(crate) use guards::{CallLimit, Finds, Guard, GuardArguments, PriceArguments, RedactionArguments};
 pub(crate) use library::{LibraryArguments, NamedPromptArguments, ValueArguments, values};
 pub(crate) use list::names;
 pub(crate) use media::MediaSettings;
+pub(crate) use memory::MemoryArguments;
 pub(crate) use model::{ModelArguments, NumberType, OptimizationLevel, Waiting};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use resume::ResumeArguments;
@@ -241,11 +245,28 @@ pub(crate) struct Settable {
 
     #[command(flatten)]
     #[serde(flatten)]
+    pub(crate) grounding: GroundingArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) resume: ResumeArguments,
 
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) history: HistoryArguments,
+}
+
+/// What a model is shown beside the conversation.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct GroundingArguments {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) documents: DocumentsArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) memory: MemoryArguments,
 }
 
 /// Which stored conversation a command uses.

@@ -20,10 +20,12 @@ pub(crate) mod goto;
 pub(crate) mod guards;
 pub(crate) mod history;
 pub(crate) mod import;
+pub(crate) mod index;
 pub(crate) mod label;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod models;
+pub(crate) mod note;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod pull;
@@ -98,6 +100,8 @@ pub(crate) enum Command {
     Fork(fork::Fork),
     Merge(merge::Merge),
     Prompt(prompt::PromptCommand),
+    Index(index::IndexCommand),
+    Note(note::NoteCommand),
     Prune(prune::Prune),
     Label(label::Label),
     Bookmark(bookmark::Bookmark),
@@ -166,7 +170,7 @@ enum Help {
 const FEW: usize = 30;
 
 /// The flags of such commands that `-h` shows beside those without a heading.
-const COMMON: [&str; 15] = [
+const COMMON: [&str; 17] = [
     "image",
     "audio",
     "model",
@@ -181,6 +185,8 @@ const COMMON: [&str; 15] = [
     "max_tokens",
     "json_schema",
     "choice",
+    "documents",
+    "memory",
     "mcp",
 ];
 
@@ -242,6 +248,8 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Fork(fork) => fork.run(&context),
         Command::Merge(merge) => merge.run(&context),
         Command::Prompt(prompt) => prompt.run(&context),
+        Command::Index(index) => index.run(&context),
+        Command::Note(note) => note.run(&context),
         Command::Prune(prune) => prune.run(&context),
         Command::Label(label) => label.run(&context),
         Command::Bookmark(bookmark) => bookmark.run(&context),

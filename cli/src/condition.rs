@@ -90,7 +90,8 @@ impl QueryArguments {
     }
 }
 
-fn filter(text: &str) -> Result<Filter> {
+/// Reads one condition.
+pub(crate) fn filter(text: &str) -> Result<Filter> {
     let sign = text.find(['=', '<', '>']).map(|place| text.split_at(place));
     match sign {
         None => Ok(text.strip_prefix('!').map_or_else(|| Filter::exists(text), Filter::missing)),

@@ -6,6 +6,7 @@ use alloquy::core::manager::NewConversation;
 use alloquy::core::{
     Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, Preface, Query, Result,
 };
+use alloquy::memory::{Notes as StoredNotes, without_notes};
 
 use crate::arguments::WhichConversation;
 use crate::kept::Kept;
@@ -18,9 +19,11 @@ impl WhichConversation {
     /// Returns the conversation that the arguments name, which may be a new one, or `None` when they name none.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is no conversation to continue, [`ErrorKind::Invalid`] for a part of several ids.
+    /// [`ErrorKind::NotFound`] when there is no conversation to continue, [`ErrorKind::Invalid`] for a part of several ids, and for
+    /// the conversation of notes, which has no replies.
     pub(crate) async fn find(&self, kept: &Kept) -> Result<Option<ConversationId>> {
         match &self.conversation {
+            Some(name) if name.as_str() == StoredNotes::ID => Err(of_notes()),
             Some(name) => names::existing_or_new(kept, name).await.map(Some),
             None if self.last => last(kept).await.map(Some),
             None => Ok(None),
@@ -39,12 +42,21 @@ impl WhichConversation {
     }
 }
 
-/// Returns the conversation that was updated last.
+fn of_notes() -> Error {
+    let message = format!(
+        "conversation {:?} has the notes, and cannot be continued: `alloquy note` lists, adds and forgets them",
+        StoredNotes::ID
+    );
+    Error::new(ErrorKind::Invalid, message)
+}
+
+/// Returns the conversation that was updated last. That of the notes is never meant.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when there is none.
 pub(crate) async fn last(kept: &Kept) -> Result<ConversationId> {
-    let listed = kept.store.list(&kept.owner, &Query::default().limit(1)).await?.conversations;
+    let listed =
+        kept.store.list(&kept.owner, &Query::default().filter(without_notes()).limit(1)).await?.conversations;
     let Some(summary) = listed.into_iter().next() else {
         let message = "there is no conversation yet: start one with `alloquy chat`";
         return Err(Error::new(ErrorKind::NotFound, message));

@@ -24,6 +24,9 @@ use crate::settings::state_folder;
 /// How many tokens an answer takes at most where nothing limits it, as budgets reserve them.
 const REPLY: usize = 1024;
 
+/// What is printed in place of a text that a guard blocks.
+pub(crate) const BLOCKED: &str = "[blocked]";
+
 /// Whether the conversations of a command are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversations {
@@ -98,15 +101,18 @@ impl Guards {
         Ok(Self { redactor: arguments.redactor()?, ..Self::default() })
     }
 
-    /// Returns the middleware around a model, the outermost first: rates, the redaction of answers, that of what the model reads,
-    /// and budgets. The policy for a full context is inside of them, in the model.
-    pub(crate) fn stack(&self, model: &Model) -> Vec<Arc<dyn Middleware>> {
+    /// Returns the middleware around a model, the outermost first: rates, the redaction of answers, what adds passages and notes, the
+    /// redaction of what the model reads, and budgets. The policy for a full context is inside of them, in the model.
+    pub(crate) fn stack(&self, model: &Model, adding: Vec<Arc<dyn Middleware>>) -> Vec<Arc<dyn Middleware>> {
         let mut stack: Vec<Arc<dyn Middleware>> = Vec::new();
         for CountedRate { rate, store } in &self.rates {
             stack.push(Arc::new(RateLimit::new(*rate, Scope::Everything, Arc::clone(store))));
         }
         if let Some(redactor) = &self.redactor {
             stack.push(Arc::new(RedactReplies::new(redactor.clone())));
+        }
+        stack.extend(adding);
+        if let Some(redactor) = &self.redactor {
             stack.push(Arc::new(RedactHistory::new(redactor.clone())));
         }
         for CountedBudget { budget, period, store } in &self.budgets {
@@ -122,9 +128,14 @@ impl Guards {
         stack
     }
 
-    /// Adds the middleware to the manager of a model's conversations.
-    pub(crate) fn added_to(&self, mut manager: ManagerBuilder, model: &Model) -> ManagerBuilder {
-        for middleware in self.stack(model) {
+    /// Adds the middleware to the manager of a model's conversations, with what adds passages and notes to its requests.
+    pub(crate) fn added_to(
+        &self,
+        mut manager: ManagerBuilder,
+        model: &Model,
+        adding: Vec<Arc<dyn Middleware>>,
+    ) -> ManagerBuilder {
+        for middleware in self.stack(model, adding) {
             manager = manager.middleware(middleware);
         }
         manager
@@ -138,6 +149,14 @@ impl Guards {
         match &self.redactor {
             Some(redactor) => RedactHistory::new(redactor.clone()).prepare(request).await,
             None => Ok(request),
+        }
+    }
+
+    /// Returns a text as it may be printed.
+    pub(crate) fn printable(&self, text: &str) -> String {
+        match &self.redactor {
+            Some(redactor) => redactor.redact(text).unwrap_or_else(|_| BLOCKED.to_owned()),
+            None => text.to_owned(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alloquy::core::store::{ConversationStore, MemoryStore};
 use alloquy::core::{Error, ErrorKind, Owner, Query, Result};
+use alloquy::memory::without_notes;
 
 use crate::arguments::StoreArguments;
 use crate::settings::data_folder;
@@ -49,7 +50,7 @@ pub(crate) async fn inspect_store(arguments: &StoreArguments) -> Result<String> 
         }
         opened => opened?,
     };
-    let count = store.count(&owner, &Query::default()).await?;
+    let count = store.count(&owner, &Query::default().filter(without_notes())).await?;
     let noun = if count == 1 { "conversation" } else { "conversations" };
     Ok(format!("{url}, {count} {noun}"))
 }

@@ -44,7 +44,7 @@ const fn limit(key: &'static str, range: Range) -> Limit {
 }
 
 /// Every numeric flag, in the order in which help lists them.
-pub(crate) const LIMITS: [Limit; 35] = [
+pub(crate) const LIMITS: [Limit; 42] = [
     limit("threads", Range::Threads),
     whole("pixel-cap", 0, 1_000_000_000),
     limit("visual-tokens", Range::OneOf(&[70, 140, 280, 560, 1120])),
@@ -71,6 +71,9 @@ pub(crate) const LIMITS: [Limit; 35] = [
     whole("thinking-budget", 0, MANY),
     whole("tool-timeout", 1, WEEK),
     whole("tool-rounds", 0, 1000),
+    whole("passages", 1, 1000),
+    whole("memory-notes", 1, 1000),
+    whole("memory-tokens", 1, MANY),
     whole("resume-quota", 0, 1_000_000_000),
     whole("limit", 0, MANY),
     whole("prompt", 1, 10_000_000),
@@ -78,6 +81,10 @@ pub(crate) const LIMITS: [Limit; 35] = [
     whole("generate", 1, 10_000_000),
     whole("together", 1, 1024),
     whole("repeat", 1, 1000),
+    whole("chunk", 1, 1_000_000),
+    whole("overlap", 0, 500_000),
+    whole("file-bytes", 1, 1 << 30),
+    whole("every", 1, 86_400),
     whole("verbose", 0, 255),
     // The id of a token, in front of its bias.
     whole("logit-bias-id", 0, MANY),

@@ -9,10 +9,13 @@ mod current;
 mod exit;
 mod failure;
 mod file;
+mod folders;
 mod form;
 mod found;
+mod grounding;
 mod guards;
 mod hub;
+mod indexes;
 mod interrupts;
 mod kept;
 #[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]

@@ -4,6 +4,7 @@ use alloquy::core::query::{Sort, SortKey};
 use alloquy::core::short_ids::ShortIds;
 use alloquy::core::store::{ConversationStoreExt as _, ConversationSummary};
 use alloquy::core::{ConversationId, Error, ErrorKind, Query, Result};
+use alloquy::memory::without_notes;
 
 use crate::kept::Kept;
 use crate::outline::title;
@@ -61,7 +62,7 @@ fn ambiguous(name: &ConversationId, found: &[ConversationSummary]) -> Error {
 
 /// Creates the error of a name that no conversation has, with the names that begin like it.
 async fn missing(kept: &Kept, name: &ConversationId) -> Result<Error> {
-    let query = Query::default().sort(Sort::ascending(SortKey::Id)).limit(1);
+    let query = Query::default().filter(without_notes()).sort(Sort::ascending(SortKey::Id)).limit(1);
     let query = query.clone().after(query.cursor_after(Vec::new(), name.clone())?);
     let next = kept.store.list(&kept.owner, &query).await?.conversations.pop();
     let similar = next.map(|summary| summary.record.id).filter(|id| id.as_str().starts_with(name.as_str()));

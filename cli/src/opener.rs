@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::arguments::{ContextArguments, ModelArguments, StoreArguments};
 use crate::form::DemandArguments;
+use crate::grounding::Grounding;
 use crate::guards::Guards;
 use crate::notes::Notes;
 use crate::open;
@@ -29,6 +30,8 @@ pub(crate) struct ModelOpener {
     pub(crate) toolbox: Toolbox,
     pub(crate) tool_rounds: usize,
     pub(crate) guards: Guards,
+    /// What the model is shown beside the conversation.
+    pub(crate) grounding: Grounding,
     /// The library of prompts, if one is set.
     pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
     pub(crate) notes: Notes,
@@ -75,7 +78,7 @@ impl ModelOpener {
             Some(library) => manager.prompts(Arc::clone(library)),
             None => manager,
         };
-        self.guards.added_to(manager, model).build()
+        self.guards.added_to(manager, model, self.grounding.middleware(model)).build()
     }
 
     /// Returns the name of the model for people.

@@ -5,6 +5,7 @@ mod choices;
 mod command;
 mod completion;
 mod lines;
+mod notes;
 mod places;
 mod prompts;
 mod quoted;
@@ -89,6 +90,9 @@ impl Repl {
             Command::Model(Some(name)) => self.change_model(&name).await?,
             Command::Prompt(None) => self.list_prompts()?,
             Command::Prompt(Some((name, values))) => self.send_prompt(&name, &values).await?,
+            Command::Notes => self.list_notes().await?,
+            Command::Remember(text) => self.remember(&text).await?,
+            Command::Forget(id) => self.forget(&id).await?,
             Command::Set(None) => self.list_settings().await?,
             Command::Set(Some((name, value))) => self.set(&name, &value)?,
             command => {
@@ -158,7 +162,11 @@ impl Repl {
                 self.notes.say("interrupted before the first word");
                 true
             }
-            taken => finished(&taken?.reply)? == FinishReason::Cancelled,
+            taken => {
+                let reply = taken?.reply;
+                self.show_sources(&reply)?;
+                finished(&reply)? == FinishReason::Cancelled
+            }
         };
         self.is_changed = false;
         if was_interrupted && self.after_error == AfterError::End {

@@ -186,13 +186,13 @@ impl HubCache {
         if path.exists() {
             return Ok(());
         }
-        // A link to a blob that somebody removed does not exist, but is in the way.
-        let _ = fs::remove_file(&path);
-        match link(&blob, &path, &file.path) {
-            // Another pull was faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.exists() => Ok(()),
-            linked => linked.map_err(io_error("link", &path)),
-        }
+        // What is in the way may be a link to a blob that somebody removed, or of a pull that is faster. A rename replaces both at once, so
+        // that no other pull finds nothing in between. The folder of locks is listed by no program.
+        let folder = self.root.join(".locks").join(repository.folder());
+        fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+        let made = tempfile::Builder::new().make_in(&folder, |made| link(&blob, made, &file.path));
+        let made = made.map_err(io_error("create a link in", &folder))?;
+        made.into_temp_path().persist(&path).map_err(|error| error.error).map_err(io_error("link", &path))
     }
 
     /// Makes a revision mean a commit. A revision that is the commit itself needs no file.
@@ -308,4 +308,40 @@ fn link(blob: &Path, path: &Path, name: &str) -> io::Result<()> {
 fn link(blob: &Path, path: &Path, _: &str) -> io::Result<()> {
     // A hard link needs no right, and no second copy of the weights.
     fs::hard_link(blob, path).or_else(|_| fs::copy(blob, path).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test may panic
+
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn of_several_pulls_none_takes_away_what_another_one_placed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = HubCache::at(folder.path());
+        let repository: Repository = "tiny/model".parse().unwrap();
+        let mut file = HubFile::new("onnx/config.json", 2);
+        file.digest = FileDigest::Git("d0".to_owned());
+        let blob = cache.blob(&repository, &file.digest);
+        create_folder_of(&blob).unwrap();
+        fs::write(&blob, "{}").unwrap();
+        let path = cache.snapshot(&repository, "c0").join(&file.path);
+        for _ in 0..500 {
+            let start = Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        start.wait();
+                        cache.place(&repository, "c0", &file).unwrap();
+                        assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+                    });
+                }
+            });
+            fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+    }
 }

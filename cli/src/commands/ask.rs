@@ -5,19 +5,21 @@ use std::sync::Arc;
 use alloquy::core::prompt_library::PromptKind;
 use alloquy::core::report::FinishReason;
 use alloquy::core::store::MemoryStore;
-use alloquy::core::{Error, ErrorKind, Message, Owner, Preface, TurnRequest};
+use alloquy::core::{Error, ErrorKind, Message, Preface, TurnRequest};
 use alloquy::formats::messages::Dialect;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 
 use crate::arguments::{
-    ContextArguments, GuardArguments, LibraryArguments, ModelArguments, NamedPromptArguments,
-    PromptArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
+    ContextArguments, GroundingArguments, GuardArguments, LibraryArguments, ModelArguments,
+    NamedPromptArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments,
+    WhichConversation,
 };
 use crate::context::Context;
 use crate::current::Current;
 use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
+use crate::grounding::Grounding;
 use crate::guards::{Conversations, Guards};
 use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
@@ -39,6 +41,7 @@ Examples:
   echo \"My name is Ada, I am 36.\" | alloquy ask --json-schema \"name, age int\"
   alloquy ask --choice yes --choice no \"Is Paris in France?\"
   alloquy ask -c \"And of Sweden?\"                      continues the last conversation
+  alloquy ask --documents \"Where is tea grown?\"        with the documents of `alloquy index add`
   alloquy ask --json \"Hello!\" | jq -r 'select(.event == \"done\").finish'
 
 With a real model, such as those of `alloquy help models`:
@@ -96,6 +99,8 @@ pub(crate) struct Ask {
     named: NamedPromptArguments,
     #[command(flatten)]
     library: LibraryArguments,
+    #[command(flatten)]
+    grounding: GroundingArguments,
 }
 
 impl Ask {
@@ -116,6 +121,7 @@ impl Ask {
         let (preface, messages) = self.asked(settings, prompt.as_ref(), *notes)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
+        let grounding = self.grounding(context, &kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let named = settings.settle(&self.model)?;
@@ -131,7 +137,7 @@ impl Ask {
             Some(prompt) => manager.prompts(Arc::clone(&prompt.library)),
             None => manager,
         };
-        let manager = guards.added_to(manager, &model).build()?;
+        let manager = guards.added_to(manager, &model, grounding.middleware(&model)).build()?;
         let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.with_arguments(arguments);
         let (title, request) = asking(prompt.as_ref(), messages, &current, *notes).await?;
@@ -143,6 +149,7 @@ impl Ask {
             printer = Box::new(Extracted::new(printer, *notes));
         }
         let reply = take(turn, &mut *printer).await?;
+        grounding.show_sources(&reply.reply, &mut *printer, &guards, *notes)?;
         match finished(&reply.reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),
@@ -224,7 +231,16 @@ impl Ask {
         if self.conversations() == Conversations::Stored {
             return Ok(kept::kept(&context.settings.settle(&self.store)?).await?);
         }
-        Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() })
+        // Documents and notes are those of the owner, also where nothing is stored.
+        let owner = context.settings.settle(&self.store)?.owner();
+        Ok(Kept { store: Arc::new(MemoryStore::default()), owner })
+    }
+
+    /// Opens what the model is shown beside the question.
+    async fn grounding(&self, context: &Context, kept: &Kept) -> Result<Grounding, Failure> {
+        let store = context.settings.settle(&self.store)?;
+        let kept = (self.conversations() == Conversations::Stored).then_some(kept);
+        Ok(Grounding::open(&self.grounding, &context.settings, &store, kept).await?)
     }
 }
 

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::arguments::{
-    ContextArguments, GuardArguments, HistoryArguments, LibraryArguments, ModelArguments, PromptArguments,
-    ResumeArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
+    ContextArguments, GroundingArguments, GuardArguments, HistoryArguments, LibraryArguments, ModelArguments,
+    PromptArguments, ResumeArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments,
+    WhichConversation,
 };
 use crate::context::Context;
 use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
+use crate::grounding::Grounding;
 use crate::guards::{Conversations, Guards};
 use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
@@ -36,6 +38,8 @@ Examples:
   alloquy chat -c --resume                    and compute nothing of it again
   alloquy chat -m NAME --system \"Answer in French.\" --temperature 0.7
   alloquy chat -m NAME --image cat.jpg        shown with the first question; /image shows more
+  alloquy chat --memory                       remind the model of notes; /remember TEXT adds one
+  alloquy chat --documents                    answer with the documents of `alloquy index add`
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
 While chatting, /help lists the commands and Tab completes them. Ctrl-C interrupts an answer and keeps what was generated; \
@@ -79,6 +83,8 @@ pub(crate) struct Chat {
     guards: GuardArguments,
     #[command(flatten)]
     library: LibraryArguments,
+    #[command(flatten)]
+    grounding: GroundingArguments,
 }
 
 impl Chat {
@@ -152,6 +158,7 @@ impl Chat {
         let guards = Guards::of(&settings.settle(&self.guards)?, Conversations::Stored)?;
         let tools = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&tools, notes).await?;
+        let grounding = Grounding::open(&self.grounding, settings, &place, Some(&kept)).await?;
         let arguments = settings.settle(&self.model)?;
         notice::print(&arguments, notes);
         Ok(ModelOpener {
@@ -164,6 +171,7 @@ impl Chat {
             toolbox,
             tool_rounds: tools.tool_rounds.unwrap_or(ROUNDS),
             guards,
+            grounding,
             prompts: settings.settle(&self.library)?.open_if_set()?,
             notes,
         })

@@ -89,7 +89,7 @@ impl Complete {
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if screen::is_out_a_terminal() { LineEnd::Always } else { LineEnd::Never };
         let mut printer = printer(output, end, model.language_model(), &guards);
-        let stack = guards.stack(&model);
+        let stack = guards.stack(&model, Vec::new());
         let reply = continued(Next::new(&stack, &model), request, &mut *printer).await?;
         match finished(&reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),

@@ -4,6 +4,7 @@ use alloquy::core::query::{Sort, SortKey};
 use alloquy::core::short_ids::ShortIds;
 use alloquy::core::store::ConversationSummary;
 use alloquy::core::{Query, Result};
+use alloquy::memory::without_notes;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -64,7 +65,7 @@ impl Conversations {
     }
 
     fn query(&self) -> Result<Query> {
-        let mut query = self.query.query()?;
+        let mut query = self.query.query()?.filter(without_notes());
         if let Some(text) = &self.containing {
             query = query.text(text)?;
         }

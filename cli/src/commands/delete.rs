@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use alloquy::core::store::{ConversationSummary, PartialDeletion};
 use alloquy::core::{ConversationId, Error, ErrorKind, Query, Result};
+use alloquy::memory::without_notes;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
@@ -122,6 +123,8 @@ impl Delete {
         // What is updated from now on was not shown, so that it is not deleted.
         let query =
             self.conditions.query(now)?.updated(..self.conditions.end(now).map_or(now, |end| end.min(now)));
+        // Notes are deleted by name, or by `alloquy note forget`.
+        let query = query.filter(without_notes());
         let query = match &self.containing {
             Some(words) => query.text(words)?,
             None => query,

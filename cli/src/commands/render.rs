@@ -11,11 +11,12 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::arguments::{
-    ContextArguments, ModelArguments, PromptArguments, RedactionArguments, StoreArguments, SystemArguments,
-    ToolArguments, WhichConversation,
+    ContextArguments, GroundingArguments, ModelArguments, PromptArguments, RedactionArguments,
+    StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::grounding::Grounding;
 use crate::guards::Guards;
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::notes::Notes;
@@ -69,6 +70,8 @@ pub(crate) struct Render {
     tools: ToolArguments,
     #[command(flatten)]
     guards: RedactionArguments,
+    #[command(flatten)]
+    grounding: GroundingArguments,
 }
 
 /// A stage of a prompt: the text of the template, its parts, and the tokens.
@@ -90,7 +93,11 @@ impl Render {
         let builder = open::builder(&context.settings.settle(&self.model)?, context.notes)?;
         let overflow = context.settings.settle(&self.overflow)?;
         let model = open::opened(overflow.added_to(builder), context.notes)?;
-        let request = guards.prepared(self.request(context, &model).await?).await?;
+        let request = self.request(context, &model).await?;
+        let store = context.settings.settle(&self.store)?;
+        let grounding = Grounding::open(&self.grounding, &context.settings, &store, None).await?;
+        let request = grounding.prepared(&model, store.owner(), request).await?;
+        let request = guards.prepared(request).await?;
         let (request, warnings) = model.fitted(request).await?;
         let prepared = model.language_model().prepare(&request)?;
         let text = match self.show {

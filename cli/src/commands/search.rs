@@ -7,6 +7,7 @@ use alloquy::core::search::{Ranking, SearchPage};
 use alloquy::core::short_ids::ShortIds;
 use alloquy::core::store::ConversationSummary;
 use alloquy::core::{ConversationId, Owner, Query, Result};
+use alloquy::memory::without_notes;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
@@ -67,7 +68,7 @@ impl Search {
                 let summary = names::existing(&kept, name).await?;
                 search_one(&kept, query, self.query.limit(), &summary).await?
             }
-            None => kept.store.search(&kept.owner, &query).await?,
+            None => kept.store.search(&kept.owner, &query.filter(without_notes())).await?,
         };
         if let Ranking::Newest(count) = page.ranked {
             context.notes.say(format_args!(

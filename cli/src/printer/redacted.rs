@@ -8,9 +8,7 @@ use alloquy::guards::redact::Redactor;
 use serde_json::{Map, Value};
 
 use super::Printer;
-
-/// What is printed in place of a text that a guard blocks.
-const BLOCKED: &str = "[blocked]";
+use crate::guards::BLOCKED;
 
 /// Prints as another printer does, without what a redactor removes.
 pub(crate) struct Redacted {

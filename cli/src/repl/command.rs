@@ -41,7 +41,7 @@ const fn completing(
 }
 
 /// Every command, in the order in which help lists them.
-pub(super) const COMMANDS: [Entry; 23] = [
+pub(super) const COMMANDS: [Entry; 26] = [
     entry("/undo", "", "go back to before the last question"),
     entry("/retry", "", "generate the last answer again; the old one stays as a branch"),
     entry("/edit", "TEXT", "replace the last question; the old one stays as a branch"),
@@ -81,6 +81,13 @@ pub(super) const COMMANDS: [Entry; 23] = [
         "[NAME [KEY=VALUE …]]",
         "send a prompt of the library (--prompts), or begin with a system prompt; alone, list all",
     ),
+    entry(
+        "/remember",
+        "TEXT",
+        "store a note for this and other conversations; --memory reminds the model of notes",
+    ),
+    entry("/notes", "", "list the notes, the newest first"),
+    entry("/forget", "ID", "forget a note; the end of its id is enough"),
     completing("/model", "[NAME]", Completes::Models, "show the model, or continue with another"),
     completing(
         "/set",
@@ -167,6 +174,9 @@ pub(super) enum Command {
     Model(Option<String>),
     /// A name and values, unless all are listed.
     Prompt(Option<(String, Vec<String>)>),
+    Remember(String),
+    Notes,
+    Forget(String),
     Set(Option<(String, String)>),
     Image(String),
     Audio(String),
@@ -239,6 +249,9 @@ fn command(line: &str) -> Result<Command> {
         "/system" => Command::System(some.map(|text| literal(unquoted(&text)))),
         "/model" => Command::Model(some),
         "/prompt" => Command::Prompt(prompt(argument)?),
+        "/remember" => Command::Remember(unquoted(argument).to_owned()),
+        "/notes" => Command::Notes,
+        "/forget" => Command::Forget(argument.to_owned()),
         "/set" => Command::Set(setting(argument).map_err(|()| usage(entry))?),
         "/image" => Command::Image(argument.to_owned()),
         "/audio" => Command::Audio(argument.to_owned()),

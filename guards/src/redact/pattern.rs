@@ -101,9 +101,25 @@ impl Pattern {
             )));
         }
         let matches = build(regex, regex)?;
-        let tails = build(&unfinished(&parsed), regex)?;
-        Ok(Compiled { name: self.name, matches, tails, longest, check: self.check, strategy: self.strategy })
+        let tail = unfinished(&parsed);
+        Ok(Compiled { name: self.name, matches, tail, longest, check: self.check, strategy: self.strategy })
     }
+}
+
+/// Compiles the pattern of the tails of all patterns: the first match begins where the longest tail does.
+pub(super) fn tails(patterns: &[Compiled]) -> Result<Regex> {
+    let all: Vec<_> = patterns.iter().map(|pattern| pattern.tail.as_str()).collect();
+    let limit = COMPILED.saturating_mul(all.len().max(1));
+    let error = match RegexBuilder::new(&all.join("|")).size_limit(limit).build() {
+        Ok(tails) => return Ok(tails),
+        Err(error) => error,
+    };
+    // The error names the pattern that is too large, if it is one alone.
+    for pattern in patterns {
+        build(&pattern.tail, pattern.matches.as_str())?;
+    }
+    let words = "the patterns cannot be compiled together: lower their repetition counts";
+    Err(invalid(words.to_owned()).with_source(error))
 }
 
 fn build(pattern: &str, shown: &str) -> Result<Regex> {
@@ -122,8 +138,8 @@ fn invalid(message: String) -> Error {
 pub(super) struct Compiled {
     pub(super) name: String,
     pub(super) matches: Regex,
-    /// Matches the end of a text where a match may continue.
-    pub(super) tails: Regex,
+    /// The regular expression of the end of a text where a match may continue.
+    tail: String,
     pub(super) longest: usize,
     check: Option<MatchCheck>,
     strategy: Strategy,

@@ -6,7 +6,22 @@ use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 /// Returns a pattern of the ends of texts that more text may complete, or extend, to a match of `pattern`.
 pub(super) fn unfinished(pattern: &Hir) -> String {
-    format!("(?:{})\\z", proper(pattern))
+    // A group may be needed twice, and a pattern must not have a name twice.
+    format!("(?:{})\\z", proper(&without_groups(pattern)))
+}
+
+/// Returns the pattern with each group replaced by what is in it.
+fn without_groups(pattern: &Hir) -> Hir {
+    match pattern.kind() {
+        HirKind::Capture(capture) => without_groups(&capture.sub),
+        HirKind::Repetition(repetition) => {
+            let sub = Box::new(without_groups(&repetition.sub));
+            Hir::repetition(Repetition { sub, ..repetition.clone() })
+        }
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(without_groups).collect()),
+        HirKind::Alternation(cases) => Hir::alternation(cases.iter().map(without_groups).collect()),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => pattern.clone(),
+    }
 }
 
 /// Returns what matches the beginnings of all matches, except the matches that no text can extend.
@@ -81,5 +96,6 @@ mod tests {
         assert_eq!(tail("(?:cd|ab){2}", "abc"), Some(0));
         assert_eq!(tail("abcd|ab", "abc"), Some(0));
         assert_eq!(tail("ß{2,3}", "xß"), Some(1));
+        assert_eq!(tail("(?<one>a)(?<two>b)(?<three>c)(?<four>d){2}", "xabcd"), Some(1));
     }
 }

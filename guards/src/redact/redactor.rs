@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloquy_core::{Error, Result};
+use regex::Regex;
 use serde_json::Value;
 
 use super::Pattern;
-use super::pattern::Compiled;
+use super::pattern::{Compiled, tails};
 
 /// How often each pattern matched, by its name.
 pub(super) type Counts = BTreeMap<String, usize>;
@@ -31,7 +32,14 @@ pub(super) type Counts = BTreeMap<String, usize>;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    patterns: Arc<[Compiled]>,
+    patterns: Arc<Patterns>,
+}
+
+#[derive(Debug)]
+struct Patterns {
+    each: Vec<Compiled>,
+    /// Matches the end of a text where a match of any pattern may continue.
+    tails: Regex,
 }
 
 impl Redactor {
@@ -41,8 +49,12 @@ impl Redactor {
     /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a pattern that is not a regular expression, that has no longest match, or that matches the empty
     /// text.
     pub fn new(patterns: impl IntoIterator<Item = Pattern>) -> Result<Self> {
-        let compiled: Result<Vec<_>> = patterns.into_iter().map(Pattern::compile).collect();
-        Ok(Self { patterns: compiled?.into() })
+        let mut each = Vec::new();
+        for pattern in patterns {
+            each.push(pattern.compile()?);
+        }
+        let tails = tails(&each)?;
+        Ok(Self { patterns: Arc::new(Patterns { each, tails }) })
     }
 
     /// Compiles the recognizers with these names: `email`, `card`, `iban`, `key` and `phone`.
@@ -78,7 +90,7 @@ impl Redactor {
 
     /// Returns the length of the longest match in bytes. A stream holds back no more, and no more than an eighth of it after it.
     pub fn longest(&self) -> usize {
-        self.patterns.iter().map(|pattern| pattern.longest).max().unwrap_or(0)
+        self.patterns.each.iter().map(|pattern| pattern.longest).max().unwrap_or(0)
     }
 
     /// Redacts a whole text, and adds the matches to `counts`.
@@ -142,14 +154,9 @@ impl Redactor {
 
     /// Returns where the tail of `text` begins, after `from`, that more text may complete to a match.
     fn tail(&self, text: &str, from: usize) -> usize {
-        let mut tail = text.len();
-        for pattern in &*self.patterns {
-            let earliest = text.ceil_char_boundary(text.len().saturating_sub(pattern.longest)).max(from);
-            if let Some(found) = pattern.tails.find_at(text, earliest) {
-                tail = tail.min(found.start());
-            }
-        }
-        tail
+        // A tail is shorter than the longest match, so nothing before that length is searched.
+        let earliest = text.ceil_char_boundary(text.len().saturating_sub(self.longest())).max(from);
+        self.patterns.tails.find_at(text, earliest).map_or(text.len(), |found| found.start())
     }
 }
 
@@ -239,12 +246,17 @@ impl Redaction {
         let mut pieces = Vec::new();
         let mut from = self.from;
         let mut tail = if is_end { length } else { redactor.tail(&self.held, from) };
+        if tail == from {
+            // A word is not finished: there is nothing to decide.
+            self.searched = length - tail;
+            return Ok(Vec::new());
+        }
         while let Some(found) = search.next(from) {
             // A match that begins in the tail may become longer, or a match that begins earlier may include it.
             if found.start >= tail {
                 break;
             }
-            let Some(pattern) = redactor.patterns.get(found.pattern) else { break };
+            let Some(pattern) = redactor.patterns.each.get(found.pattern) else { break };
             keep(&mut pieces, &self.held, from, found.start);
             let removed = self.held.get(found.start..found.end).unwrap_or_default();
             *self.counts.entry(pattern.name.clone()).or_default() += 1;
@@ -309,13 +321,13 @@ enum Next {
 
 impl<'a> Search<'a> {
     fn new(redactor: &'a Redactor, text: &'a str) -> Self {
-        Self { redactor, text, next: vec![Next::From; redactor.patterns.len()] }
+        Self { redactor, text, next: vec![Next::From; redactor.patterns.each.len()] }
     }
 
     /// Returns the first match that begins at `from` or later.
     fn next(&mut self, from: usize) -> Option<Found> {
         let mut first: Option<Found> = None;
-        for (index, (pattern, next)) in self.redactor.patterns.iter().zip(&mut self.next).enumerate() {
+        for (index, (pattern, next)) in self.redactor.patterns.each.iter().zip(&mut self.next).enumerate() {
             let is_known = matches!(next, Next::None) || matches!(next, Next::At(start, _) if *start >= from);
             if !is_known {
                 *next = find(pattern, self.text, from);

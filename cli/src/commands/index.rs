@@ -1,0 +1,92 @@
+//! `alloquy index`: an index of documents, from which a model is shown what fits a question.
+
+mod add;
+mod eval;
+mod list;
+mod remove;
+mod search;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use alloquy::core::{Error, ErrorKind, Owner};
+use alloquy::retrieval::Index;
+use clap::{Args, Subcommand};
+
+use crate::arguments::{IndexArguments, StoreArguments};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::indexes;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy index add docs                      read the texts of a folder; again, and only what changed is read
+  alloquy index list
+  alloquy index search Where is tea grown
+  alloquy ask --documents \"Where is tea grown?\"   answer with it
+  alloquy index remove docs/old.md
+
+The index is the folder `index` beside the store, or that of --index.";
+
+/// Index documents, and search them
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct IndexCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with an index.
+#[derive(Debug, Subcommand)]
+enum Action {
+    Add(add::Add),
+    List(list::List),
+    Search(search::Search),
+    Eval(eval::Eval),
+    Remove(remove::Remove),
+}
+
+impl IndexCommand {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.action {
+            Action::Add(add) => add.run(context),
+            Action::List(list) => pollster::block_on(list.run(context)),
+            Action::Search(search) => pollster::block_on(search.run(context)),
+            Action::Eval(eval) => pollster::block_on(eval.run(context)),
+            Action::Remove(remove) => pollster::block_on(remove.run(context)),
+        }
+    }
+}
+
+/// Which index a command uses.
+#[derive(Args, Debug)]
+struct WhichIndex {
+    #[command(flatten)]
+    index: IndexArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+/// An index that is open, and whose documents in it are meant.
+struct Opened {
+    folder: PathBuf,
+    index: Arc<Index>,
+    owner: Owner,
+}
+
+impl WhichIndex {
+    /// Opens the index, which exists.
+    fn open(&self, context: &Context) -> Result<Opened, Failure> {
+        let arguments = context.settings.settle(&self.index)?;
+        let store = context.settings.settle(&self.store)?;
+        let folder = indexes::folder(&arguments, &store)?;
+        let index = indexes::existing(&folder, &arguments).map_err(wrong)?;
+        Ok(Opened { folder, index, owner: store.owner() })
+    }
+}
+
+/// Returns the failure of an index that cannot be opened: an embedder or chunks that are not possible are wrong arguments.
+fn wrong(error: Error) -> Failure {
+    if error.kind() == ErrorKind::Invalid { Failure::Arguments(error) } else { error.into() }
+}
