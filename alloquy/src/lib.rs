@@ -139,7 +139,7 @@
 //! | `media` | images, audio and video, for models that accept them | yes |
 //! | `memory` | memory across conversations: notes, and what a model is reminded of | yes |
 //! | `prompts` | libraries of prompts: files, configuration, versions and experiments | yes |
-//! | `retrieval` | word and vector indexes, documents in chunks, passages in prompts | yes |
+//! | `retrieval` | word and vector indexes, documents in chunks, passages in prompts; with `onnx` also models of embeddings and rerankers | yes |
 //! | `stems` | words of an index that compare by their stems | no |
 //! | `schemars` | `core::tool::TypedTool`: tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
@@ -192,6 +192,11 @@ pub mod prelude;
 #[doc = include_str!("../../docs/guards.md")]
 struct GuardsPage;
 
+/// The examples of `docs/retrieval.md`, which also use models.
+#[cfg(all(doctest, feature = "retrieval", feature = "onnx"))]
+#[doc = include_str!("../../docs/retrieval.md")]
+struct RetrievalPage;
+
 #[cfg(feature = "constraints")]
 pub use alloquy_constraints as constraints;
 pub use alloquy_context as context;
@@ -223,6 +228,8 @@ pub use alloquy_retrieval as retrieval;
 pub use alloquy_storage as storage;
 pub use alloquy_templates as templates;
 
+#[cfg(all(feature = "onnx", feature = "retrieval"))]
+pub use alloquy_onnx::{open_embedder, open_reranker};
 pub use alloquy_storage::open_for_reading as open_store_for_reading;
 #[cfg(feature = "onnx")]
 pub use model::graph_cache_folder;

@@ -28,6 +28,7 @@
 //!   files in memory, for a program that embeds its model.
 //! - [`HuggingFaceTokenizer`] reads the [`TokenizerFile`] and encodes prompts with the ids of Hugging Face's `tokenizers`. A piece that is
 //!   [`Literal`](alloquy_core::tokenizer::TokenizerInput::Literal) never becomes a control token. It decodes replies token by token.
+//! - [`TextTokenizer`] encodes whole texts and pairs of texts for models of embeddings and rerankers.
 //! - [`model_info`] adds to a description what the tokenizer knows: the stop tokens and the control tokens.
 //! - [`Description`] looks a fact up in the places where models keep it. A backend uses it for facts of its own.
 //!
@@ -83,5 +84,5 @@ pub use description::{Description, FactPlace, missing_fact};
 pub use files::ModelFiles;
 pub use folder::ModelFolder;
 pub use model_info::{context_length, model_info};
-pub use tokenizer::HuggingFaceTokenizer;
+pub use tokenizer::{HuggingFaceTokenizer, TextTokenizer, TextTokens};
 pub use tokenizer_file::TokenizerFile;

@@ -13,17 +13,18 @@ mod prefixes;
 mod protobuf;
 mod sentencepiece;
 mod tables;
+mod text_tokenizer;
 mod tiktoken;
 
 use std::sync::Arc;
 
 use alloquy_core::tokenizer::{Detokenizer, Normalizer, SpecialToken, TokenId, Tokenizer, TokenizerInput};
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{ErrorKind, Result};
 use serde_json::{Value, json};
 
 use self::decoding::{Decoding, Position};
 use self::detokenizer::{Decodes, StreamDetokenizer};
-use self::file::File;
+use self::file::{File, unreadable};
 use self::growth::Growth;
 use self::memo::Memo;
 use self::normalizer::Respelling;
@@ -31,6 +32,8 @@ use self::plain::Plain;
 use self::tables::{Place, Steps, Tables};
 use crate::description::Description;
 use crate::tokenizer_file::{TOKENIZER_JSON, TokenizerFile};
+
+pub use self::text_tokenizer::{TextTokenizer, TextTokens};
 
 /// A tokenizer of a model, from its `tokenizer.json`, or from a file of SentencePiece or tiktoken.
 ///
@@ -240,10 +243,6 @@ fn joined<'a>(pieces: &[TokenizerInput<'a>]) -> Vec<Run<'a>> {
         }
     }
     runs
-}
-
-fn unreadable(source: tokenizers::Error) -> Error {
-    Error::new(ErrorKind::Model, "tokenizer.json cannot be read").with_source(source)
 }
 
 /// Removes from a step of `tokenizer.json` what it does only at the start of a text, such as a space before the first word.

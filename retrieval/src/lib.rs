@@ -66,11 +66,6 @@ mod vectors;
 mod word_index;
 mod words;
 
-/// The examples of `docs/retrieval.md`.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/retrieval.md")]
-struct RetrievalPage;
-
 pub use chunker::{Chunk, Chunker};
 pub use citations::{Citation, citations};
 pub use dictionary::MemoryRetriever;

@@ -24,7 +24,21 @@ pub(crate) fn graph(
         (None, Some(type_name), _) => graph_of_type(folder, type_name),
         (None, None, None) => graph_of_type(folder, "").or_else(|| graphs(folder).into_iter().next()),
     };
-    found.ok_or_else(|| without_graph(folder, type_name.or(configured)))
+    found.ok_or_else(|| without_graph(folder, "decoder graph", type_name.or(configured)))
+}
+
+/// Returns the graph of a model that reads whole texts. It is the one that the caller named, else the one of `type_name`, else the one of
+/// 32-bit floats, else the first by name.
+#[cfg(feature = "retrieval")]
+pub(crate) fn text_graph(folder: &ModelFolder, type_name: Option<&str>) -> Result<PathBuf> {
+    if let Some(named) = &folder.named {
+        return Ok(named.clone());
+    }
+    let found = match type_name {
+        Some(type_name) => graph_of_type(folder, type_name),
+        None => graph_of_type(folder, "").or_else(|| graphs(folder).into_iter().next()),
+    };
+    found.ok_or_else(|| without_graph(folder, "graph", type_name))
 }
 
 /// Returns another graph than the decoder's. It is the one that `genai_config.json` names, else the one of that
@@ -77,11 +91,11 @@ pub(crate) fn draft_graphs(folder: &ModelFolder) -> Vec<String> {
     onnx_files(folder).iter().map(|path| file_name(path)).filter(|name| is_draft_graph(name)).collect()
 }
 
-fn without_graph(folder: &ModelFolder, wanted: Option<&str>) -> alloquy_core::Error {
+fn without_graph(folder: &ModelFolder, kind: &str, wanted: Option<&str>) -> alloquy_core::Error {
     let found: Vec<_> = onnx_files(folder).iter().map(|path| file_name(path)).collect();
     let found = if found.is_empty() { "no .onnx file".to_owned() } else { found.join(", ") };
     let wanted = wanted.map_or_else(String::new, |wanted| format!(" {wanted:?}"));
-    model(format!("model folder {:?} has no decoder graph{wanted}; it has {found}", folder.root))
+    model(format!("model folder {:?} has no {kind}{wanted}; it has {found}", folder.root))
 }
 
 /// Reads an adapter in the model's folder. A link that leads out of the folder is an error.

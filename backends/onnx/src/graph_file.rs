@@ -27,6 +27,8 @@ pub(crate) struct GraphFile {
     locations: BTreeSet<String>,
     /// Whether an attention in it is limited to a window of tokens.
     is_windowed: bool,
+    /// Whether a node computes the scale of its integers from the numbers of all rows.
+    scales_all_rows: bool,
     has_graph: bool,
 }
 
@@ -34,6 +36,13 @@ impl GraphFile {
     /// Returns the files that the graph takes weights from, relative to its own folder.
     pub(crate) fn weights(&self) -> impl Iterator<Item = &str> {
         self.locations.iter().map(String::as_str)
+    }
+
+    /// Returns whether the rows of a batch change each other's results: activations are quantized while the graph runs, with one scale
+    /// for all rows.
+    #[cfg(feature = "retrieval")]
+    pub(crate) fn scales_all_rows(&self) -> bool {
+        self.scales_all_rows
     }
 
     /// Requires version 1.24 for a graph with a sliding window. Before it, `GroupQueryAttention` computed windows that are one token too
@@ -161,6 +170,12 @@ struct Walk<R> {
 /// The attribute of `GroupQueryAttention` with the length of its window, in tokens.
 const WINDOW: &[u8] = b"local_window_size";
 
+/// How the names of operators begin that quantize activations while the graph runs.
+const DYNAMIC: &[u8] = b"DynamicQuantize";
+
+/// The field of a node's operator.
+const OPERATOR: u64 = 4;
+
 /// The fields of an attribute's name and of its integer.
 const ATTRIBUTE_NAME: u64 = 1;
 const ATTRIBUTE_NUMBER: u64 = 3;
@@ -184,6 +199,10 @@ impl<R: Read + Seek> Walk<R> {
                 }
                 (1, ..) => self.skip(8, end)?,
                 (2, Message::Attribute, ATTRIBUTE_NAME) => name = self.bytes(end)?,
+                (2, Message::Node, OPERATOR) => {
+                    let operator = self.bytes(end)?;
+                    self.found.scales_all_rows |= operator.starts_with(DYNAMIC);
+                }
                 (2, message, field) => self.nested(message.field(field), end, depth)?,
                 (5, ..) => self.skip(4, end)?,
                 _ => return Err(Damage::Reason("it has a field of an unknown type")),

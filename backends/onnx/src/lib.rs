@@ -53,6 +53,11 @@
 //! | [`adapter`](OnnxEngineBuilder::adapter) | a low-rank adapter (LoRA) |
 //! | [`media`](OnnxEngineBuilder::media), [`media_cache`](OnnxEngineBuilder::media_cache) | the media processor, and how much of its results is kept |
 //!
+//! # Embeddings and rerankers
+//!
+//! With the feature `retrieval`, `OnnxEmbedder` computes vectors of texts, and `OnnxReranker` reads a question and a passage together.
+//! Both are members of the traits of the crate `alloquy-retrieval`. Folders of sentence-transformers are read as they are.
+//!
 //! # The library of ONNX Runtime
 //!
 //! The library is loaded while the program runs; version 1.23 or newer is needed. A [`Locator`] finds it, or downloads a pinned
@@ -131,6 +136,8 @@ mod session;
 mod slot;
 mod source;
 mod telemetry;
+#[cfg(feature = "retrieval")]
+mod text_model;
 mod trial;
 mod waiting;
 
@@ -150,4 +157,9 @@ pub use providers::{providers, require_providers};
 pub use quantization::{KvCacheType, MatMulType};
 pub use quantization_quality::QuantizationQuality;
 pub use runtime::{Runtime, inspect_runtime};
+#[cfg(feature = "retrieval")]
+pub use text_model::{
+    EmbedderInfo, EmbedderOptions, OnnxEmbedder, OnnxReranker, PassageScores, Pooling, RerankerInfo,
+    RerankerOptions, TextModelNote, TextModelOptions, open_embedder, open_reranker,
+};
 pub use waiting::ThreadWaiting;

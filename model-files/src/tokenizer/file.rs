@@ -1,6 +1,7 @@
 //! Holds the parts of a `tokenizer.json` that are read before the tokenizer is created.
 
 use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,4 +46,9 @@ pub(super) struct Model {
     pub(super) unk_id: Option<TokenId>,
     pub(super) continuing_subword_prefix: Option<String>,
     pub(super) end_of_word_suffix: Option<String>,
+}
+
+/// The file cannot be read as a tokenizer.
+pub(super) fn unreadable(source: tokenizers::Error) -> Error {
+    Error::new(ErrorKind::Model, "tokenizer.json cannot be read").with_source(source)
 }

@@ -200,7 +200,8 @@ impl Decodes for Tables {
     }
 }
 
-fn unencodable(text: &str, source: tokenizers::Error) -> Error {
+/// The tokenizer fails at a text.
+pub(super) fn unencodable(text: &str, source: tokenizers::Error) -> Error {
     let start: String = text.chars().take(40).collect();
     Error::new(ErrorKind::Tokenize, format!("the text that starts {start:?} cannot be encoded"))
         .with_source(source)

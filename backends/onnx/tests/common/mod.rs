@@ -4,6 +4,7 @@
 
 pub mod adapters;
 pub mod graphs;
+pub mod minilm;
 pub mod protobuf;
 
 use std::path::PathBuf;
