@@ -34,6 +34,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
+mod bm25;
 mod chunker;
 mod citations;
 mod dictionary;
@@ -71,11 +72,13 @@ mod words;
 #[doc = include_str!("../../docs/retrieval.md")]
 struct RetrievalPage;
 
+pub use bm25::Bm25;
 pub use chunker::{Chunk, Chunker};
 pub use citations::{Citation, citations};
 pub use dictionary::MemoryRetriever;
 pub use document::{Document, Heading};
 pub use documents::{DOCUMENTS_KEY, DocumentsUse, RetrieveDocuments};
+pub use embedding::{embed_passages, embed_query};
 pub use evaluation::{Evaluation, JudgedAnswer, JudgedQuestion, evaluate};
 pub use facts::{PassageName, RETRIEVAL_KEY, RetrievalFacts, RetrievalOutcome};
 pub use fuse::{fuse, fuse_ranks};
