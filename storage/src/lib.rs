@@ -165,6 +165,8 @@ pub use passages::change::PassageReport;
 pub use postgres::PostgresLimits;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+#[cfg(all(feature = "postgres", feature = "retrieval"))]
+pub use postgres::{PostgresPassageOptions, PostgresPassages, VectorSearch};
 pub use snapshots::{SavedSnapshot, SnapshotFolder};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
