@@ -172,7 +172,7 @@ async fn nearest(
     let most = conditions.value(limit(lookup.limit.get()));
     // The `+ 0` keeps the server from using the HNSW index. Of equal distances the ids decide, after the limit and its ties.
     let sorted = match order {
-        Order::Exact => format!("({distance}) + 0 FETCH FIRST {most}::bigint ROWS WITH TIES"),
+        Order::Exact => format!("({distance}) + 0 FETCH FIRST ({most}::bigint) ROWS WITH TIES"),
         Order::ByIndex => format!("{distance} LIMIT {most}"),
     };
     let sql = format!(
