@@ -630,6 +630,17 @@ impl FullText {
         }
         Self(Mutex::new(connection))
     }
+
+    fn passages(&self, lookup: &Lookup) -> Vec<Passage> {
+        let words = WordOptions::default().words(&lookup.text);
+        let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        let connection = self.0.lock().unwrap();
+        let sql = "SELECT body FROM pages WHERE pages MATCH ?1 ORDER BY rank LIMIT ?2";
+        let mut statement = connection.prepare(sql).unwrap();
+        let limit = i64::try_from(lookup.limit.get()).unwrap();
+        let rows = statement.query_map((quoted.join(" OR "), limit), |row| row.get::<_, String>(0)).unwrap();
+        rows.map(|body| serde_json::from_str(&body.unwrap()).unwrap()).collect()
+    }
 }
 
 #[async_trait::async_trait]
@@ -643,14 +654,7 @@ impl Retriever for FullText {
     }
 
     async fn find(&self, owner: &Owner, lookup: &Lookup) -> Result<Found> {
-        let words = WordOptions::default().words(&lookup.text);
-        let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-        let connection = self.0.lock().unwrap();
-        let sql = "SELECT body FROM pages WHERE pages MATCH ?1 ORDER BY rank LIMIT ?2";
-        let mut statement = connection.prepare(sql).unwrap();
-        let limit = i64::try_from(lookup.limit.get()).unwrap();
-        let rows = statement.query_map((quoted.join(" OR "), limit), |row| row.get::<_, String>(0)).unwrap();
-        let passages = rows.map(|body| serde_json::from_str(&body.unwrap()).unwrap()).collect();
+        let passages = self.passages(lookup);
         Ok(Found::new(passages, self.version(owner).await?))
     }
 }
