@@ -47,15 +47,19 @@ fn row(what: &str, time: Duration) {
     println!("| {what} | {time:.2?} |");
 }
 
+fn ask(retriever: &dyn Retriever, lookup: &Lookup) {
+    black_box(block_on(retriever.find(&Owner::local(), lookup)).unwrap());
+}
+
 fn words(name: &str, retriever: &dyn Retriever, questions: &[String]) {
-    let owner = Owner::local();
-    let ask = |lookup: Lookup| black_box(block_on(retriever.find(&owner, &lookup)).unwrap());
-    let plain = median(|number| drop(ask(Lookup::new(&questions[number]).limit(10))));
+    let plain = median(|number| ask(retriever, &Lookup::new(&questions[number]).limit(10)));
     row(&format!("{name}: a question of {ASKED} words"), plain);
     let one = Filter::equals("number", 77);
-    let filtered = median(|number| drop(ask(Lookup::new(&questions[number]).filter(one.clone()))));
+    let filtered = median(|number| ask(retriever, &Lookup::new(&questions[number]).filter(one.clone())));
     row(&format!("{name}: the same with a filter that one passage passes"), filtered);
-    let version = median(|_| drop(black_box(block_on(retriever.version(&owner)).unwrap())));
+    let version = median(|_| {
+        black_box(block_on(retriever.version(&Owner::local())).unwrap());
+    });
     row(&format!("{name}: the version"), version);
 }
 
@@ -113,7 +117,8 @@ fn main() {
     if let Ok(url) = std::env::var("ALLOQUY_TEST_POSTGRES") {
         let sign = if url.contains('?') { '&' } else { '?' };
         let url = format!("{url}{sign}schema=bench_{}", std::process::id());
-        let postgres = block_on(PostgresPassages::open(&url, PostgresPassageOptions::default(), None)).unwrap();
+        let postgres =
+            block_on(PostgresPassages::open(&url, PostgresPassageOptions::default(), None)).unwrap();
         let start = Instant::now();
         block_on(postgres.add(&owner, passages)).unwrap();
         row("PostgreSQL: adding 10,000 passages", start.elapsed());
@@ -124,12 +129,15 @@ fn main() {
     let path = folder.path().join("vectors.db");
     let sqlite = block_on(SqlitePassages::open(path, options, Some(embedder))).unwrap();
     let mut draws = Draws::default();
-    let all = (0..VECTORS).map(|number| (Passage::new(format!("{number}"), "page"), vector(&mut draws))).collect();
+    let all =
+        (0..VECTORS).map(|number| (Passage::new(format!("{number}"), "page"), vector(&mut draws))).collect();
     block_on(sqlite.add_vectors(&owner, all)).unwrap();
     let asked = vector(&mut draws);
     let start = Instant::now();
     block_on(sqlite.nearest(&owner, &asked, &Lookup::new(""))).unwrap();
     row("SQLite: the first question among 100,000 vectors of 384 numbers", start.elapsed());
-    let time = median(|_| drop(block_on(sqlite.nearest(&owner, &asked, &Lookup::new(""))).unwrap()));
+    let time = median(|_| {
+        black_box(block_on(sqlite.nearest(&owner, &asked, &Lookup::new(""))).unwrap());
+    });
     row("SQLite: the next ones", time);
 }

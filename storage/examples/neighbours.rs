@@ -100,7 +100,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             let opened = start.elapsed();
             let (found, time) = ask(&indexed, &questions).await?;
             let recall = recall(&found, &nearest);
-            println!("HNSW, {candidates} candidates: {time:.2?} a question, recall@{LIMIT} {recall:.3} (opened in {opened:.1?})");
+            println!(
+                "HNSW, {candidates} candidates: {time:.2?} a question, recall@{LIMIT} {recall:.3} (opened in {opened:.1?})"
+            );
         }
         Ok(())
     })

@@ -146,6 +146,11 @@ mod thread;
 #[cfg(any(feature = "file", feature = "sqlite"))]
 mod worker;
 
+/// The examples of `docs/retrieval.md`, of which one has a database.
+#[cfg(all(doctest, feature = "retrieval", feature = "sqlite"))]
+#[doc = include_str!("../../docs/retrieval.md")]
+struct RetrievalPage;
+
 pub use alloquy_core::store::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use bucket::BucketStore;

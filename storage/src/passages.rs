@@ -233,7 +233,8 @@ fn of_passage(error: Error, id: &str) -> Error {
 }
 
 fn no_vectors() -> Error {
-    let message = "the passages have no vectors: open a database of its own with an embedder, or search by words";
+    let message =
+        "the passages have no vectors: open a database of its own with an embedder, or search by words";
     Error::new(ErrorKind::Unsupported, message)
 }
 

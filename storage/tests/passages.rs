@@ -4,19 +4,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use alloquy_core::media::Digest;
 use alloquy_core::query::{Filter, MetadataValue};
 use alloquy_core::{ErrorKind, Owner, Result};
 use alloquy_retrieval::{
-    Chunker, Document, Embedder, Evaluation, Found, JudgedQuestion, Lookup, NgramEmbedder, Passage, Retriever,
-    StemLanguage, VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate, laws,
+    Chunker, Document, Embedder, Evaluation, Found, JudgedQuestion, Lookup, NgramEmbedder, Passage,
+    Retriever, StemLanguage, VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate, laws,
 };
 use alloquy_storage::{
-    PassageReport, PostgresPassageOptions, PostgresPassages, SqlitePassageOptions, SqlitePassages, SqliteStore,
-    VectorSearch,
+    PassageReport, PostgresPassageOptions, PostgresPassages, SqlitePassageOptions, SqlitePassages,
+    SqliteStore, VectorSearch,
 };
 use pollster::block_on;
 use proptest::prelude::*;
@@ -230,7 +230,9 @@ enum Step {
 }
 
 fn texts() -> impl Strategy<Value = Vec<(u8, String)>> {
-    let word = prop::sample::select(vec!["tea", "green", "Grün", "black", "cup", "of", "茶", "緑茶", "brewing", "it"]);
+    let word = prop::sample::select(vec![
+        "tea", "green", "Grün", "black", "cup", "of", "茶", "緑茶", "brewing", "it",
+    ]);
     let text = prop::collection::vec(word, 0..12).prop_map(|words| words.join(" "));
     prop::collection::vec((0_u8..20, text), 0..8)
 }
@@ -246,7 +248,9 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
 
 fn passages(texts: &[(u8, String)]) -> Vec<Passage> {
     let of = |(id, text): &(u8, String)| {
-        Passage::new(format!("{id}"), text.clone()).metadata("id", u64::from(*id)).metadata("words", text.len())
+        Passage::new(format!("{id}"), text.clone())
+            .metadata("id", u64::from(*id))
+            .metadata("words", text.len())
     };
     texts.iter().map(of).collect()
 }
@@ -288,7 +292,11 @@ fn finds_the_same(place: &Place, steps: &[(bool, Step)], stems: Option<StemLangu
     for owner in [me(), other()] {
         assert_eq!(database.len(&owner), memory.len(&owner));
         for lookup in &lookups {
-            assert_eq!(found(&*database.words(), &owner, lookup), found(&memory, &owner, lookup), "{lookup:?}");
+            assert_eq!(
+                found(&*database.words(), &owner, lookup),
+                found(&memory, &owner, lookup),
+                "{lookup:?}"
+            );
         }
     }
 }
@@ -308,14 +316,18 @@ proptest! {
 #[test]
 fn vectors_find_what_the_index_in_memory_finds() {
     let page: Vec<Passage> = (0..60)
-        .map(|number| Passage::new(format!("{number}"), format!("tea number {number} of {}", number % 7)).metadata("n", number % 5))
+        .map(|number| {
+            Passage::new(format!("{number}"), format!("tea number {number} of {}", number % 7))
+                .metadata("n", number % 5)
+        })
         .collect();
     let memory = VectorIndex::new(Arc::new(NgramEmbedder::new(256)), VectorFormat::F32).unwrap();
     block_on(memory.add(&me(), page.clone())).unwrap();
     for place in Places::new().each() {
         let Some(database) = place.by_vectors(256) else { continue };
         database.add(&me(), page.clone());
-        for lookup in [Lookup::new("tea 17"), Lookup::new("number 5").limit(9).filter(Filter::equals("n", 2))] {
+        for lookup in [Lookup::new("tea 17"), Lookup::new("number 5").limit(9).filter(Filter::equals("n", 2))]
+        {
             let here = found(&*database.vectors(), &me(), &lookup);
             let there = found(&memory, &me(), &lookup);
             assert_eq!(here.len(), there.len());
@@ -335,7 +347,8 @@ fn integers_of_one_byte_find_the_same() {
     let embedder = Arc::new(NgramEmbedder::default());
     let database = block_on(SqlitePassages::open(&path, options, Some(embedder.clone()))).unwrap();
     let memory = VectorIndex::new(embedder, VectorFormat::Int8).unwrap();
-    let pages = vec![Passage::new("1", "Green tea"), Passage::new("2", "Black coffee"), Passage::new("3", "Greens")];
+    let pages =
+        vec![Passage::new("1", "Green tea"), Passage::new("2", "Black coffee"), Passage::new("3", "Greens")];
     block_on(database.add(&me(), pages.clone())).unwrap();
     block_on(memory.add(&me(), pages)).unwrap();
     let lookup = Lookup::new("greenish teas");
@@ -347,9 +360,30 @@ fn integers_of_one_byte_find_the_same() {
 fn any_text_is_a_question() {
     let large = "tea \"AND\" (green) NEAR/2 ".repeat(45_000);
     let hostile = [
-        "\"", "'", "tea'; DROP TABLE passages; --", "tea AND", "NOT tea", "NEAR(tea green)", "tea*", "^tea", "words:tea",
-        "(((", "-tea", "+", "\0", "tea\0green", "\u{1}\u{7f}\u{200b}\u{feff}", "\\", "%_", "$1", "?1", "tea & !green", "tea:*A",
-        "\u{202e}tea", "👩‍👩‍👧", &large,
+        "\"",
+        "'",
+        "tea'; DROP TABLE passages; --",
+        "tea AND",
+        "NOT tea",
+        "NEAR(tea green)",
+        "tea*",
+        "^tea",
+        "words:tea",
+        "(((",
+        "-tea",
+        "+",
+        "\0",
+        "tea\0green",
+        "\u{1}\u{7f}\u{200b}\u{feff}",
+        "\\",
+        "%_",
+        "$1",
+        "?1",
+        "tea & !green",
+        "tea:*A",
+        "\u{202e}tea",
+        "👩‍👩‍👧",
+        &large,
     ];
     for place in Places::new().each() {
         let database = place.by_words();
@@ -367,7 +401,9 @@ fn any_text_is_a_question() {
         }
         for passage in &stored {
             let text: String = passage.id.clone();
-            let lookup = Lookup::new("tea green").limit(50).filter(Filter::exists(alloquy_core::query::MetadataKey::of([text])));
+            let lookup = Lookup::new("tea green")
+                .limit(50)
+                .filter(Filter::exists(alloquy_core::query::MetadataKey::of([text])));
             found(&*database.words(), &me(), &lookup);
             assert_eq!(database.remove(&me(), &[&passage.id]), 1, "{:?}", passage.id);
         }
@@ -433,7 +469,11 @@ fn many_removed_passages_leave_no_trace() {
     for place in Places::new().each() {
         let database = place.by_words();
         let memory = WordIndex::new(WordOptions::default()).unwrap();
-        let page = |round: usize| (0..1_200).map(move |number| Passage::new(format!("{number}"), format!("tea {number} of round {round}")));
+        let page = |round: usize| {
+            (0..1_200).map(move |number| {
+                Passage::new(format!("{number}"), format!("tea {number} of round {round}"))
+            })
+        };
         for round in 0..3 {
             database.add(&me(), page(round).collect());
         }
@@ -461,7 +501,8 @@ fn other_settings_and_contents_are_refused() {
         let refused = each!(&database, database => database.vectors().unwrap_err());
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         let vectors = vec![(Passage::new("1", "tea"), vec![1.0])];
-        let refused = each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
+        let refused =
+            each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         database.close();
         let error = each!(&database, database => block_on(database.len(&me())).unwrap_err());
@@ -483,24 +524,29 @@ fn given_vectors_are_checked_and_found() {
             vector[place] = 1.0;
             vector
         };
-        let pages = (0..50).map(|number| (Passage::new(format!("{number:02}"), "page"), unit(number))).collect();
+        let pages =
+            (0..50).map(|number| (Passage::new(format!("{number:02}"), "page"), unit(number))).collect();
         let report = each!(&database, database => block_on(database.add_vectors(&me(), pages)).unwrap());
         assert_eq!(report.added, 50);
         let lookup = Lookup::new("").limit(3);
-        let near = each!(&database, database => block_on(database.nearest(&me(), &unit(7), &lookup)).unwrap());
+        let near =
+            each!(&database, database => block_on(database.nearest(&me(), &unit(7), &lookup)).unwrap());
         let ids: Vec<&str> = near.passages.iter().map(|passage| passage.id.as_str()).collect();
         assert_eq!(ids, ["07", "00", "01"], "equal scores are sorted by id");
         for wrong in [vec![1.0], vec![f32::NAN; 256]] {
             let vectors = vec![(Passage::new("x", "page"), wrong.clone())];
-            let error = each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
+            let error =
+                each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
-            let error = each!(&database, database => block_on(database.nearest(&me(), &wrong, &lookup)).unwrap_err());
+            let error =
+                each!(&database, database => block_on(database.nearest(&me(), &wrong, &lookup)).unwrap_err());
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
         }
         // A new vector of the same passage replaces the former one.
         let moved = vec![(Passage::new("00", "page"), unit(200))];
         each!(&database, database => block_on(database.add_vectors(&me(), moved)).unwrap());
-        let near = each!(&database, database => block_on(database.nearest(&me(), &unit(200), &lookup)).unwrap());
+        let near =
+            each!(&database, database => block_on(database.nearest(&me(), &unit(200), &lookup)).unwrap());
         assert_eq!(near.passages[0].id, "00");
         assert_eq!(database.len(&me()), 50);
     }
@@ -620,10 +666,12 @@ struct FullText(Mutex<Connection>);
 impl FullText {
     fn new(pages: &[Passage], tokenizer: &str) -> Self {
         let connection = Connection::open_in_memory().unwrap();
-        let table = format!("CREATE VIRTUAL TABLE pages USING fts5 (text, body UNINDEXED, tokenize = '{tokenizer}')");
+        let table =
+            format!("CREATE VIRTUAL TABLE pages USING fts5 (text, body UNINDEXED, tokenize = '{tokenizer}')");
         connection.execute_batch(&table).unwrap();
         for page in pages {
-            let heading = page.metadata.get("heading").and_then(|heading| heading.as_str()).unwrap_or_default();
+            let heading =
+                page.metadata.get("heading").and_then(|heading| heading.as_str()).unwrap_or_default();
             let body = serde_json::to_string(page).unwrap();
             let text = format!("{heading}\n\n{}", page.text);
             connection.execute("INSERT INTO pages (text, body) VALUES (?1, ?2)", [text, body]).unwrap();

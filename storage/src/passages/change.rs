@@ -61,7 +61,10 @@ pub(crate) enum Removal {
     /// Those with these ids.
     Ids(HashSet<String>),
     /// Those of a document, or of all, that have other ids.
-    Others { source: Option<String>, kept: HashSet<String> },
+    Others {
+        source: Option<String>,
+        kept: HashSet<String>,
+    },
 }
 
 /// What one transaction changes.

@@ -45,14 +45,17 @@ pub(crate) fn scores(
         postings.clear();
         for block in blocks_of(word)? {
             let read = block.read(&mut postings);
-            read.ok_or_else(|| Failure::damaged(format!("the word {word:?}"), "its passages are unreadable"))?;
+            read.ok_or_else(|| {
+                Failure::damaged(format!("the word {word:?}"), "its passages are unreadable")
+            })?;
         }
         if !totals.removed.is_empty() {
             postings.retain(|posting| !totals.removed.contains(&posting.passage));
         }
         let weight = bm25.weight(word, *times, postings.len() as u64);
         for posting in &postings {
-            *scores.entry(posting.passage).or_insert(0.0) += bm25.score(weight, posting.count, posting.length);
+            *scores.entry(posting.passage).or_insert(0.0) +=
+                bm25.score(weight, posting.count, posting.length);
         }
     }
     Ok(scores.into_iter().filter(|(_, score)| *score > 0.0).collect())
@@ -61,7 +64,8 @@ pub(crate) fn scores(
 /// Keeps the best passages: `limit`, and those whose score equals that of the last. Which of these are found depends on their ids.
 pub(crate) fn best(mut scored: Vec<Scored>, limit: usize) -> Vec<Scored> {
     if limit < scored.len() {
-        let (_, (_, least), _) = scored.select_nth_unstable_by(limit.saturating_sub(1), |left, right| right.1.total_cmp(&left.1));
+        let (_, (_, least), _) =
+            scored.select_nth_unstable_by(limit.saturating_sub(1), |left, right| right.1.total_cmp(&left.1));
         let least = *least;
         scored.retain(|(_, score)| *score >= least);
     }

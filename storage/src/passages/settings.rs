@@ -15,7 +15,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Returns those of a database with these options, if they are possible.
-    pub(crate) fn of(words: WordOptions, embedder: Option<&dyn Embedder>, format: VectorFormat) -> Result<Self> {
+    pub(crate) fn of(
+        words: WordOptions,
+        embedder: Option<&dyn Embedder>,
+        format: VectorFormat,
+    ) -> Result<Self> {
         words.check()?;
         let mut vectors = None;
         if let Some(embedder) = embedder {
@@ -34,7 +38,8 @@ impl Settings {
     /// Checks that a database made with `stored` may be opened with these.
     pub(crate) fn check(&self, stored: &str) -> Result<()> {
         let stored: Self = serde_json::from_str(stored).map_err(|error| {
-            let message = "the settings of the passages are damaged: restore the database, or make another one";
+            let message =
+                "the settings of the passages are damaged: restore the database, or make another one";
             Error::new(ErrorKind::Corrupt, message).with_source(error)
         })?;
         let differences = [

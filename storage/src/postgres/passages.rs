@@ -112,7 +112,12 @@ impl PostgresPassages {
     ///
     /// # Errors
     /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a passage with another source.
-    pub async fn replace(&self, owner: &Owner, source: &str, passages: Vec<Passage>) -> Result<PassageReport> {
+    pub async fn replace(
+        &self,
+        owner: &Owner,
+        source: &str,
+        passages: Vec<Passage>,
+    ) -> Result<PassageReport> {
         self.passages.replace(owner, source, passages).await
     }
 
@@ -129,7 +134,11 @@ impl PostgresPassages {
     /// # Errors
     /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite;
     /// [`ErrorKind::Unsupported`] for a database without vectors.
-    pub async fn add_vectors(&self, owner: &Owner, passages: Vec<(Passage, Vec<f32>)>) -> Result<PassageReport> {
+    pub async fn add_vectors(
+        &self,
+        owner: &Owner,
+        passages: Vec<(Passage, Vec<f32>)>,
+    ) -> Result<PassageReport> {
         self.passages.add_vectors(owner, passages).await
     }
 
@@ -220,8 +229,8 @@ impl PostgresTables {
     ) -> Result<R> {
         let read = self.tasks.run(async move |access| {
             let pgvector = access.pgvector.as_ref();
-            let question = async |unit: &Transaction<'_>| question(unit, pgvector).await;
-            transaction::read(&access.pool, &question).await
+            transaction::read(&access.pool, &async |unit: &Transaction<'_>| question(unit, pgvector).await)
+                .await
         });
         read.await.map_err(|error| self.placed(error))
     }
@@ -246,7 +255,8 @@ async fn connect(place: Place, settings: Settings, search: VectorSearch) -> Resu
 impl Tables for PostgresTables {
     async fn state(&self, owner: &Owner) -> Result<State> {
         let owner = owner.clone();
-        self.read(async move |unit: &Transaction<'_>, _: Option<&Pgvector>| find::state(unit, &owner).await).await
+        self.read(async move |unit: &Transaction<'_>, _: Option<&Pgvector>| find::state(unit, &owner).await)
+            .await
     }
 
     async fn known(&self, owner: &Owner, passages: Vec<(String, Digest)>) -> Result<HashSet<String>> {
@@ -261,12 +271,15 @@ impl Tables for PostgresTables {
         let owner = owner.clone();
         let done = self.tasks.run(async move |access| {
             let pgvector = access.pgvector.as_ref();
-            let make = async |unit: &Transaction<'_>| write::change(unit, &owner, &change, pgvector).await;
-            // A commit without an answer was made if the version is that of this change, or a later one has made another.
-            let is_done = async |unit: &Transaction<'_>, changed: &(Changed, Digest)| {
-                Ok(find::state(unit, &owner).await?.version == changed.1)
-            };
-            let (changed, _) = transaction::write(&access.pool, &make, &is_done).await?;
+            let (changed, _) = transaction::write(
+                &access.pool,
+                &async |unit: &Transaction<'_>| write::change(unit, &owner, &change, pgvector).await,
+                // A commit without an answer was made if the version is that of this change.
+                &async |unit: &Transaction<'_>, changed: &(Changed, Digest)| {
+                    Ok(find::state(unit, &owner).await?.version == changed.1)
+                },
+            )
+            .await?;
             Ok(changed)
         });
         done.await.map_err(|error| self.placed(error))

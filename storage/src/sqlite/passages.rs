@@ -145,7 +145,12 @@ impl SqlitePassages {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub async fn replace(&self, owner: &Owner, source: &str, passages: Vec<Passage>) -> Result<PassageReport> {
+    pub async fn replace(
+        &self,
+        owner: &Owner,
+        source: &str,
+        passages: Vec<Passage>,
+    ) -> Result<PassageReport> {
         self.passages.replace(owner, source, passages).await
     }
 
@@ -162,7 +167,11 @@ impl SqlitePassages {
     /// # Errors
     /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite;
     /// [`ErrorKind::Unsupported`] for a database without vectors.
-    pub async fn add_vectors(&self, owner: &Owner, passages: Vec<(Passage, Vec<f32>)>) -> Result<PassageReport> {
+    pub async fn add_vectors(
+        &self,
+        owner: &Owner,
+        passages: Vec<(Passage, Vec<f32>)>,
+    ) -> Result<PassageReport> {
         self.passages.add_vectors(owner, passages).await
     }
 
@@ -327,7 +336,8 @@ impl Tables for SqliteTables {
             return Err(Error::new(ErrorKind::Unsupported, "the passages have no vectors: search by words"));
         };
         let owner = owner.clone();
-        self.search(move |unit, cache| find::by_vector(unit, cache, &owner, &settings, &vector, &lookup)).await
+        self.search(move |unit, cache| find::by_vector(unit, cache, &owner, &settings, &vector, &lookup))
+            .await
     }
 
     fn vector_search(&self) -> String {

@@ -50,7 +50,8 @@ pub(super) async fn by_words(
         scored.retain(|(key, _)| matching.contains(key));
     }
     let (keys, scores): (Vec<i64>, Vec<f64>) = best(scored, lookup.limit.get()).into_iter().unzip();
-    let sql = "SELECT p.key, p.body, p.checksum, s.score FROM unnest($1::bigint[], $2::float8[]) AS s (key, score)
+    let sql =
+        "SELECT p.key, p.body, p.checksum, s.score FROM unnest($1::bigint[], $2::float8[]) AS s (key, score)
         LEFT JOIN passages p ON p.key = s.key ORDER BY s.score DESC, p.id LIMIT $3";
     let statement = unit.prepare_cached(sql).await?;
     let found = unit.query(&statement, &[&keys, &scores, &limit(lookup.limit.get())]).await?;
@@ -89,7 +90,8 @@ async fn blocks_of(
     question: &Question,
 ) -> Result<HashMap<String, Vec<Block>>, Failure> {
     let words: Vec<&str> = question.words.keys().map(String::as_str).collect();
-    let sql = "SELECT word, first, postings FROM blocks WHERE owner = $1 AND word = ANY($2) ORDER BY word, first";
+    let sql =
+        "SELECT word, first, postings FROM blocks WHERE owner = $1 AND word = ANY($2) ORDER BY word, first";
     let statement = unit.prepare_cached(sql).await?;
     let mut blocks: HashMap<String, Vec<Block>> = HashMap::new();
     for row in unit.query(&statement, &[&owner, &words]).await? {

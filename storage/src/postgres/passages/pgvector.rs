@@ -23,7 +23,11 @@ pub(super) struct Pgvector {
 
 impl Pgvector {
     /// Creates the extension if it is installed on the server, and the table and index of vectors where they are missing.
-    pub(super) async fn prepare(unit: &Transaction<'_>, dimensions: usize, hnsw: bool) -> Result<Self, Failure> {
+    pub(super) async fn prepare(
+        unit: &Transaction<'_>,
+        dimensions: usize,
+        hnsw: bool,
+    ) -> Result<Self, Failure> {
         check_dimensions(dimensions, hnsw)?;
         let found = match Self::find(unit).await? {
             Some(found) => found,
@@ -80,7 +84,8 @@ pub(super) fn text(vector: &[f32]) -> String {
 }
 
 async fn create(unit: &Transaction<'_>) -> Result<(), Failure> {
-    let is_installed = unit.query_opt("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'", &[]).await?;
+    let is_installed =
+        unit.query_opt("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'", &[]).await?;
     if is_installed.is_none() {
         return Err(absent());
     }

@@ -3,9 +3,9 @@
 use alloquy_core::{Error, ErrorKind};
 use deadpool_postgres::{Pool, Transaction};
 
-use super::pgvector::Pgvector;
 use super::super::schema;
 use super::super::transaction::connection;
+use super::pgvector::Pgvector;
 use crate::failure::Failure;
 use crate::passages::settings::Settings;
 

@@ -61,7 +61,7 @@ pub(super) async fn change(
 }
 
 async fn keys_of(unit: &Transaction<'_>, owner: i64, ids: &HashSet<String>) -> Result<Vec<i64>, Failure> {
-    let ids: Vec<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
+    let ids: Vec<&[u8]> = ids.iter().map(String::as_bytes).collect();
     let sql = "SELECT key FROM passages WHERE owner = $1 AND id = ANY($2) ORDER BY key";
     let statement = unit.prepare_cached(sql).await?;
     let rows = unit.query(&statement, &[&owner, &ids]).await?;
@@ -76,7 +76,7 @@ async fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Res
         Removal::Others { source, kept } => (source, kept),
     };
     let source = source.as_ref().map(String::as_bytes);
-    let kept: Vec<&[u8]> = kept.iter().map(|id| id.as_bytes()).collect();
+    let kept: Vec<&[u8]> = kept.iter().map(String::as_bytes).collect();
     let of_source = if source.is_some() { "sha256(source) = sha256($3::bytea)" } else { "$3::bytea IS NULL" };
     let sql = format!(
         "SELECT key FROM passages p WHERE owner = $1 AND {of_source}
@@ -130,7 +130,11 @@ async fn add(
 }
 
 /// Adds passages, and returns their keys in the same order.
-async fn insert(unit: &Transaction<'_>, owner: i64, passages: &[PreparedPassage]) -> Result<Vec<i64>, Failure> {
+async fn insert(
+    unit: &Transaction<'_>,
+    owner: i64,
+    passages: &[PreparedPassage],
+) -> Result<Vec<i64>, Failure> {
     // The keys are taken first, because the order in which a statement returns new rows is not promised.
     let sql = "SELECT nextval(pg_get_serial_sequence('passages', 'key')) FROM generate_series(1, $1::bigint)";
     let count = i64::try_from(passages.len()).unwrap_or(i64::MAX);

@@ -59,8 +59,8 @@ fn nothing() -> Hits {
 fn blocks_of(unit: &Transaction<'_>, owner: i64, word: &str) -> Result<Vec<Block>, Failure> {
     let sql = "SELECT first, postings FROM blocks WHERE owner = ?1 AND word = ?2 ORDER BY first";
     let mut statement = unit.prepare_cached(sql)?;
-    let rows =
-        statement.query_map(params![owner, word], |row| Ok(Block { first: row.get(0)?, bytes: row.get(1)? }))?;
+    let rows = statement
+        .query_map(params![owner, word], |row| Ok(Block { first: row.get(0)?, bytes: row.get(1)? }))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -84,7 +84,9 @@ fn chosen(
     let mut id_of = unit.prepare_cached("SELECT id FROM passages WHERE key = ?1")?;
     for (key, score) in best(scored, limit) {
         let id: Option<String> = id_of.query_row([key], |row| row.get(0)).optional()?;
-        let id = id.ok_or_else(|| Failure::damaged(format!("passage {key}"), "a word or vector has it, and it is gone"))?;
+        let id = id.ok_or_else(|| {
+            Failure::damaged(format!("passage {key}"), "a word or vector has it, and it is gone")
+        })?;
         named.push((key, score, id));
     }
     named.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.2.cmp(&right.2)));
@@ -105,7 +107,9 @@ fn matching(unit: &Transaction<'_>, owner: i64, filter: &Filter) -> Result<HashS
     let pointer = filter.key().pointer();
     let mut keys = HashSet::new();
     match filter.test() {
-        FilterTest::Exists | FilterTest::Missing => collect(unit, owner, &pointer, "", Vec::new(), &mut keys)?,
+        FilterTest::Exists | FilterTest::Missing => {
+            collect(unit, owner, &pointer, "", Vec::new(), &mut keys)?;
+        }
         FilterTest::OneOf(values) => {
             for value in values {
                 let value = vec![Value::Blob(value.clone())];
