@@ -175,14 +175,14 @@ fn found_ids(retriever: &dyn Retriever, owner: &Owner, text: &str) -> Vec<String
 #[test]
 fn words_obey_the_laws() {
     for place in Places::new().each() {
-        let filled = async |sample: laws::retriever::Sample| {
+        block_on(laws::retriever::all(async |sample: laws::retriever::Sample| {
             let database = place.by_words();
             for (owner, passages) in sample.owners {
                 database.add(&owner, passages);
             }
             Ok(database.words())
-        };
-        block_on(laws::retriever::all(filled)).unwrap();
+        }))
+        .unwrap();
     }
 }
 
@@ -191,13 +191,13 @@ fn vectors_obey_the_laws() {
     for place in Places::new().each() {
         let Some(database) = place.by_vectors(256) else { continue };
         for retriever in [database.vectors(), database.hybrid()] {
-            let filled = async |sample: laws::retriever::Sample| {
+            block_on(laws::retriever::all(async |sample: laws::retriever::Sample| {
                 for (owner, passages) in sample.owners {
                     database.add(&owner, passages);
                 }
                 Ok(retriever)
-            };
-            block_on(laws::retriever::all(filled)).unwrap();
+            }))
+            .unwrap();
         }
     }
 }
@@ -212,13 +212,13 @@ fn the_index_of_neighbours_obeys_the_laws() {
         Err(error) if error.kind() == ErrorKind::Unsupported => return eprintln!("skipped: {error:#}"),
         opened => opened.unwrap(),
     };
-    let filled = async |sample: laws::retriever::Sample| {
+    block_on(laws::retriever::all(async |sample: laws::retriever::Sample| {
         for (owner, added) in sample.owners {
             passages.add(&owner, added).await?;
         }
         passages.vectors()
-    };
-    block_on(laws::retriever::all(filled)).unwrap();
+    }))
+    .unwrap();
 }
 
 /// What happens to the passages of an owner.
@@ -247,12 +247,12 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
 }
 
 fn passages(texts: &[(u8, String)]) -> Vec<Passage> {
-    let of = |(id, text): &(u8, String)| {
-        Passage::new(format!("{id}"), text.clone())
-            .metadata("id", u64::from(*id))
-            .metadata("words", text.len())
-    };
-    texts.iter().map(of).collect()
+    let mut passages = Vec::new();
+    for (id, text) in texts {
+        let passage = Passage::new(format!("{id}"), text.clone());
+        passages.push(passage.metadata("id", u64::from(*id)).metadata("words", text.len()));
+    }
+    passages
 }
 
 /// Makes the same changes in a database and in memory, and compares what they find.
@@ -411,50 +411,57 @@ fn any_text_is_a_question() {
     }
 }
 
+fn version(database: &Database) -> Digest {
+    block_on(database.words().version(&me())).unwrap()
+}
+
 #[test]
 fn versions_change_with_what_is_found() {
     for place in Places::new().each() {
         let database = place.by_words();
-        let version = || block_on(database.words().version(&me())).unwrap();
-        let mut versions = vec![version()];
+        let mut versions = vec![version(&database)];
         let tea = Passage::new("1", "Green tea").source("tea.md");
         database.add(&me(), vec![tea.clone()]);
-        versions.push(version());
+        versions.push(version(&database));
         database.add(&me(), vec![tea.clone().metadata("language", "en")]);
-        versions.push(version());
+        versions.push(version(&database));
         database.add(&me(), vec![Passage::new("2", "Black tea")]);
-        versions.push(version());
+        versions.push(version(&database));
         database.remove(&me(), &["2"]);
-        versions.push(version());
+        versions.push(version(&database));
         database.sync(&me(), Vec::new());
-        versions.push(version());
+        versions.push(version(&database));
         let distinct: std::collections::HashSet<_> = versions.iter().collect();
         assert_eq!(distinct.len(), versions.len(), "a change does not change the version");
 
         database.add(&me(), vec![tea.clone()]);
-        let before = version();
+        let before = version(&database);
         assert_eq!(database.add(&me(), vec![tea.clone()]).kept, 1);
         assert_eq!(database.remove(&me(), &["absent"]), 0);
         database.add(&other(), vec![Passage::new("1", "Oolong tea")]);
-        assert_eq!(version(), before, "nothing of this owner has changed");
+        assert_eq!(version(&database), before, "nothing of this owner has changed");
         database.close();
         let again = block_on(place.open(WordOptions::default(), None)).unwrap();
-        assert_eq!(block_on(again.words().version(&me())).unwrap(), before);
+        assert_eq!(version(&again), before);
     }
+}
+
+/// A passage of a document.
+fn part(source: &str, id: &str) -> Passage {
+    Passage::new(id, format!("tea {id}")).source(source)
 }
 
 #[test]
 fn the_passages_of_a_document_are_replaced() {
     for place in Places::new().each() {
         let database = place.by_words();
-        let of = |source: &str, id: &str| Passage::new(id, format!("tea {id}")).source(source);
-        database.add(&me(), vec![of("a", "a1"), of("a", "a2"), of("b", "b1")]);
-        let report = database.replace(&me(), "a", vec![of("a", "a2"), of("a", "a3")]).unwrap();
+        database.add(&me(), vec![part("a", "a1"), part("a", "a2"), part("b", "b1")]);
+        let report = database.replace(&me(), "a", vec![part("a", "a2"), part("a", "a3")]).unwrap();
         assert_eq!((report.added, report.kept, report.removed), (1, 1, 1));
         let mut ids = found_ids(&*database.words(), &me(), "tea");
         ids.sort();
         assert_eq!(ids, ["a2", "a3", "b1"]);
-        let error = database.replace(&me(), "a", vec![of("b", "b2")]).unwrap_err();
+        let error = database.replace(&me(), "a", vec![part("b", "b2")]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         // The last one with an id is stored.
         let twice = vec![Passage::new("x", "first"), Passage::new("x", "second")];
@@ -463,21 +470,23 @@ fn the_passages_of_a_document_are_replaced() {
     }
 }
 
+fn round_of_passages(round: usize) -> Vec<Passage> {
+    let numbers = 0..1_200;
+    numbers
+        .map(|number| Passage::new(format!("{number}"), format!("tea {number} of round {round}")))
+        .collect()
+}
+
 /// Blocks of words that have more removed passages than others are written again.
 #[test]
 fn many_removed_passages_leave_no_trace() {
     for place in Places::new().each() {
         let database = place.by_words();
         let memory = WordIndex::new(WordOptions::default()).unwrap();
-        let page = |round: usize| {
-            (0..1_200).map(move |number| {
-                Passage::new(format!("{number}"), format!("tea {number} of round {round}"))
-            })
-        };
         for round in 0..3 {
-            database.add(&me(), page(round).collect());
+            database.add(&me(), round_of_passages(round));
         }
-        memory.add(&me(), page(2));
+        memory.add(&me(), round_of_passages(2));
         assert_eq!(database.len(&me()), 1_200);
         for text in ["tea 700", "round 1", "round 2 number 5"] {
             let lookup = Lookup::new(text).limit(20);
@@ -515,15 +524,17 @@ fn other_settings_and_contents_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
 }
 
+/// A vector that has a 1 at a place.
+fn unit(place: usize) -> Vec<f32> {
+    let mut vector = vec![0.0; 256];
+    vector[place] = 1.0;
+    vector
+}
+
 #[test]
 fn given_vectors_are_checked_and_found() {
     for place in Places::new().each() {
         let Some(database) = place.by_vectors(256) else { continue };
-        let unit = |place: usize| {
-            let mut vector = vec![0.0; 256];
-            vector[place] = 1.0;
-            vector
-        };
         let pages =
             (0..50).map(|number| (Passage::new(format!("{number:02}"), "page"), unit(number))).collect();
         let report = each!(&database, database => block_on(database.add_vectors(&me(), pages)).unwrap());
