@@ -192,8 +192,8 @@ pub mod prelude;
 #[doc = include_str!("../../docs/guards.md")]
 struct GuardsPage;
 
-/// The examples of `docs/retrieval.md`, which also use models.
-#[cfg(all(doctest, feature = "retrieval", feature = "onnx"))]
+/// The examples of `docs/retrieval.md`, which also use models and a database.
+#[cfg(all(doctest, feature = "retrieval", feature = "onnx", feature = "sqlite"))]
 #[doc = include_str!("../../docs/retrieval.md")]
 struct RetrievalPage;
 

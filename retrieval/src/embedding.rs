@@ -2,7 +2,8 @@
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-use crate::{Embedder, Embeddings, TextKind};
+use crate::words::searched_text;
+use crate::{Embedder, Embeddings, Passage, TextKind};
 
 /// How many texts a model reads at once: more are hardly faster, and take more memory.
 pub(crate) const BATCH: usize = 64;
@@ -21,8 +22,47 @@ pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[&str], kind: TextKin
     Ok(embeddings)
 }
 
+/// Computes the vectors of passages: of their headings and texts, 64 at once.
+///
+/// ```
+/// use alloquy_retrieval::{NgramEmbedder, Passage, embed_passages};
+///
+/// # pollster::block_on(async {
+/// let embeddings = embed_passages(&NgramEmbedder::new(256), &[Passage::new("1", "Green tea")]).await?;
+/// assert_eq!(embeddings.vectors[0].len(), 256);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// Those of the embedder, and [`ErrorKind::Model`] if it does not return a vector for each text.
+pub async fn embed_passages(embedder: &dyn Embedder, passages: &[Passage]) -> Result<Embeddings> {
+    let mut all = Embeddings::default();
+    for batch in passages.chunks(BATCH) {
+        let texts: Vec<String> = batch.iter().map(searched_text).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let embeddings = embed(embedder, &texts, TextKind::Passage).await?;
+        let before = all.vectors.len();
+        all.cut.extend(embeddings.cut.iter().map(|index| before + index));
+        all.vectors.extend(embeddings.vectors);
+    }
+    Ok(all)
+}
+
 /// Computes the vector of a question.
-pub(crate) async fn embed_query(embedder: &dyn Embedder, text: &str) -> Result<Vec<f32>> {
+///
+/// ```
+/// use alloquy_retrieval::{NgramEmbedder, embed_query};
+///
+/// # pollster::block_on(async {
+/// assert_eq!(embed_query(&NgramEmbedder::new(256), "Which tea is green?").await?.len(), 256);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// Those of the embedder, and [`ErrorKind::Model`] for a vector of another length or with a number that is not finite.
+pub async fn embed_query(embedder: &dyn Embedder, text: &str) -> Result<Vec<f32>> {
     let embeddings = embed(embedder, &[text], TextKind::Query).await?;
     let vector = embeddings.vectors.into_iter().next().unwrap_or_default();
     let dimensions = embedder.dimensions();

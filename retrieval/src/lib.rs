@@ -7,6 +7,7 @@
 //! | [`Index`] | by words, by vectors, by both | a folder |
 //! | [`WordIndex`] | by words: BM25, in any language | memory |
 //! | [`VectorIndex`] | by vectors that an [`Embedder`] computes | memory |
+//! | `SqlitePassages`, `PostgresPassages` of `alloquy-storage` | by words, by vectors, by both | a database |
 //! | [`MemoryRetriever`] | by how many words they share with the question | memory |
 //! | [`Hybrid`] | by several retrievers at once, whose ranks are [joined](fuse()) | |
 //! | [`Reranked`] | by a retriever, in the order of a [`Reranker`] | |
@@ -34,6 +35,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
+mod bm25;
 mod chunker;
 mod citations;
 mod dictionary;
@@ -66,11 +68,13 @@ mod vectors;
 mod word_index;
 mod words;
 
+pub use bm25::Bm25;
 pub use chunker::{Chunk, Chunker};
 pub use citations::{Citation, citations};
 pub use dictionary::MemoryRetriever;
 pub use document::{Document, Heading};
 pub use documents::{DOCUMENTS_KEY, DocumentsUse, RetrieveDocuments};
+pub use embedding::{embed_passages, embed_query};
 pub use evaluation::{Evaluation, JudgedAnswer, JudgedQuestion, evaluate};
 pub use facts::{PassageName, RETRIEVAL_KEY, RetrievalFacts, RetrievalOutcome};
 pub use fuse::{fuse, fuse_ranks};

@@ -1,7 +1,8 @@
-//! Which rows have a word, how often, and what that is worth: an inverted index with the scores of BM25.
+//! Which rows have a word, and how often: an inverted index.
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::bm25::Bm25;
 use crate::words::WordOptions;
 
 /// A row with a word, and how often it has it.
@@ -44,7 +45,7 @@ impl Postings {
         self.lengths.push(length);
         self.live += 1;
         self.total += u64::from(length);
-        for (word, count) in counted(words) {
+        for (word, count) in Bm25::counted(words) {
             let word = self.words.entry(word).or_default();
             word.postings.push(Posting { row, count });
             word.live += 1;
@@ -57,42 +58,26 @@ impl Postings {
         self.live = self.live.saturating_sub(1);
         self.total = self.total.saturating_sub(u64::from(*length));
         *length = 0;
-        for (word, _) in counted(words) {
+        for (word, _) in Bm25::counted(words) {
             if let Some(word) = self.words.get_mut(&word) {
                 word.live = word.live.saturating_sub(1);
             }
         }
     }
 
-    /// Returns the rows that have at least one of the words, with their scores.
-    ///
-    /// The formula is BM25 as in S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section
-    /// 3.4, for each word
-    ///
-    /// ```text
-    /// ln(1 + (N - n + 0.5) / (n + 0.5)) · f·(k1 + 1) / (f + k1·(1 - b + b·length/average))
-    /// ```
-    ///
-    /// where N rows are there, n of them have the word, and f is how often this row has it. The 1 in the logarithm, which their formula
-    /// lacks, keeps words of most rows above 0. A word counts as often as the question has it.
+    /// Returns the rows that have at least one of the words, with their scores: [`Bm25`].
     pub(crate) fn scores(&self, options: &WordOptions, words: Vec<String>) -> Vec<(usize, f64)> {
         let mut scores = vec![0.0; self.lengths.len()];
-        let average = as_f64(self.total) / as_f64(self.live.max(1));
-        let of_length = options.k1 * options.b / average.max(1.0);
-        for (word, times) in counted(words) {
-            let importance = options.importance(&word);
-            let Some(word) = self.words.get(&word) else { continue };
-            let rows = f64::from(word.live);
-            let rarity = (1.0 + (as_f64(self.live) - rows + 0.5) / (rows + 0.5)).ln();
-            let weight = f64::from(times) * importance * rarity * (options.k1 + 1.0);
+        let bm25 = Bm25::new(options, self.live, self.total);
+        for (name, times) in Bm25::counted(words) {
+            let Some(word) = self.words.get(&name) else { continue };
+            let weight = bm25.weight(&name, times, u64::from(word.live));
             for posting in &word.postings {
                 let place = posting.row as usize;
                 let (Some(score), Some(length)) = (scores.get_mut(place), self.lengths.get(place)) else {
                     continue;
                 };
-                let count = f64::from(posting.count);
-                let saturation = options.k1 * (1.0 - options.b) + of_length * f64::from(*length);
-                *score += weight * count / (count + saturation);
+                *score += bm25.score(weight, posting.count, *length);
             }
         }
         let found = scores.into_iter().enumerate();
@@ -124,22 +109,7 @@ impl Postings {
     }
 }
 
-/// Counts words. The order is theirs, so that sums of scores are the same in each run.
-fn counted(words: Vec<String>) -> BTreeMap<String, u32> {
-    let mut counts = BTreeMap::new();
-    for word in words {
-        *counts.entry(word).or_insert(0) += 1;
-    }
-    counts
-}
-
 /// Rows and counts are limited by memory long before this limit.
 fn as_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Counts are exact up to 2^53.
-#[allow(clippy::cast_precision_loss)]
-fn as_f64(number: u64) -> f64 {
-    number as f64
 }

@@ -164,6 +164,42 @@ impl Vectors {
         true
     }
 
+    /// Returns the bytes of a vector, as a file has them; `None` if there are fewer vectors.
+    ///
+    /// ```
+    /// use alloquy_retrieval::{VectorFormat, Vectors};
+    ///
+    /// let mut vectors = Vectors::new(2, VectorFormat::F32)?;
+    /// vectors.push(&[1.0, 0.0])?;
+    /// let bytes = vectors.row_bytes(0).unwrap().to_vec();
+    /// vectors.push_bytes(&bytes)?;
+    /// assert_eq!(vectors.row_bytes(1), Some(&bytes[..]));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn row_bytes(&self, row: usize) -> Option<&[u8]> {
+        self.data().chunks_exact(row_bytes(self.dimensions, self.format)).nth(row)
+    }
+
+    /// Adds a vector by the bytes that [`Vectors::row_bytes`] returned.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for another number of bytes.
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let expected = row_bytes(self.dimensions, self.format);
+        if bytes.len() != expected {
+            let message = format!(
+                "a vector has {} bytes, and one of {} numbers as {:?} has {expected}: compute it again",
+                bytes.len(),
+                self.dimensions,
+                self.format
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        self.bytes.to_mut().extend(bytes);
+        self.rows += 1;
+        Ok(())
+    }
+
     /// Returns the dot product of `query` with each vector: of vectors of length 1, the cosine.
     ///
     /// # Errors

@@ -43,7 +43,21 @@ impl Default for WordOptions {
 
 impl WordOptions {
     /// Checks the settings.
-    pub(crate) fn check(&self) -> Result<()> {
+    ///
+    /// ```
+    /// use alloquy_core::ErrorKind;
+    /// use alloquy_retrieval::WordOptions;
+    ///
+    /// let mut options = WordOptions::default();
+    /// options.check()?;
+    /// options.b = 2.0;
+    /// assert_eq!(options.check().unwrap_err().kind(), ErrorKind::Invalid);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for settings out of range, [`ErrorKind::Unsupported`] for stems without the feature `stems`.
+    pub fn check(&self) -> Result<()> {
         let is_valid = self.k1.is_finite() && self.k1 >= 0.0 && (0.0..=1.0).contains(&self.b);
         if !is_valid {
             let message = format!(
@@ -69,8 +83,14 @@ impl WordOptions {
         if is_short { self.short_words } else { 1.0 }
     }
 
-    /// Returns the words of a text in their order, as an index stores them.
-    pub(crate) fn words(&self, text: &str) -> Vec<String> {
+    /// Returns the words of a text in their order, as an index stores them. They have no spaces, quotes or punctuation.
+    ///
+    /// ```
+    /// use alloquy_retrieval::WordOptions;
+    ///
+    /// assert_eq!(WordOptions::default().words("Une TASSE de thé: 緑茶"), ["une", "tasse", "de", "the", "緑", "緑茶", "茶"]);
+    /// ```
+    pub fn words(&self, text: &str) -> Vec<String> {
         let mut words = Vec::new();
         for token in tokens(text) {
             // In scripts without spaces a pair of characters is often a word, and so is a single one: "茶" finds "緑茶道".
@@ -86,7 +106,14 @@ impl WordOptions {
     }
 
     /// Returns the words that find a passage: those of its heading and of its text.
-    pub(crate) fn words_of(&self, passage: &Passage) -> Vec<String> {
+    ///
+    /// ```
+    /// use alloquy_retrieval::{HEADING, Passage, WordOptions};
+    ///
+    /// let passage = Passage::new("1", "It grows in Assam.").metadata(HEADING, "Tea");
+    /// assert_eq!(WordOptions::default().words_of(&passage)[0], "tea");
+    /// ```
+    pub fn words_of(&self, passage: &Passage) -> Vec<String> {
         self.words(&searched_text(passage))
     }
 }

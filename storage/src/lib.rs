@@ -72,6 +72,16 @@
 //!
 //! While such a store is unavailable, a limit allows nothing, and a cache lets the model answer.
 //!
+//! # Passages
+//!
+//! With the feature `retrieval`, databases also keep the passages of documents, and find them by words and vectors for
+//! `alloquy-retrieval`:
+//!
+//! | type | features | use |
+//! |---|---|---|
+//! | `SqlitePassages` | `retrieval`, `sqlite` | passages for the processes of one machine |
+//! | `PostgresPassages` | `retrieval`, `postgres` | passages for several machines; beyond a million of them with `pgvector` |
+//!
 //! # What is acknowledged
 //!
 //! * **A call that returned `Ok` is durable.** A new process sees its change. Files and SQLite wait for the disk;
@@ -124,6 +134,8 @@ mod failure;
 mod json;
 #[cfg(all(feature = "guards", any(feature = "sqlite", feature = "postgres")))]
 mod limits;
+#[cfg(all(feature = "retrieval", any(feature = "sqlite", feature = "postgres")))]
+mod passages;
 mod private;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod stored;
@@ -147,12 +159,18 @@ pub use import::{DataknobsDatabase, is_sqlite};
 pub use journal::{Journal, JournaledStore};
 pub use media_folder::{MediaFolder, read_media};
 pub use open::{open, open_for_reading};
+#[cfg(all(feature = "retrieval", any(feature = "sqlite", feature = "postgres")))]
+pub use passages::change::PassageReport;
 #[cfg(all(feature = "postgres", feature = "guards"))]
 pub use postgres::PostgresLimits;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+#[cfg(all(feature = "postgres", feature = "retrieval"))]
+pub use postgres::{PostgresPassageOptions, PostgresPassages, VectorSearch};
 pub use snapshots::{SavedSnapshot, SnapshotFolder};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 #[cfg(all(feature = "sqlite", feature = "guards"))]
 pub use sqlite::{SqliteLimits, SqliteReplies};
+#[cfg(all(feature = "sqlite", feature = "retrieval"))]
+pub use sqlite::{SqlitePassageOptions, SqlitePassages};

@@ -8,6 +8,8 @@ mod keys;
 #[cfg(feature = "guards")]
 mod limits;
 mod nodes;
+#[cfg(feature = "retrieval")]
+mod passages;
 mod place;
 mod questions;
 mod rows;
@@ -17,6 +19,8 @@ mod words;
 
 #[cfg(feature = "guards")]
 pub use self::limits::PostgresLimits;
+#[cfg(feature = "retrieval")]
+pub use self::passages::{PostgresPassageOptions, PostgresPassages, VectorSearch};
 
 use std::sync::Arc;
 use std::time::Duration;

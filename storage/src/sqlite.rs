@@ -9,6 +9,8 @@ mod keys;
 mod limits;
 mod migrate;
 mod nodes;
+#[cfg(feature = "retrieval")]
+mod passages;
 mod questions;
 pub(crate) mod reader;
 #[cfg(feature = "guards")]
@@ -19,6 +21,8 @@ mod words;
 
 #[cfg(feature = "guards")]
 pub use self::limits::SqliteLimits;
+#[cfg(feature = "retrieval")]
+pub use self::passages::{SqlitePassageOptions, SqlitePassages};
 #[cfg(feature = "guards")]
 pub use self::replies::SqliteReplies;
 

@@ -88,8 +88,9 @@ const MEMBERS: [(&str, &[&str], &[&str]); 28] = [
     // Texts of prompts are compiled by the crate that has the template engine and its limits.
     ("prompts", &["core", "templates"], &["retrieval", "testing"]),
     ("retrieval", &["core"], &["testing"]),
-    // It counts limits and keeps cached replies for guards. Its tests compute the cost of conversations that earlier releases stored.
-    ("storage", &["core", "engine", "formats", "guards"], &["cost", "testing"]),
+    // It counts limits and keeps cached replies for guards, and has passages for retrieval. Its tests compute the cost of conversations
+    // that earlier releases stored.
+    ("storage", &["core", "engine", "formats", "guards", "retrieval"], &["cost", "testing"]),
     // Role markers are derived by the crate that renders templates.
     ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core", "engine"], &[]),

@@ -49,14 +49,24 @@ pub struct VectorSettings {
     pub format: VectorFormat,
 }
 
+impl VectorSettings {
+    /// Returns those of an embedder.
+    ///
+    /// ```
+    /// use alloquy_retrieval::{NgramEmbedder, VectorFormat, VectorSettings};
+    ///
+    /// let settings = VectorSettings::of(&NgramEmbedder::new(256), VectorFormat::Int8);
+    /// assert_eq!(settings.dimensions, 256);
+    /// ```
+    pub fn of(embedder: &dyn Embedder, format: VectorFormat) -> Self {
+        Self { embedder: embedder.digest(), dimensions: embedder.dimensions(), format }
+    }
+}
+
 impl IndexSettings {
     pub(super) fn of(options: &IndexOptions, embedder: Option<&dyn Embedder>) -> Self {
         let ((limit, overlap), counter) = options.chunker.settings();
-        let vectors = embedder.map(|embedder| VectorSettings {
-            embedder: embedder.digest(),
-            dimensions: embedder.dimensions(),
-            format: options.vectors,
-        });
+        let vectors = embedder.map(|embedder| VectorSettings::of(embedder, options.vectors));
         let counter = counter.to_owned();
         Self { version: VERSION, limit, overlap, counter, words: options.words, vectors }
     }

@@ -71,7 +71,7 @@ impl Place {
     }
 
     /// Returns the place with another schema: its name with an ending.
-    #[cfg(feature = "guards")]
+    #[cfg(any(feature = "guards", feature = "retrieval"))]
     pub(super) fn beside(mut self, ending: &str) -> Result<Self, Failure> {
         let schema = format!("{}{ending}", self.schema);
         if !is_name(&schema) {

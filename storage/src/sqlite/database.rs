@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 use alloquy_core::{Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 use super::schema;
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::private;
@@ -17,7 +17,7 @@ use crate::private;
 const LINKS: usize = 40;
 
 /// What a database holds that is not one of conversations.
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contents {
     /// What it holds, for errors.
@@ -27,6 +27,8 @@ pub(super) struct Contents {
     pub(super) format: i64,
     /// The SQL that creates its tables.
     pub(super) tables: &'static str,
+    /// How many bytes a page has.
+    pub(super) page: i64,
 }
 
 /// Opens the database at a path, and creates an empty file where there is none.
@@ -54,18 +56,18 @@ fn make_private(path: &Path) {
 }
 
 /// Opens a database and prepares its tables. It refuses a database with other contents, before it changes anything.
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 pub(super) fn open(path: &Path, contents: Contents, durability: Durability) -> Result<Connection, Failure> {
     let mut connection = connect(path)?;
     connection.busy_timeout(schema::PATIENCE)?;
     is_prepared(&connection, contents).map_err(schema::unwritable)?;
     schema::must_be_writable(&connection)?;
-    schema::set_pragmas(&connection, durability).map_err(schema::unwritable)?;
+    schema::set_pragmas(&connection, durability, contents.page).map_err(schema::unwritable)?;
     prepare(&mut connection, contents).map_err(schema::unwritable)?;
     Ok(connection)
 }
 
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 fn prepare(connection: &mut Connection, contents: Contents) -> Result<(), Failure> {
     transact(connection, TransactionBehavior::Immediate, |transaction| {
         if is_prepared(transaction, contents)? {
@@ -78,7 +80,7 @@ fn prepare(connection: &mut Connection, contents: Contents) -> Result<(), Failur
 }
 
 /// Returns whether a database has the tables already. Fails for one with other contents, or of a newer format.
-#[cfg(feature = "guards")]
+#[cfg(any(feature = "guards", feature = "retrieval"))]
 fn is_prepared(connection: &Connection, contents: Contents) -> Result<bool, Failure> {
     let application = schema::number(connection, "PRAGMA application_id")?;
     let version = schema::number(connection, "PRAGMA user_version")?;

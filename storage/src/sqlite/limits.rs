@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::database::{Contents, open, transact};
+use super::schema::PAGE;
 use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::limits::{Asked, DAY, cost, row_key};
@@ -20,6 +21,7 @@ const CONTENTS: Contents = Contents {
     application: 0x416c_6c6c,
     format: 1,
     tables: include_str!("limits.sql"),
+    page: PAGE,
 };
 
 /// Counts limits in a SQLite database, which any number of processes of one machine may use at once.

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::database::{Contents, open, transact};
+use super::schema::PAGE;
 use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::json::{decode, encode};
@@ -21,6 +22,7 @@ const CONTENTS: Contents = Contents {
     application: 0x416c_6c72,
     format: 1,
     tables: include_str!("replies.sql"),
+    page: PAGE,
 };
 
 /// Keeps cached replies in a SQLite database, up to a number of bytes. Any number of processes of one machine may use it at once.

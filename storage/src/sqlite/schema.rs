@@ -15,7 +15,7 @@ const APPLICATION: i64 = 0x416c_6c71;
 const FORMAT: i64 = 4;
 
 /// The size of a page in bytes: the smallest that holds two usual messages.
-const PAGE: i64 = 1024;
+pub(super) const PAGE: i64 = 1024;
 
 /// How many bytes the write-ahead log may have before they are copied into the database: the default of SQLite with its
 /// default pages.
@@ -47,7 +47,7 @@ pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Re
     // Before the first pragma that writes, so that a refused database is not changed.
     state(connection).map_err(unwritable)?;
     must_be_writable(connection)?;
-    set_pragmas(connection, durability).map_err(unwritable)?;
+    set_pragmas(connection, durability, PAGE).map_err(unwritable)?;
     migrate(connection).map_err(unwritable)
 }
 
@@ -116,9 +116,9 @@ pub(super) fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64
 /// * `ENABLE_QPSG`: without it, SQLite plans a join by the values of its parameters, and so compiles the statement again for
 ///   each call, which takes longer than the call.
 /// * `page_size`: a turn writes half a dozen pages, whatever their size. It takes effect in an empty database only.
-pub(super) fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
+pub(super) fn set_pragmas(connection: &Connection, durability: Durability, page: i64) -> Result<(), Failure> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "page_size", PAGE)?;
+    connection.pragma_update(None, "page_size", page)?;
     // The answer is the mode that is used: a database in memory has no log, and a file system without shared memory keeps
     // the rollback journal, which is as durable.
     connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
