@@ -15,6 +15,7 @@ pub(crate) mod delete;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod flow;
 pub(crate) mod fork;
 pub(crate) mod goto;
 pub(crate) mod guards;
@@ -98,6 +99,7 @@ pub(crate) enum Command {
     Fork(fork::Fork),
     Merge(merge::Merge),
     Prompt(prompt::PromptCommand),
+    Flow(flow::FlowCommand),
     Prune(prune::Prune),
     Label(label::Label),
     Bookmark(bookmark::Bookmark),
@@ -242,6 +244,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Fork(fork) => fork.run(&context),
         Command::Merge(merge) => merge.run(&context),
         Command::Prompt(prompt) => prompt.run(&context),
+        Command::Flow(flow) => flow.run(&context),
         Command::Prune(prune) => prune.run(&context),
         Command::Label(label) => label.run(&context),
         Command::Bookmark(bookmark) => bookmark.run(&context),

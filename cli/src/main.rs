@@ -9,6 +9,8 @@ mod current;
 mod exit;
 mod failure;
 mod file;
+mod flow_definition;
+mod flow_runs;
 mod form;
 mod found;
 mod guards;
