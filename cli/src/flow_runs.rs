@@ -1,11 +1,14 @@
 //! Runs flows from the shell: opens the conversation and what the flow needs, reads answers, and prints what the flow says.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use alloquy::Model;
 use alloquy::core::arguments::ProcessorArguments;
 use alloquy::core::manager::NewConversation;
-use alloquy::core::prompt_library::Values;
+use alloquy::core::prompt_library::{PromptLibrary, Values};
 use alloquy::core::tool::Toolbox;
 use alloquy::core::{
     Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, NodeId, Preface,
@@ -23,6 +26,7 @@ use crate::asking;
 use crate::context::Context;
 use crate::failure::{self, Failure};
 use crate::flow_definition::Definition;
+use crate::guarded_model::GuardedModel;
 use crate::guards::{Conversations, Guards};
 use crate::kept::Kept;
 use crate::notes::Notes;
@@ -80,43 +84,60 @@ impl FlowArguments {
         must_be_approved(&tools, definition)?;
         let toolbox =
             if uses_tools { tools::toolbox(&tools, context.notes).await? } else { Toolbox::default() };
-        let (manager, arguments) = if flow.asks_model() {
-            let named = settings.settle(&self.model)?;
+        let mut asked = None;
+        let mut processor = ProcessorArguments::default();
+        let mut manager = if flow.asks_model() {
+            let model = self.model(context)?;
             let guards = Guards::of(&settings.settle(&self.guards)?, Conversations::Stored)?;
-            notice::print(&named, context.notes);
-            let builder = settings.settle(&self.overflow)?.added_to(open::builder(&named, context.notes)?);
-            let model = open::opened(builder, context.notes)?;
-            open::warn(&model, context.notes);
-            let manager = model.manager().store(kept.store).owner(kept.owner);
-            let manager = manager.sampling(settings.settle(&self.sampling)?.options());
-            let manager = manager.tool_rounds(tools.tool_rounds.unwrap_or(ROUNDS));
-            let arguments = settings.settle(&self.prompt)?.for_model(model.info(), context.notes);
-            (guards.added_to(manager, &model), arguments)
+            let manager = model.manager().sampling(settings.settle(&self.sampling)?.options());
+            processor = settings.settle(&self.prompt)?.for_model(model.info(), context.notes);
+            let manager = guards.added_to(manager, &model);
+            asked = Some(GuardedModel::new(model, &guards));
+            manager.tool_rounds(tools.tool_rounds.unwrap_or(ROUNDS))
         } else {
-            (Manager::builder(NoModel).store(kept.store).owner(kept.owner), ProcessorArguments::default())
+            Manager::builder(NoModel)
         };
-        let manager = match &library {
-            Some(library) => manager.prompts(library.clone()),
-            None => manager,
-        };
-        let manager = manager.build()?;
-        // Checked before the conversation is created: a flow that cannot run leaves nothing.
-        let mut runner = FlowRunner::new(flow.clone(), Conversation::new(NoModel)).toolbox(toolbox.clone());
         if let Some(library) = &library {
-            runner = runner.prompts(library.clone());
+            manager = manager.prompts(Arc::clone(library));
         }
+        let manager = manager.store(kept.store).owner(kept.owner).build()?;
+        // Checked before the conversation is created: a flow that cannot run leaves nothing.
+        let runner = runner(definition, Conversation::new(NoModel), &toolbox, library.as_ref());
         must_be_valid(&runner, definition)?;
         must_be_variables(definition, values).map_err(Failure::Arguments)?;
-        let chat = conversation(&manager, id, definition, context.notes).await?.with_arguments(arguments);
+        let chat = conversation(&manager, id, definition, context.notes).await?.with_arguments(processor);
         definition.keep(&chat).await?;
-        let mut runner = FlowRunner::new(flow.clone(), chat.clone()).toolbox(toolbox);
-        if let Some(library) = library {
-            runner = runner.prompts(library);
+        let mut runner = self::runner(definition, chat.clone(), &toolbox, library.as_ref());
+        if let Some(asked) = asked {
+            runner = runner.model(asked);
         }
         for (name, value) in values.iter() {
             runner = runner.variable(name, value.value.clone());
         }
         Ok(FlowRun { runner, chat })
+    }
+
+    /// Loads the model.
+    fn model(&self, context: &Context) -> Result<Model> {
+        let named = context.settings.settle(&self.model)?;
+        notice::print(&named, context.notes);
+        let builder = open::builder(&named, context.notes)?;
+        let model = open::opened(context.settings.settle(&self.overflow)?.added_to(builder), context.notes)?;
+        open::warn(&model, context.notes);
+        Ok(model)
+    }
+}
+
+fn runner(
+    definition: &Definition,
+    chat: Conversation,
+    toolbox: &Toolbox,
+    library: Option<&Arc<dyn PromptLibrary>>,
+) -> FlowRunner {
+    let runner = FlowRunner::new(definition.flow.clone(), chat).toolbox(toolbox.clone());
+    match library {
+        Some(library) => runner.prompts(Arc::clone(library)),
+        None => runner,
     }
 }
 
@@ -197,18 +218,23 @@ fn must_be_valid(runner: &FlowRunner, definition: &Definition) -> Result<()> {
 }
 
 impl FlowRun {
-    /// Prints what the flow did since a node, asks a person at the terminal as long as it waits, and ends with how far it ran.
+    /// Returns the nodes of the path.
+    pub(crate) async fn nodes(&self) -> Result<BTreeSet<NodeId>> {
+        Ok(self.chat.history().await?.iter().map(|node| node.id).collect())
+    }
+
+    /// Prints what the flow did beside the nodes that were on the path before, asks a person at the terminal as long as it waits, and ends with how far it ran.
     pub(crate) async fn finish(
         &self,
         context: &Context,
-        since: Option<NodeId>,
+        before: BTreeSet<NodeId>,
         by: Option<&str>,
         ran: Result<Progress>,
     ) -> Result<(), Failure> {
-        let mut since = since;
+        let mut before = before;
         let mut ran = ran;
         loop {
-            let steps = self.steps_after(since).await?;
+            let steps = self.steps_beside(&before).await?;
             if !context.output.json {
                 print_steps(&steps)?;
             }
@@ -218,7 +244,7 @@ impl FlowRun {
             if let (Some(wait), true) = (waits.first(), can_ask)
                 && let Some(answer) = asked(wait, by)?
             {
-                since = self.chat.head().await?;
+                before = self.nodes().await?;
                 ran = self.runner.resume(answer).await;
                 continue;
             }
@@ -264,11 +290,11 @@ impl FlowRun {
         }
     }
 
-    /// Returns the steps after a node of the path; all of them, if it is not on the path.
-    async fn steps_after(&self, since: Option<NodeId>) -> Result<Vec<TracedStep>> {
-        let path = self.chat.history().await?;
-        let from = path.iter().position(|node| Some(node.id) == since).map_or(0, |place| place + 1);
-        TracedStep::all(path.get(from..).unwrap_or_default())
+    /// Returns the steps whose nodes are new on the path.
+    async fn steps_beside(&self, before: &BTreeSet<NodeId>) -> Result<Vec<TracedStep>> {
+        let mut steps = TracedStep::all(&self.chat.history().await?)?;
+        steps.retain(|step| !before.contains(&step.node));
+        Ok(steps)
     }
 }
 

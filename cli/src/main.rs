@@ -13,6 +13,7 @@ mod flow_definition;
 mod flow_runs;
 mod form;
 mod found;
+mod guarded_model;
 mod guards;
 mod hub;
 mod interrupts;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::LibraryArguments;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::flow_definition::text_of;
 
 const EXAMPLES: &str = "\
@@ -70,7 +70,8 @@ impl Check {
             return Ok(());
         }
         let noun = if count == 1 { "problem needs" } else { "problems need" };
-        Err(Failure::from(Error::new(ErrorKind::Invalid, format!("{count} {noun} correcting"))))
+        failure::print(&Error::new(ErrorKind::Invalid, format!("{count} {noun} correcting")));
+        Err(Failure::Problems)
     }
 }
 

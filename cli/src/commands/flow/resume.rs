@@ -68,7 +68,7 @@ impl Resume {
 
     async fn resume(self, context: &Context) -> Result<(), Failure> {
         let run = self.opened(context).await?;
-        let since = run.chat.head().await?;
+        let before = run.nodes().await?;
         let text = match &self.answer {
             Some(answer) => Some(answer.clone()),
             None if self.late => None,
@@ -96,7 +96,7 @@ impl Resume {
             (None, None) if self.late => run.runner.run_late(SystemTime::now()).await,
             (None, None) => run.runner.run().await,
         };
-        run.finish(context, since, self.by.as_deref(), ran).await
+        run.finish(context, before, self.by.as_deref(), ran).await
     }
 
     async fn opened(&self, context: &Context) -> Result<FlowRun, Failure> {

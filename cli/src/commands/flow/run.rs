@@ -61,7 +61,7 @@ impl Run {
             None => None,
         };
         let run = self.flow.open(context, kept, id, &definition, &values).await?;
-        let since = run.chat.head().await?;
+        let before = run.nodes().await?;
         let position = run.runner.position().await?;
         if position.is_some() && !self.again && !values.is_empty() {
             context.notes.say("the flow runs here already, so --set has no effect; --again begins it again");
@@ -70,6 +70,6 @@ impl Run {
         if let (Some(_), false, Ok(Progress::Ended { .. })) = (&position, self.again, &ran) {
             context.notes.say("the flow has run here already; --again begins it again");
         }
-        run.finish(context, since, None, ran).await
+        run.finish(context, before, None, ran).await
     }
 }
