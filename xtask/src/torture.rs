@@ -14,7 +14,7 @@ pub struct Torture {
     #[arg(value_enum, default_value = "writers")]
     what: Victim,
     /// The store: file, sqlite, postgres or s3. Flows run over file, sqlite and postgres unless one is named.
-    #[arg(long, required_if_eq("what", "writers"))]
+    #[arg(long)]
     store: Option<String>,
     /// How many programs to kill.
     #[arg(long, value_name = "N", default_value_t = 500)]
@@ -47,6 +47,12 @@ impl Torture {
         let store = self.store.clone().unwrap_or_else(|| "all".to_owned());
         if self.store.is_some() && !STORES.contains(&store.as_str()) {
             return Err(Error::new(format!("unknown store {store:?}, one of: {}", STORES.join(", "))));
+        }
+        if self.store.is_none() && self.what == Victim::Writers {
+            return Err(Error::new(format!(
+                "no store is named, use --store with one of: {}",
+                STORES.join(", ")
+            )));
         }
         let (line, prefix) = match self.what {
             Victim::Writers => (WRITERS, format!("torture {store}: ")),
