@@ -15,6 +15,7 @@ pub(crate) mod delete;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod flow;
 pub(crate) mod fork;
 pub(crate) mod goto;
 pub(crate) mod guards;
@@ -102,6 +103,7 @@ pub(crate) enum Command {
     Prompt(prompt::PromptCommand),
     Index(index::IndexCommand),
     Note(note::NoteCommand),
+    Flow(flow::FlowCommand),
     Prune(prune::Prune),
     Label(label::Label),
     Bookmark(bookmark::Bookmark),
@@ -250,6 +252,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Prompt(prompt) => prompt.run(&context),
         Command::Index(index) => index.run(&context),
         Command::Note(note) => note.run(&context),
+        Command::Flow(flow) => flow.run(&context),
         Command::Prune(prune) => prune.run(&context),
         Command::Label(label) => label.run(&context),
         Command::Bookmark(bookmark) => bookmark.run(&context),

@@ -24,6 +24,11 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// Groups arguments that a command has by themselves.
+    pub(crate) fn new(which: WhichConversation, store: StoreArguments) -> Self {
+        Self { which, store }
+    }
+
     /// Opens the conversation that the arguments name, or the last one.
     pub(crate) async fn open(&self, context: &Context) -> Result<Conversation> {
         let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
@@ -74,7 +79,7 @@ impl Stored {
 
 /// A placeholder for a model, which is never called.
 #[derive(Debug)]
-struct NoModel;
+pub(crate) struct NoModel;
 
 #[async_trait]
 impl ChatModel for NoModel {

@@ -184,6 +184,9 @@ impl FlowRunner {
     }
 
     /// Runs a tool, unless the node of its result exists.
+    ///
+    /// Nothing follows a node that this run has just added. Only a run that begins with a call, after a crash or at a place to which
+    /// the head was moved, reads the whole tree for a result.
     async fn call(
         &self,
         place: &Place,
@@ -192,7 +195,9 @@ impl FlowRunner {
     ) -> Result<(Option<NodeId>, HeadMove)> {
         let visit = track.frames.last().map_or(0, |frame| frame.visit);
         let key = CallKey::of(track.tip, track.state(), visit);
-        if let Some(known) = self.known_result(track.tip, key.0).await? {
+        let is_new = place.added.is_some() && place.added == track.tip;
+        let known = if is_new { None } else { self.known_result(track.tip, key.0).await? };
+        if let Some(known) = known {
             let request = TurnRequest::default().at(known).expected_head(place.head);
             let added = self.conversation.add(request).await?;
             return Ok((added.node, added.head));

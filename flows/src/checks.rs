@@ -65,7 +65,7 @@ impl Flow {
     /// Returns everything that is wrong with the flow in a host with these prompts, tools and conditions.
     pub fn problems_with(&self, known: &Known) -> Vec<FlowProblem> {
         let mut problems =
-            Problems { list: self.reading.problems.clone(), lines: self.reading.lines.clone() };
+            Problems { list: self.reading.problems.clone(), spots: self.reading.spots.clone() };
         let checks = Checks { root: self, known };
         checks.flow(self, "", &mut problems);
         for (name, flow) in &self.flows {

@@ -109,7 +109,7 @@ fn leads_to_end(state: &State) -> bool {
 }
 
 fn problem(left_out: &mut Vec<FlowProblem>, place: String, message: String) {
-    left_out.push(FlowProblem { place, line: None, message, is_warning: true });
+    left_out.push(FlowProblem { place, line: None, column: None, message, is_warning: true });
 }
 
 fn unknown(value: &Value, known: &[&str], place: &str, left_out: &mut Vec<FlowProblem>) {

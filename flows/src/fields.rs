@@ -17,14 +17,14 @@ pub(crate) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Reads an object. Another value is a problem.
     pub(crate) fn of(located: &'a Located, place: &str, problems: &mut Problems) -> Option<Self> {
-        problems.at(place, located.line);
+        problems.at(place, located.spot);
         let Content::Fields(entries) = &located.content else {
             problems.add(place, format!("it is {}, expected an object", located.value()));
             return None;
         };
         let fields = Self { place: place.to_owned(), entries, known: BTreeSet::new() };
         for (name, field) in entries {
-            problems.at(&fields.inner(name), field.line);
+            problems.at(&fields.inner(name), field.spot);
         }
         Some(fields)
     }
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
     /// Reads a text.
     pub(crate) fn text(&mut self, name: &'static str, problems: &mut Problems) -> Option<String> {
         let (place, located) = self.take(name)?;
-        problems.at(&place, located.line);
+        problems.at(&place, located.spot);
         match located.value() {
             Value::String(text) => Some(text),
             other => {
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     /// Reads a number of things.
     pub(crate) fn count(&mut self, name: &'static str, problems: &mut Problems) -> Option<usize> {
         let (place, located) = self.take(name)?;
-        problems.at(&place, located.line);
+        problems.at(&place, located.spot);
         let value = located.value();
         let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
         if count.is_none() {
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
     /// Reads true or false; absent is false.
     pub(crate) fn flag(&mut self, name: &'static str, problems: &mut Problems) -> bool {
         let Some((place, located)) = self.take(name) else { return false };
-        problems.at(&place, located.line);
+        problems.at(&place, located.spot);
         let value = located.value();
         if !value.is_boolean() {
             problems.add(&place, format!("it is {value}, expected true or false"));
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
             if !self.known.contains(name.as_str()) {
                 let known: Vec<_> = self.known.iter().copied().collect();
                 let place = self.inner(name);
-                problems.at(&place, located.line);
+                problems.at(&place, located.spot);
                 problems.add(
                     &place,
                     format!("there is no field {name:?} here; the fields are: {}", known.join(", ")),
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
 
 /// Reads a list of texts; a text alone is a list of one.
 pub(crate) fn texts(located: &Located, place: &str, problems: &mut Problems) -> Vec<String> {
-    problems.at(place, located.line);
+    problems.at(place, located.spot);
     let items = match &located.content {
         Content::List(items) => items.as_slice(),
         _ => std::slice::from_ref(located),

@@ -87,6 +87,7 @@ mod flow;
 mod judges;
 mod layout;
 mod mermaid;
+mod needs;
 mod plan;
 mod position;
 mod problem;
@@ -99,6 +100,7 @@ mod schema;
 mod svg;
 mod text;
 mod trace;
+mod waiting;
 mod yaml;
 
 /// The examples of `docs/flows.md`.

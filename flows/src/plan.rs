@@ -84,9 +84,12 @@ impl Track {
     }
 
     pub(crate) fn of(position: &Position) -> Self {
+        let is_begun = position.kind == StepKind::Part && position.is_last;
+        // The step that is begun has its reasons, which its other nodes get too.
+        let because = if is_begun { position.because.clone() } else { Vec::new() };
         Self {
             frames: position.frames_to_continue(),
-            because: Vec::new(),
+            because,
             text: position.text.clone(),
             value: position.value.clone(),
             step: position.step,
@@ -97,7 +100,7 @@ impl Track {
             digest: Some(position.digest),
             started: Some(position.started()),
             updated: Some(position.updated()),
-            is_asked: position.kind == StepKind::Part && position.is_last,
+            is_asked: is_begun,
         }
     }
 
@@ -177,6 +180,7 @@ impl<'a> Planner<'a> {
         let mut base = track.clone();
         base.branch = None;
         base.is_asked = false;
+        base.because = Vec::new();
         base.frames.truncate(branch.facts.depth);
         for (frame, facts) in base.frames.iter_mut().zip(&branch.base) {
             frame.begins = facts.begins;

@@ -10,7 +10,7 @@ use alloquy_core::{Node, NodeId, Result, Role};
 use serde_json::{Map, Value};
 
 use crate::condition::Observation;
-use crate::facts::{FlowStep, StepBranch, StepFrame, StepKind};
+use crate::facts::{Because, FlowStep, StepBranch, StepFrame, StepKind};
 
 /// The position of a flow on a path.
 ///
@@ -59,6 +59,8 @@ pub struct Position {
     /// Whether nothing but results of tools follows the last step.
     pub(crate) is_last: bool,
     pub(crate) branch: Option<Branch>,
+    /// Why the flow came to the last step.
+    pub(crate) because: Vec<Because>,
 }
 
 /// One of the flows that are running, and its variables.
@@ -202,6 +204,7 @@ impl Position {
         position.node = node.id;
         position.tip = Some(node.id);
         position.is_last = true;
+        position.because.clone_from(&step.because);
         position.follow_branch(step, node);
         // A reply with calls is followed by another one.
         let has_calls = node.message.role == Role::Assistant && node.message.tool_calls().next().is_some();
@@ -233,6 +236,7 @@ impl Position {
             tip: Some(node.id),
             is_last: true,
             branch: None,
+            because: Vec::new(),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::yaml::Spot;
+
 /// What is wrong with a flow, and where.
 ///
 /// ```
@@ -22,6 +24,8 @@ pub struct FlowProblem {
     pub place: String,
     /// The line of the file, from 1, if the flow was read from one.
     pub line: Option<usize>,
+    /// The column in that line, from 1.
+    pub column: Option<usize>,
     /// What is wrong, and what would be valid.
     pub message: String,
     /// Whether the flow may run all the same: a part of it has no effect.
@@ -37,18 +41,18 @@ impl fmt::Display for FlowProblem {
     }
 }
 
-/// The problems that are found one after the other, and the lines of the places.
+/// The problems that are found one after the other, and where in the file the places are.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     pub(crate) list: Vec<FlowProblem>,
-    pub(crate) lines: BTreeMap<String, usize>,
+    pub(crate) spots: BTreeMap<String, Spot>,
 }
 
 impl Problems {
-    /// Notes that a place is at a line.
-    pub(crate) fn at(&mut self, place: &str, line: usize) {
-        if line > 0 {
-            self.lines.insert(place.to_owned(), line);
+    /// Notes where in the file a place is.
+    pub(crate) fn at(&mut self, place: &str, spot: Spot) {
+        if spot.line > 0 {
+            self.spots.insert(place.to_owned(), spot);
         }
     }
 
@@ -64,19 +68,21 @@ impl Problems {
 
     fn push(&mut self, place: &str, message: String, is_warning: bool) {
         let mut around = place;
-        let mut line = self.lines.get(around).copied();
-        while let (None, Some((outer, _))) = (line, around.rsplit_once('.')) {
+        let mut spot = self.spots.get(around).copied();
+        while let (None, Some((outer, _))) = (spot, around.rsplit_once('.')) {
             around = outer;
-            line = self.lines.get(around).copied();
+            spot = self.spots.get(around).copied();
         }
-        self.list.push(FlowProblem { place: place.to_owned(), line, message, is_warning });
+        let line = spot.map(|spot| spot.line);
+        let column = spot.map(|spot| spot.column).filter(|column| *column > 0);
+        self.list.push(FlowProblem { place: place.to_owned(), line, column, message, is_warning });
     }
 }
 
 /// What the reading of a file leaves beside the flow. It is no part of the definition, so two are always equal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
-    pub(crate) lines: BTreeMap<String, usize>,
+    pub(crate) spots: BTreeMap<String, Spot>,
     pub(crate) problems: Vec<FlowProblem>,
 }
 

@@ -2,10 +2,12 @@
 
 use std::time::SystemTime;
 
-use alloquy_core::NodeId;
 use alloquy_core::media::Digest;
+use alloquy_core::{Error, ErrorKind, NodeId, Result};
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::schema;
 
 /// How far a flow ran. Whatever the outcome, the steps that were taken are stored.
 ///
@@ -128,6 +130,52 @@ pub struct Wait {
     pub due: Option<SystemTime>,
     /// The state where the flow continues when the answer is late.
     pub late: Option<String>,
+}
+
+impl Wait {
+    /// Reads an answer that a person typed: yes or no for an approval, a text where the schema accepts one, and else JSON.
+    ///
+    /// ```
+    /// use alloquy_core::Conversation;
+    /// use alloquy_flows::{Answer, Flow, FlowRunner};
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let flow = Flow::from_yaml("name: cups\nstates:\n  cups: {wait: {say: How many?, expects: {type: integer}}}\n")?;
+    /// let runner = FlowRunner::new(flow, Conversation::new(EchoModel));
+    /// runner.run().await?;
+    /// let wait = runner.waits().await?.remove(0);
+    /// assert_eq!(wait.read("2")?, Answer::value(2).state("cups"));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a decision that is neither yes nor no.
+    pub fn read(&self, typed: &str) -> Result<Answer> {
+        let value = if self.is_approval { decision(typed)?.into() } else { self.value(typed) };
+        let mut answer = Answer::value(value).state(&self.state);
+        answer.branch.clone_from(&self.branch);
+        Ok(answer)
+    }
+
+    fn value(&self, typed: &str) -> Value {
+        let text = Value::from(typed);
+        let Some(schema) = &self.expects else { return text };
+        if schema::check(&text, schema).is_ok() {
+            return text;
+        }
+        serde_json::from_str(typed).unwrap_or(text)
+    }
+}
+
+fn decision(typed: &str) -> Result<bool> {
+    match typed.trim().to_lowercase().as_str() {
+        "y" | "yes" | "true" => Ok(true),
+        "n" | "no" | "false" => Ok(false),
+        _ => Err(Error::new(ErrorKind::Invalid, format!("{typed:?} is no decision, expected yes or no"))),
+    }
 }
 
 /// An answer to a flow.

@@ -30,7 +30,7 @@ fn read(text: &str) -> Result<Flow> {
     };
     let mut problems = Problems::default();
     let mut flow = flow(&located, "", "", &mut problems);
-    flow.reading = Reading { lines: problems.lines, problems: problems.list };
+    flow.reading = Reading { spots: problems.spots, problems: problems.list };
     Ok(flow)
 }
 
@@ -75,7 +75,7 @@ fn members<'a>(located: &'a Located, place: &str, problems: &mut Problems) -> Ve
     match &located.content {
         Content::Fields(fields) => {
             for (name, member) in fields {
-                problems.at(&format!("{place}.{name}"), member.line);
+                problems.at(&format!("{place}.{name}"), member.spot);
             }
             fields.iter().map(|(name, member)| (name.as_str(), member)).collect()
         }
@@ -146,7 +146,7 @@ fn read_transitions(located: &Located, place: &str, problems: &mut Problems) -> 
     let mut transitions = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let at = format!("{place}.{index}");
-        problems.at(&at, item.line);
+        problems.at(&at, item.spot);
         if let Content::Scalar(Value::String(to)) = &item.content {
             transitions.push(Transition { condition: Default::default(), to: to.clone() });
             continue;

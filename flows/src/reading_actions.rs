@@ -16,7 +16,7 @@ pub(crate) fn action(state: &mut Fields<'_>, problems: &mut Problems) -> Option<
     let mut found = Vec::new();
     for name in ACTIONS {
         if let Some((place, located)) = state.take(name) {
-            problems.at(&place, located.line);
+            problems.at(&place, located.spot);
             found.push((name, place, located));
         }
     }
@@ -105,7 +105,7 @@ fn ask(located: &Located, place: &str, problems: &mut Problems) -> Option<AskAct
 /// Reads what is said before an answer: a text or a prompt below `say`.
 fn said(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Text> {
     let (place, located) = fields.take("say")?;
-    problems.at(&place, located.line);
+    problems.at(&place, located.spot);
     Some(text(located, &place, problems))
 }
 
@@ -195,7 +195,7 @@ fn names_of(value: Option<(String, &Located)>, problems: &mut Problems) -> BTree
 }
 
 fn fork(located: &Located, place: &str, problems: &mut Problems) -> Option<ForkAction> {
-    problems.at(place, located.line);
+    problems.at(place, located.spot);
     let Content::Fields(entries) = &located.content else {
         problems.add(place, format!("it is {}, expected an object of branches", located.value()));
         return None;

@@ -24,7 +24,7 @@ const CONDITIONS: [&str; 12] = [
 
 /// Reads a condition: the word `always`, or an object of one condition.
 pub(crate) fn condition(located: &Located, place: &str, problems: &mut Problems) -> Condition {
-    problems.at(place, located.line);
+    problems.at(place, located.spot);
     let entry = match &located.content {
         Content::Scalar(Value::String(word)) if word == "always" => return Condition::Always,
         Content::Fields(fields) => match fields.as_slice() {
@@ -40,7 +40,7 @@ pub(crate) fn condition(located: &Located, place: &str, problems: &mut Problems)
         return unreadable();
     };
     let place = &format!("{place}.{name}");
-    problems.at(place, content.line);
+    problems.at(place, content.spot);
     match name {
         "always" => Condition::Always,
         "keyword" => keyword(content, place, problems),

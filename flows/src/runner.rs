@@ -1,8 +1,8 @@
 //! Runs a flow in a conversation.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use alloquy_core::media::Digest;
 use alloquy_core::prompt_library::PromptLibrary;
@@ -21,7 +21,7 @@ use crate::judges::{HostCondition, Judges};
 use crate::plan::{Next, Planner, Track, must_fit};
 use crate::position::Position;
 use crate::problem::FlowProblem;
-use crate::progress::{Answer, Progress, Wait};
+use crate::progress::{Answer, Progress};
 use crate::schema;
 
 /// Runs a flow in a conversation.
@@ -80,6 +80,8 @@ pub struct FlowRunner {
 pub(crate) struct Place {
     pub(crate) head: Option<NodeId>,
     path: Vec<Node>,
+    /// The node that this run added last; nothing follows it.
+    pub(crate) added: Option<NodeId>,
 }
 
 impl FlowRunner {
@@ -167,7 +169,7 @@ impl FlowRunner {
     /// conditions. The steps before stay, and the same step is taken by the next call.
     pub async fn run(&self) -> Result<Progress> {
         self.must_be_valid()?;
-        self.continue_to_stop().await
+        self.continue_after(None).await
     }
 
     /// Begins the flow at the head, even if it has run there before, and runs it.
@@ -187,8 +189,8 @@ impl FlowRunner {
         }
         let next = self.planner().begin(self.beginning(&place)?).await?;
         match self.take(&place, next).await? {
-            Some(progress) => Ok(progress),
-            None => self.continue_to_stop().await,
+            ControlFlow::Break(progress) => Ok(progress),
+            ControlFlow::Continue(added) => self.continue_after(added).await,
         }
     }
 
@@ -239,6 +241,24 @@ impl FlowRunner {
     pub async fn correct(&self, node: NodeId, answer: impl Into<Answer>) -> Result<Progress> {
         self.must_be_valid()?;
         let answer = answer.into();
+        let place = self.place_of_question(node).await?;
+        let next = self.next(&place).await?;
+        let track = self.answered_track(next, &answer)?;
+        self.answer(&place, track, &answer).await
+    }
+
+    fn must_be_valid(&self) -> Result<()> {
+        must_have_none(&self.flow, self.problems())
+    }
+
+    pub(crate) async fn place(&self) -> Result<Place> {
+        let record = self.conversation.record().await?;
+        let path = self.conversation.path(record.head).await?;
+        Ok(Place { head: record.head, path, added: None })
+    }
+
+    /// Returns the place of a question, which is named by its node or by that of its answer.
+    pub(crate) async fn place_of_question(&self, node: NodeId) -> Result<Place> {
         let head = self.conversation.record().await?;
         let mut path = self.conversation.path(node).await?;
         let is_answer = match path.last().map(FlowStep::of).transpose()?.flatten() {
@@ -248,64 +268,7 @@ impl FlowRunner {
         if is_answer {
             path.pop();
         }
-        let place = Place { head: head.head, path };
-        let next = self.next(&place).await?;
-        let track = self.answered_track(next, &answer)?;
-        self.answer(&place, track, &answer).await
-    }
-
-    /// Returns the states whose answers are due at a time.
-    ///
-    /// A host that has a clock calls it, and then [`FlowRunner::run_late`].
-    ///
-    /// # Errors
-    /// As [`FlowRunner::run`]. Nothing is stored.
-    pub async fn due(&self, now: SystemTime) -> Result<Vec<Wait>> {
-        self.must_be_valid()?;
-        let place = self.place().await?;
-        let Next::Wait(tracks) = self.next(&place).await? else { return Ok(Vec::new()) };
-        let waits = tracks.iter().filter_map(|track| track.wait(&self.flow));
-        Ok(waits.filter(|wait| wait.due.is_some_and(|due| due <= now)).collect())
-    }
-
-    /// Continues at the `late` states of those whose answers are due at a time, and runs the flow.
-    ///
-    /// # Errors
-    /// As [`FlowRunner::run`].
-    pub async fn run_late(&self, now: SystemTime) -> Result<Progress> {
-        self.must_be_valid()?;
-        let place = self.place().await?;
-        if let Next::Wait(tracks) = self.next(&place).await? {
-            for track in tracks {
-                let Some(wait) = track.wait(&self.flow) else { continue };
-                let is_due = wait.due.is_some_and(|due| due <= now);
-                if let Some(to) = wait.late.filter(|_| is_due) {
-                    let next = self.planner().late(track, to).await?;
-                    if let Some(progress) = self.take(&place, next).await? {
-                        return Ok(progress);
-                    }
-                    break;
-                }
-            }
-        }
-        self.continue_to_stop().await
-    }
-
-    fn must_be_valid(&self) -> Result<()> {
-        let problems = self.problems();
-        let problems: Vec<_> =
-            problems.iter().filter(|problem| !problem.is_warning).map(ToString::to_string).collect();
-        if problems.is_empty() {
-            return Ok(());
-        }
-        let message = format!("the flow {:?} has problems: {}", self.flow.name, problems.join("; "));
-        Err(Error::new(ErrorKind::Invalid, message))
-    }
-
-    async fn place(&self) -> Result<Place> {
-        let record = self.conversation.record().await?;
-        let path = self.conversation.path(record.head).await?;
-        Ok(Place { head: record.head, path })
+        Ok(Place { head: head.head, path, added: None })
     }
 
     fn position_at(&self, place: &Place) -> Result<Option<Position>> {
@@ -325,7 +288,7 @@ impl FlowRunner {
         Ok(track)
     }
 
-    fn planner(&self) -> Planner<'_> {
+    pub(crate) fn planner(&self) -> Planner<'_> {
         let judges = Judges::new(self.model.as_deref(), &self.conversation, &self.hosts);
         Planner { flow: &self.flow, digest: self.digest, conversation: &self.conversation, judges }
     }
@@ -335,33 +298,44 @@ impl FlowRunner {
         self.flow.named(&frame.flow)?.find(&frame.state)
     }
 
-    async fn next(&self, place: &Place) -> Result<Next> {
+    pub(crate) async fn next(&self, place: &Place) -> Result<Next> {
         match self.position_at(place)? {
             Some(position) => self.planner().after(&position).await,
             None => self.planner().begin(self.beginning(place)?).await,
         }
     }
 
-    async fn continue_to_stop(&self) -> Result<Progress> {
+    /// Takes steps until the flow stops. `added` is the node that this run has added.
+    pub(crate) async fn continue_after(&self, mut added: Option<NodeId>) -> Result<Progress> {
         loop {
-            let place = self.place().await?;
+            let place = Place { added, ..self.place().await? };
             let next = self.next(&place).await?;
-            if let Some(progress) = self.take(&place, next).await? {
-                return Ok(progress);
+            match self.take(&place, next).await? {
+                ControlFlow::Break(progress) => return Ok(progress),
+                ControlFlow::Continue(node) => added = node,
             }
         }
     }
 
-    /// Takes a step. `None` means that there may be another one.
-    async fn take(&self, place: &Place, next: Next) -> Result<Option<Progress>> {
+    /// Takes a step, and returns its node, or why the flow stops.
+    pub(crate) async fn take(
+        &self,
+        place: &Place,
+        next: Next,
+    ) -> Result<ControlFlow<Progress, Option<NodeId>>> {
         let track = match next {
-            Next::Stop(progress) => return Ok(Some(progress)),
-            Next::BranchEnded(track) => return Ok(Some(Progress::Ended { state: track.state().to_owned() })),
-            Next::Wait(tracks) => return Ok(Some(self.waiting(&tracks))),
+            Next::Stop(progress) => return Ok(ControlFlow::Break(progress)),
+            Next::BranchEnded(track) => {
+                return Ok(ControlFlow::Break(Progress::Ended { state: track.state().to_owned() }));
+            }
+            Next::Wait(tracks) => return Ok(ControlFlow::Break(self.waiting(&tracks))),
             Next::Do(track) => track,
         };
         let (node, head) = self.act(place, &track).await?;
-        Ok(branched(track.state(), node, head))
+        match branched(track.state(), node, head) {
+            Some(progress) => Ok(ControlFlow::Break(progress)),
+            None => Ok(ControlFlow::Continue(node)),
+        }
     }
 
     fn waiting(&self, tracks: &[Track]) -> Progress {
@@ -435,7 +409,7 @@ impl FlowRunner {
         let (node, head) = self.add(place, &track, request).await?;
         match branched(track.state(), node, head) {
             Some(progress) => Ok(progress),
-            None => self.continue_to_stop().await,
+            None => self.continue_after(node).await,
         }
     }
 
@@ -460,6 +434,17 @@ impl FlowRunner {
         }
         Ok(decision)
     }
+}
+
+/// Refuses a flow with problems. With warnings it runs.
+pub(crate) fn must_have_none(flow: &Flow, mut problems: Vec<FlowProblem>) -> Result<()> {
+    problems.retain(|problem| !problem.is_warning);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let message = format!("the flow {:?} has problems: {}", flow.name, problems.join("; "));
+    Err(Error::new(ErrorKind::Invalid, message))
 }
 
 fn not_waiting(why: &str) -> Error {

@@ -2,7 +2,7 @@
 
 use alloquy_core::message::ToolResult;
 use alloquy_core::tree::NodeStatus;
-use alloquy_core::{Node, NodeId, Result};
+use alloquy_core::{Node, NodeId, Result, Role};
 use serde::Serialize;
 
 use crate::facts::{Because, FlowStep, StepKind};
@@ -39,6 +39,8 @@ pub struct TracedStep {
     pub state: String,
     /// What the node is of its state.
     pub kind: StepKind,
+    /// Whose message the node is.
+    pub role: Role,
     /// Who answered.
     pub by: Option<String>,
     /// The decision, for an approval.
@@ -71,6 +73,7 @@ impl TracedStep {
                 flow: step.at.flow,
                 state: step.at.state,
                 kind: step.kind,
+                role: node.message.role,
                 by: step.by,
                 decision: step.decision,
                 branch: step.branch.map(|branch| branch.name),

@@ -1,4 +1,4 @@
-//! YAML and JSON as a tree whose values know their lines.
+//! YAML and JSON as a tree whose values know their lines and columns.
 
 use std::fmt;
 
@@ -8,10 +8,26 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
-/// A value and its line, from 1; 0 if it comes from no file.
+/// A place in a file: its line and its column, both from 1; 0 if there is no file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Spot {
+    fn of(location: serde_saphyr::Location) -> Self {
+        Self {
+            line: usize::try_from(location.line()).unwrap_or_default(),
+            column: usize::try_from(location.column()).unwrap_or_default(),
+        }
+    }
+}
+
+/// A value and where it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
-    pub(crate) line: usize,
+    pub(crate) spot: Spot,
     pub(crate) content: Content,
 }
 
@@ -57,8 +73,7 @@ impl Located {
 impl<'de> Deserialize<'de> for Located {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        let line = usize::try_from(spanned.referenced.line()).unwrap_or_default();
-        Ok(Self { line, content: spanned.value })
+        Ok(Self { spot: Spot::of(spanned.referenced), content: spanned.value })
     }
 }
 
@@ -122,9 +137,9 @@ impl<'de> Visitor<'de> for ContentVisitor {
         while let Some(name) = entries.next_key::<Spanned<String>>()? {
             let mut value = entries.next_value::<Located>()?;
             // A value is where its name is, not where its first field is.
-            let line = usize::try_from(name.referenced.line()).unwrap_or_default();
-            if line > 0 {
-                value.line = line;
+            let spot = Spot::of(name.referenced);
+            if spot.line > 0 {
+                value.spot = spot;
             }
             fields.push((name.value, value));
         }

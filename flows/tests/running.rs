@@ -7,8 +7,12 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::report::{CacheReport, TextScore};
+use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::store::MemoryStore;
-use alloquy_core::{ConversationManager, ErrorKind, Manager, NodeId, Preface};
+use alloquy_core::{
+    ChatModel, ConversationManager, Error, ErrorKind, Manager, NodeId, Preface, ReplyStream, Request, Result,
+};
 use alloquy_flows::{Answer, Condition, FlowRunner, FlowStep, Observation, Position, Progress, TracedStep};
 use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
 use pollster::block_on;
@@ -339,6 +343,101 @@ fn limits_end_a_flow() {
         let progress = runner.resume("no number").await.unwrap();
         let why = vec!["to end: the text does not match \"^[0-9]+$\"".to_owned()];
         assert_eq!(progress, Progress::Stuck { state: "ask".into(), why });
+    });
+}
+
+#[test]
+fn a_limit_of_time_ends_a_flow() {
+    block_on(async {
+        let text = "{name: slow, limits: {seconds: 0}, states: {one: {say: One., to: two}, two: {wait: , to: three}, three: {say: Three.}}}";
+        let runner = FlowRunner::new(flow(text), alloquy_core::Conversation::new(EchoModel));
+        assert_eq!(runner.run().await.unwrap().state(), "two");
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(
+            runner.resume("late").await.unwrap(),
+            Progress::TimedOut { state: "three".into(), seconds: 0 }
+        );
+        // The answer is stored all the same.
+        assert_eq!(runner.run().await.unwrap().state(), "three");
+    });
+}
+
+#[test]
+fn a_late_answer_continues_elsewhere_and_only_then() {
+    block_on(async {
+        let text = "{name: late, states: {ask: {wait: {say: Well?, deadline: 60, late: nobody}}, nobody: {say: Nobody.}}}";
+        let conversation = alloquy_core::Conversation::new(EchoModel);
+        let runner = FlowRunner::new(flow(text), conversation.clone());
+        runner.run().await.unwrap();
+        let asked = conversation.history().await.unwrap()[0].id.created();
+        let (early, late) = (asked + Duration::from_secs(59), asked + Duration::from_secs(60));
+        assert_eq!(runner.due(early).await.unwrap(), []);
+        assert_eq!(runner.run_late(early).await.unwrap().state(), "ask");
+        let due = runner.due(late).await.unwrap();
+        assert_eq!((due[0].due, due[0].late.as_deref()), (Some(late), Some("nobody")));
+        assert_eq!(due, runner.waits().await.unwrap());
+        assert_eq!(runner.run_late(late).await.unwrap(), Progress::Ended { state: "nobody".into() });
+        assert_eq!(runner.due(late).await.unwrap(), []);
+        let question = conversation.history().await.unwrap()[0].id;
+        assert_eq!(runner.waits_at(question).await.unwrap()[0].state, "ask");
+    });
+}
+
+/// A model that finds texts the likelier the longer they are.
+#[derive(Debug)]
+struct Scorer;
+
+#[async_trait::async_trait]
+impl ChatModel for Scorer {
+    fn name(&self) -> &str {
+        "scorer"
+    }
+
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        Err(Error::new(ErrorKind::Unsupported, "it writes nothing"))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<TextScore>> {
+        assert!(request.path.last().unwrap().text().ends_with("How angry?"));
+        let score = |text: &String| {
+            let token = TokenLogprob::new(0, text.len() as f32 - 100.0);
+            TextScore::new(text.clone(), vec![token])
+        };
+        Ok(targets.iter().map(score).collect())
+    }
+}
+
+#[test]
+fn a_model_scores_the_options_of_a_condition() {
+    block_on(async {
+        let text = "
+name: mood
+states:
+  letter:
+    wait:
+    to:
+      - if: {model: {question: How angry?, options: ['very', 'not at all'], is: 'very', score: true}}
+        to: calm
+      - to: thank
+  calm: {say: We are sorry.}
+  thank: {say: Thank you.}
+";
+        let conversation = alloquy_core::Conversation::new(Scorer);
+        let runner = FlowRunner::new(flow(text), conversation.clone());
+        assert_eq!(runner.resume("Lovely!").await.unwrap().state(), "thank");
+        let step = FlowStep::of(&conversation.history().await.unwrap()[1]).unwrap().unwrap();
+        assert_eq!(step.because[0].not, ["to calm: the model answered \"not at all\""]);
+        // Nothing but the steps is stored.
+        assert_eq!(conversation.nodes().await.unwrap().len(), 2);
+        // A model that cannot score is an error, and the answer stays.
+        let conversation = alloquy_core::Conversation::new(EchoModel);
+        let runner = FlowRunner::new(flow(text), conversation.clone());
+        assert_eq!(runner.resume("Lovely!").await.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(conversation.history().await.unwrap().len(), 1);
     });
 }
 

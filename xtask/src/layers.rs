@@ -71,8 +71,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 28] = [
     ("core", &[], &["testing"]),
     ("cost", &["core"], &["testing"]),
     ("engine", &["core"], &["testing"]),
-    // Flows are tested with prompts of a library.
-    ("flows", &["core"], &["prompts", "testing"]),
+    // Flows are tested with prompts of a library, and killed over stores.
+    ("flows", &["core"], &["prompts", "storage", "testing"]),
     ("formats", &["core"], &["testing"]),
     // Limits of cost need prices.
     ("guards", &["core", "cost"], &["testing"]),

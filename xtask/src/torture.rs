@@ -5,18 +5,38 @@ use crate::{Error, Result, command};
 /// The stores that can be tortured.
 const STORES: [&str; 4] = ["file", "sqlite", "postgres", "s3"];
 
-/// Kills writers of a store at random moments and looks at what they left.
+/// Kills programs at random moments and looks at what they left: writers of a store, or flows.
 ///
 /// PostgreSQL and S3 need servers: `ALLOQUY_TEST_POSTGRES` and `ALLOQUY_TEST_S3` say where they are.
 #[derive(Debug, clap::Args)]
 pub struct Torture {
-    /// The store: file, sqlite, postgres or s3.
+    /// What is killed: writers of a store, or programs that run a flow.
+    #[arg(value_enum, default_value = "writers")]
+    what: Victim,
+    /// The store: file, sqlite, postgres or s3. Flows run over file, sqlite and postgres unless one is named.
     #[arg(long)]
-    store: String,
-    /// How many writers to kill.
+    store: Option<String>,
+    /// How many programs to kill.
     #[arg(long, value_name = "N", default_value_t = 500)]
     kills: u64,
 }
+
+/// What is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Victim {
+    /// Writers of a store.
+    Writers,
+    /// Programs that run a flow.
+    Flows,
+}
+
+/// The test that kills writers.
+const WRITERS: &str = "cargo test --package alloquy-storage --test stores -- --nocapture --exact \
+    torture::killed_writers_of_what_the_environment_names 2>&1";
+
+/// The test that kills programs that run a flow.
+const FLOWS: &str = "cargo test --package alloquy-flows --test torture -- --nocapture --exact \
+    killed_flows_over_what_the_environment_names 2>&1";
 
 impl Torture {
     /// Runs the test and ends with the figures that it prints.
@@ -24,18 +44,29 @@ impl Torture {
     /// # Errors
     /// When the store is unknown, its server is missing, or something acknowledged is lost.
     pub fn run(&self) -> Result {
-        if !STORES.contains(&self.store.as_str()) {
-            return Err(Error::new(format!("unknown store {:?}, one of: {}", self.store, STORES.join(", "))));
+        let store = self.store.clone().unwrap_or_else(|| "all".to_owned());
+        if self.store.is_some() && !STORES.contains(&store.as_str()) {
+            return Err(Error::new(format!("unknown store {store:?}, one of: {}", STORES.join(", "))));
         }
-        let line = "cargo test --package alloquy-storage --test stores -- --nocapture --exact \
-            torture::killed_writers_of_what_the_environment_names 2>&1";
+        if self.store.is_none() && self.what == Victim::Writers {
+            return Err(Error::new(format!(
+                "no store is named, use --store with one of: {}",
+                STORES.join(", ")
+            )));
+        }
+        let (line, prefix) = match self.what {
+            Victim::Writers => (WRITERS, format!("torture {store}: ")),
+            Victim::Flows => (FLOWS, "torture flows ".to_owned()),
+        };
         let mut shell = command::shell(line);
-        shell.env("ALLOQUY_TORTURE_STORE", &self.store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());
+        shell.env("ALLOQUY_TORTURE_STORE", &store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());
         let (printed, ended) = command::tee(&mut shell)?;
         ended?;
-        let prefix = format!("torture {}: ", self.store);
-        let figures = printed.lines().find(|line| line.starts_with(&prefix));
-        println!("{}", figures.ok_or_else(|| Error::new("the test printed no figures"))?);
+        let figures: Vec<_> = printed.lines().filter(|line| line.starts_with(&prefix)).collect();
+        if figures.is_empty() {
+            return Err(Error::new("the test printed no figures"));
+        }
+        println!("{}", figures.join("\n"));
         Ok(())
     }
 }
