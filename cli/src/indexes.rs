@@ -4,21 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::retrieval::{
-    Chunker, Embedder, Index, IndexOptions, IndexSettings, NgramEmbedder, StemLanguage, VectorSettings,
-};
+use alloquy::retrieval::{Chunker, Index, IndexOptions, IndexSettings, StemLanguage};
 
 use crate::arguments::{IndexArguments, StoreArguments};
+use crate::embedders::Embedding;
 use crate::resume::snapshots;
 
 /// The name of the default folder, beside the store.
 const FOLDER: &str = "index";
-
-/// The name of the embedder that needs no model.
-const NGRAMS: &str = "ngrams";
-
-/// The name of no embedder: the index has no vectors.
-const NONE: &str = "none";
 
 /// What an index is to be made with, where the arguments say so.
 #[derive(Clone, Debug, Default)]
@@ -50,11 +43,11 @@ pub(crate) fn existing(folder: &Path, arguments: &IndexArguments) -> Result<Arc<
         );
         return Err(Error::new(ErrorKind::NotFound, message));
     };
-    let embedder = match &arguments.embedder {
-        Some(name) => embedder(name)?,
-        None => embedder_of(folder, settings.vectors.as_ref())?,
+    let embedding = match &arguments.embedder {
+        Some(name) => Embedding::named(name)?,
+        None => Embedding::of_index(folder, settings.vectors.as_ref())?,
     };
-    Index::open(folder, options(&settings)?, embedder)
+    Index::open(folder, options(&settings, &embedding)?, embedding.embedder)
 }
 
 /// Opens an index to add documents, which is made if there is none.
@@ -63,73 +56,35 @@ pub(crate) fn existing(folder: &Path, arguments: &IndexArguments) -> Result<Arc<
 /// [`ErrorKind::Conflict`] if it was made with something else than what is wanted, and those of [`Index::open`].
 pub(crate) fn for_adding(folder: &Path, wanted: &Wanted) -> Result<Arc<Index>> {
     let settings = Index::settings(folder)?;
+    let embedding = match (&wanted.embedder, &settings) {
+        (Some(name), _) => Embedding::named(name)?,
+        (None, Some(settings)) => Embedding::of_index(folder, settings.vectors.as_ref())?,
+        (None, None) => Embedding::usual(),
+    };
     let mut options = match &settings {
-        Some(settings) => options(settings)?,
+        Some(settings) => options(settings, &embedding)?,
         None => IndexOptions::default(),
     };
-    if wanted.chunk.is_some() || wanted.overlap.is_some() {
-        let ((limit, overlap), _) = options.chunker.settings();
-        let limit = wanted.chunk.unwrap_or(limit);
-        // Half of a chunk is the most that may be repeated.
-        let overlap = wanted.overlap.unwrap_or(overlap.min(limit / 2));
-        options.chunker = Chunker::new(limit, overlap)?;
+    let ((mut limit, mut overlap), _) = options.chunker.settings();
+    if let (None, Some(longest)) = (&settings, embedding.longest()) {
+        limit = limit.min(longest);
     }
+    limit = wanted.chunk.unwrap_or(limit);
+    // Half of a chunk is the most that may be repeated.
+    overlap = wanted.overlap.unwrap_or(overlap.min(limit / 2));
+    options.chunker = embedding.counting(Chunker::new(limit, overlap)?);
     if let Some(stems) = wanted.stems {
         options.words.stems = Some(stems);
     }
-    let embedder = match (&wanted.embedder, &settings) {
-        (Some(name), _) => embedder(name)?,
-        (None, Some(settings)) => embedder_of(folder, settings.vectors.as_ref())?,
-        (None, None) => embedder(NGRAMS)?,
-    };
-    Index::open(folder, options, embedder)
-}
-
-/// Opens an embedder by the name that `--embedder` takes. `None` for no vectors.
-///
-/// # Errors
-/// [`ErrorKind::Invalid`] for an unknown name.
-pub(crate) fn embedder(name: &str) -> Result<Option<Arc<dyn Embedder>>> {
-    match name {
-        NGRAMS => Ok(Some(Arc::new(NgramEmbedder::default()))),
-        NONE => Ok(None),
-        other => {
-            let message =
-                format!("{other:?} is no embedder: write {NGRAMS}, or {NONE} for an index of words alone");
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
-    }
-}
-
-/// Returns the name of the embedder of an index, as far as it is known here.
-pub(crate) fn embedder_name(settings: &IndexSettings) -> &'static str {
-    match &settings.vectors {
-        None => NONE,
-        Some(vectors) if is_ngrams(vectors) => NGRAMS,
-        Some(_) => "another",
-    }
-}
-
-/// Returns the embedder that an index was made with.
-fn embedder_of(folder: &Path, vectors: Option<&VectorSettings>) -> Result<Option<Arc<dyn Embedder>>> {
-    let Some(vectors) = vectors else { return Ok(None) };
-    if is_ngrams(vectors) {
-        return Ok(Some(Arc::new(NgramEmbedder::new(vectors.dimensions))));
-    }
-    let message = format!(
-        "the vectors of the index in {folder:?} were made by an embedder that it does not name: name it with --embedder"
-    );
-    Err(Error::new(ErrorKind::Invalid, message))
-}
-
-fn is_ngrams(vectors: &VectorSettings) -> bool {
-    NgramEmbedder::new(vectors.dimensions).digest() == vectors.embedder
+    let index = Index::open(folder, options, embedding.embedder.clone())?;
+    embedding.remember(folder)?;
+    Ok(index)
 }
 
 /// Returns the options with which an index was made.
-fn options(settings: &IndexSettings) -> Result<IndexOptions> {
+fn options(settings: &IndexSettings, embedding: &Embedding) -> Result<IndexOptions> {
     let mut options = IndexOptions::default();
-    options.chunker = Chunker::new(settings.limit, settings.overlap)?;
+    options.chunker = embedding.counting(Chunker::new(settings.limit, settings.overlap)?);
     options.words = settings.words;
     if let Some(vectors) = &settings.vectors {
         options.vectors = vectors.format;

@@ -6,6 +6,7 @@ mod commands;
 mod condition;
 mod context;
 mod current;
+mod embedders;
 mod exit;
 mod failure;
 mod file;

@@ -182,7 +182,11 @@ fn an_index_keeps_what_it_was_made_with() {
         (&["add", "docs", "--chunk", "50"], 1, "given: 50 words"),
         (&["add", "docs", "--embedder", "ngrams"], 1, "the embedder of the index: none"),
         (&["search", "--vectors", "tea"], 1, "has no vectors"),
-        (&["add", "docs", "--embedder", "minilm"], 2, "\"minilm\" is no embedder: write ngrams"),
+        (
+            &["add", "docs", "--embedder", "minilm"],
+            2,
+            "\"minilm\" is no embedder: write the folder of a model",
+        ),
         (&["search", "tea", "--embedder", "minilm"], 2, "\"minilm\" is no embedder"),
         (&["add", "docs", "--stems", "klingon"], 2, "'klingon'"),
         (&["add", "docs", "--overlap", "30"], 2, "at most half of it"),
@@ -439,4 +443,24 @@ fn every_flag_is_a_variable() {
         let ran = program().variable(name, value).run(arguments);
         assert!(ran.err.contains(text), "{name}={value}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_model_computes_vectors_and_counts_tokens_in_later_calls_too() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../backends/onnx/tests/fixtures/text_models/embedder");
+    let program = program();
+    let added = json_of(&program, &["index", "add", "docs", "--embedder", model]);
+    assert_eq!(added["documents"], 2, "{added}");
+    let listed = json_of(&program, &["index", "list"]);
+    assert!(listed["embedder"].as_str().unwrap().ends_with("text_models/embedder"), "{listed}");
+    assert_eq!(listed["settings"]["counter"], "tokens of embedder");
+    let found = json_of(&program, &["index", "search", "--vectors", "Where is tea grown?"]);
+    assert_eq!(found["passages"].as_array().unwrap().len(), 5, "{found}");
+    program.write("docs/milk.txt", "Milk comes from cows.");
+    assert_eq!(json_of(&program, &["index", "add", "docs"])["documents"], 3);
+
+    let other = program.run(&["index", "search", "--embedder", "ngrams", "tea"]);
+    assert_eq!(other.code, Some(1), "{}", other.err);
+    let unknown = program.run(&["index", "search", "--embedder", "no/such", "tea"]);
+    assert!(unknown.err.contains("\"no/such\" is no embedder"), "{}", unknown.err);
 }

@@ -17,7 +17,8 @@ pub(crate) struct IndexArguments {
     #[arg(long, value_name = "DIR", env = "ALLOQUY_INDEX")]
     pub(crate) index: Option<PathBuf>,
 
-    /// What computes the vectors of passages: ngrams or none; for an index that exists, what it was made with unless set
+    /// What computes the vectors of passages: the folder of a model, ngrams, or none; ngrams unless set, and for an index that exists what
+    /// it was made with
     #[arg(long, value_name = "NAME", env = "ALLOQUY_EMBEDDER")]
     pub(crate) embedder: Option<String>,
 }

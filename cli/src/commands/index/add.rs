@@ -28,6 +28,8 @@ Examples:
   alloquy index add docs --prune              also remove documents of this folder whose files are gone
   alloquy index add docs --watch --prune      and again whenever a file changes, until Ctrl-C
   alloquy index add docs --stems english --chunk 300 --overlap 40
+  alloquy index add docs --embedder all-MiniLM-L6-v2
+                                              vectors by a model of sentence-transformers
   alloquy index add docs --embedder none      words alone
   alloquy index add docs --json | jq '.skipped[]'
 

@@ -1,6 +1,7 @@
 //! `alloquy index list`: the documents of an index.
 
 use std::fs;
+use std::path::Path;
 use std::time::SystemTime;
 
 use alloquy::hub::human;
@@ -10,9 +11,9 @@ use serde_json::json;
 
 use super::{Opened, WhichIndex};
 use crate::context::Context;
+use crate::embedders::embedder_name;
 use crate::failure::Failure;
 use crate::folders::file_of;
-use crate::indexes::embedder_name;
 use crate::screen;
 use crate::table::{Table, with_tabs};
 use crate::times;
@@ -58,7 +59,7 @@ impl List {
             "{} documents with {passages} passages in {}{}",
             rows.len(),
             folder.display(),
-            settings.as_ref().map(described).unwrap_or_default()
+            settings.as_ref().map(|settings| described(&folder, settings)).unwrap_or_default()
         ));
         let text = if screen::is_out_a_terminal() { table(&rows) } else { lines(&rows) };
         let documents: Vec<_> = rows.iter().map(value).collect();
@@ -66,7 +67,7 @@ impl List {
             "folder": folder.display().to_string(),
             "version": version,
             "settings": settings,
-            "embedder": settings.as_ref().map(embedder_name),
+            "embedder": settings.as_ref().map(|settings| embedder_name(&folder, settings)),
             "documents": documents,
         });
         context.print(&text, &value)
@@ -74,7 +75,7 @@ impl List {
 }
 
 /// Describes what an index was made with.
-fn described(settings: &IndexSettings) -> String {
+fn described(folder: &Path, settings: &IndexSettings) -> String {
     let stems = match settings.words.stems {
         Some(language) => format!(", stems of {language:?}"),
         None => String::new(),
@@ -83,7 +84,7 @@ fn described(settings: &IndexSettings) -> String {
         "; passages of at most {} tokens, {} of them repeated{stems}; embedder: {}",
         settings.limit,
         settings.overlap,
-        embedder_name(settings)
+        embedder_name(folder, settings)
     )
 }
 
