@@ -1,6 +1,7 @@
 //! `alloquy index`: an index of documents, from which a model is shown what fits a question.
 
 mod add;
+mod change;
 mod eval;
 mod list;
 mod remove;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use alloquy::core::ErrorKind;
 
 use super::Opened;
-use super::add::{print, pruned, read};
+use super::change::{print, pruned, read};
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::folders::{Folders, Listed, ListedFile};
