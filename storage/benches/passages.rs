@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::Owner;
 use alloquy_core::query::Filter;
-use alloquy_retrieval::{Lookup, NgramEmbedder, Passage, Retriever, WordIndex, WordOptions};
+use alloquy_retrieval::{
+    Lookup, NgramEmbedder, Passage, Retriever, VectorFormat, Vectors, WordIndex, WordOptions,
+};
 use alloquy_storage::{
     Durability, PostgresPassageOptions, PostgresPassages, SqlitePassageOptions, SqlitePassages,
 };
@@ -140,4 +142,12 @@ fn main() {
         black_box(block_on(sqlite.nearest(&owner, &asked, &Lookup::new(""))).unwrap());
     });
     row("SQLite: the next ones", time);
+    let mut memory = Vectors::new(DIMENSIONS, VectorFormat::F32).unwrap();
+    for _ in 0..VECTORS {
+        memory.push(&vector(&mut draws)).unwrap();
+    }
+    let time = median(|_| {
+        black_box(memory.similarities(&asked).unwrap());
+    });
+    row("in memory: comparing as many vectors", time);
 }

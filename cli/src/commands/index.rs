@@ -4,21 +4,15 @@ mod add;
 mod change;
 mod eval;
 mod list;
+mod opened;
 mod remove;
 mod search;
 mod watch;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use alloquy::core::{Error, ErrorKind, Owner};
-use alloquy::retrieval::Index;
 use clap::{Args, Subcommand};
 
-use crate::arguments::{IndexArguments, StoreArguments};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::indexes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,36 +52,4 @@ impl IndexCommand {
             Action::Remove(remove) => pollster::block_on(remove.run(context)),
         }
     }
-}
-
-/// Which index a command uses.
-#[derive(Args, Debug)]
-struct WhichIndex {
-    #[command(flatten)]
-    index: IndexArguments,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-/// An index that is open, and whose documents in it are meant.
-struct Opened {
-    folder: PathBuf,
-    index: Arc<Index>,
-    owner: Owner,
-}
-
-impl WhichIndex {
-    /// Opens the index, which exists.
-    fn open(&self, context: &Context) -> Result<Opened, Failure> {
-        let arguments = context.settings.settle(&self.index)?;
-        let store = context.settings.settle(&self.store)?;
-        let folder = indexes::folder(&arguments, &store)?;
-        let index = indexes::existing(&folder, &arguments).map_err(wrong)?;
-        Ok(Opened { folder, index, owner: store.owner() })
-    }
-}
-
-/// Returns the failure of an index that cannot be opened: an embedder or chunks that are not possible are wrong arguments.
-fn wrong(error: Error) -> Failure {
-    if error.kind() == ErrorKind::Invalid { Failure::Arguments(error) } else { error.into() }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::change::{print, pruned, read};
 use super::watch::Watch;
-use super::{Opened, WhichIndex, wrong};
+use super::opened::{Opened, WhichIndex, wrong};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::folders::{FILE_BYTES, Folders};

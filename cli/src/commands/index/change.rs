@@ -8,7 +8,7 @@ use alloquy::core::Result;
 use alloquy::retrieval::{IndexReport, SkippedDocument};
 use serde_json::{Value, json};
 
-use super::Opened;
+use super::opened::Opened;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::folders::{Folders, ListedFile, file_of};

@@ -9,7 +9,7 @@ use alloquy::retrieval::{Evaluation, JudgedQuestion, Retriever, evaluate};
 use clap::Args;
 use serde_json::json;
 
-use super::{Opened, WhichIndex};
+use super::opened::{Opened, WhichIndex};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::screen;

@@ -9,7 +9,7 @@ use alloquy::retrieval::{Index, IndexSettings, Retriever as _};
 use clap::Args;
 use serde_json::json;
 
-use super::{Opened, WhichIndex};
+use super::opened::{Opened, WhichIndex};
 use crate::context::Context;
 use crate::embedders::embedder_name;
 use crate::failure::Failure;

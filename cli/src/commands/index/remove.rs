@@ -7,7 +7,7 @@ use alloquy::core::{Error, ErrorKind};
 use clap::Args;
 use serde_json::json;
 
-use super::{Opened, WhichIndex};
+use super::opened::{Opened, WhichIndex};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::folders::{is_below, name_of};

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use super::{Opened, WhichIndex};
+use super::opened::{Opened, WhichIndex};
 use crate::condition::filter;
 use crate::context::Context;
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use alloquy::core::ErrorKind;
 
-use super::Opened;
+use super::opened::Opened;
 use super::change::{print, pruned, read};
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
