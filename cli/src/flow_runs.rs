@@ -147,7 +147,7 @@ fn runner(
     }
 }
 
-/// Refuses a flow whose calls nobody could approve: a refusal would be stored as the result of the call.
+/// Refuses a flow whose calls no person can approve: a refusal would be stored as the result of the call.
 fn must_be_approved(tools: &ToolArguments, definition: &Definition) -> Result<(), Failure> {
     let called = definition.flow.called_tools();
     let asks = tools.approve.unwrap_or_default() == Approve::Ask;

@@ -108,6 +108,9 @@ impl Default for Limits {
     }
 }
 
+/// How many flows may be inside each other.
+pub(crate) const DEPTH: usize = 32;
+
 /// How many states may be entered by default.
 const STEPS: usize = 100;
 

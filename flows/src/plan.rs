@@ -11,14 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::action::{Action, FlowAction};
 use crate::facts::{Because, StepBranch, StepKind};
-use crate::flow::{Flow, State};
+use crate::flow::{DEPTH, Flow, State};
 use crate::judges::{Judges, decide};
 use crate::position::{Branch, Frame, Position, observed};
 use crate::progress::{Progress, Wait};
 use crate::text::fill_map;
-
-/// How many flows may be inside each other.
-const DEPTH: usize = 32;
 
 /// A place in a running flow, with what has changed since the last step.
 #[derive(Clone, Debug)]

@@ -44,7 +44,7 @@ pub(crate) struct Draw {
 enum Format {
     /// A state diagram of Mermaid.
     Mermaid,
-    /// A picture.
+    /// An image.
     Svg,
 }
 
