@@ -33,7 +33,7 @@ pub(crate) struct Totals {
 /// A passage and its score.
 pub(crate) type Scored = (i64, f64);
 
-/// Hashes the keys of rows, which the database chose: one multiplication takes a tenth of the time of a hash that nobody can foresee.
+/// Hashes the keys of rows, which the database chose: one multiplication takes a tenth of the time of a hash that no caller can foresee.
 #[derive(Default)]
 struct KeyHasher(u64);
 

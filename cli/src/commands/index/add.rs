@@ -10,8 +10,8 @@ use clap::builder::BoolishValueParser as Switch;
 use serde_json::Value;
 
 use super::change::{print, pruned, read};
-use super::watch::Watch;
 use super::opened::{Opened, WhichIndex, wrong};
+use super::watch::Watch;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::folders::{FILE_BYTES, Folders};

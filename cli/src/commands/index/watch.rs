@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use alloquy::core::ErrorKind;
 
-use super::opened::Opened;
 use super::change::{print, pruned, read};
+use super::opened::Opened;
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::folders::{Folders, Listed, ListedFile};
