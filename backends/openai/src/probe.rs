@@ -42,7 +42,7 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
             probed.version = text(&props, "build_info");
         }
         Dialect::Vllm | Dialect::TensorRtLlm => {
-            probed.version = text(&known(http, "/version").await, "version")
+            probed.version = text(&known(http, "/version").await, "version");
         }
         Dialect::Sglang => probed.version = text(&known(http, "/get_server_info").await, "version"),
         Dialect::Completions => {}

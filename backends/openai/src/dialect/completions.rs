@@ -97,8 +97,8 @@ pub(crate) fn biases(ask: &Ask<'_>) -> Map<String, Value> {
 
 /// Reads an event. `are_logprobs_by_id` is what the request has asked for.
 pub(crate) fn chunk(event: &Value, are_logprobs_by_id: bool) -> Result<Chunk> {
-    let mut chunk = Chunk::default();
-    chunk.cached = event.pointer("/usage/prompt_tokens_details/cached_tokens").and_then(size);
+    let cached = event.pointer("/usage/prompt_tokens_details/cached_tokens").and_then(size);
+    let mut chunk = Chunk { cached, ..Chunk::default() };
     // The last event has the usage and no choice.
     let Some(choice) = event.pointer("/choices/0") else {
         if event.get("choices").is_none() && event.get("usage").is_none() {

@@ -101,8 +101,8 @@ pub(crate) fn chunk(event: &Value, seen: usize) -> Result<Chunk> {
     let Some(meta) = event.get("meta_info") else {
         return Err(unreadable("an event of `/generate`", event));
     };
-    let mut chunk = Chunk::default();
-    chunk.cached = meta.get("cached_tokens").and_then(size);
+    let cached = meta.get("cached_tokens").and_then(size);
+    let mut chunk = Chunk { cached, ..Chunk::default() };
     if let Some(values) = event.get("output_ids").filter(|values| !values.is_null()) {
         let listed = ids(values)?;
         let all = meta.get("completion_tokens").and_then(size).unwrap_or(listed.len());
