@@ -2,7 +2,7 @@
 
 use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 use alloquy_core::{Error, ErrorKind, Result};
-use futures::future::try_join_all;
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::description::TokenizerCheck;
@@ -60,7 +60,10 @@ pub(crate) async fn compare(
         let theirs = ids(answer.get("tokens").unwrap_or(&Value::Null))?;
         if theirs == *ours { Ok(()) } else { Err(differs(text, ours, &theirs)) }
     });
-    try_join_all(answers).await?;
+    // The first text that differs is reported, whichever answer comes first.
+    for compared in join_all(answers).await {
+        compared?;
+    }
     Ok(TokenizerCheck::Equal { texts: texts.len() })
 }
 

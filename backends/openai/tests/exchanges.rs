@@ -25,7 +25,10 @@ fn answers_are_read_as_the_files_say() {
         for file in fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             let exchange: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            assert!(exchange["source"].as_str().is_some_and(|source| !source.is_empty()), "{path:?} names no source");
+            assert!(
+                exchange["source"].as_str().is_some_and(|source| !source.is_empty()),
+                "{path:?} names no source"
+            );
             assert_eq!(read(dialect, &exchange), exchange["reply"], "{path:?}");
             files += 1;
         }
@@ -53,7 +56,8 @@ fn read(dialect: Dialect, exchange: &Value) -> Value {
     let prompt = Prompt { units: [1, 403, 407, 261, 378].map(PromptUnit::Token).to_vec() };
     let request = &exchange["request"];
     let params = request.get("sampling_params").unwrap_or(request);
-    let limit = params.get("max_tokens").or(params.get("n_predict")).or(params.get("max_new_tokens")).unwrap();
+    let limit =
+        params.get("max_tokens").or(params.get("n_predict")).or(params.get("max_new_tokens")).unwrap();
     let limit = usize::try_from(limit.as_u64().unwrap()).unwrap();
     let mut stream = decoder.decode(DecodeRequest::new(prompt, limit).sampling(sampling));
     let mut ids: Vec<TokenId> = Vec::new();

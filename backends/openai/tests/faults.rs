@@ -6,13 +6,18 @@ mod stub;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use alloquy_core::grammar::Grammar;
+use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::report::MissReason;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind};
-use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder, ThinkingRule};
-use alloquy_openai::{ApiKey, Dialect, RemoteDecoder, RemoteRetries, RemoteTimeouts, SaltSecret, TokenizerCheck};
+use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder, GuidedDecoding, ThinkingRule};
+use alloquy_openai::{
+    ApiKey, Dialect, RemoteBuilder, RemoteDecoder, RemoteRetries, RemoteTimeouts, SaltSecret, TokenizerCheck,
+};
+use alloquy_testing::ByteTokenizer;
 use futures::StreamExt;
 use proptest::prelude::*;
+use serde_json::json;
 use stub::{Answer, SCRIPT, Stub, prompt};
 
 /// Returns the ids that came, and the error that followed.
@@ -46,7 +51,8 @@ fn kind(decoder: &dyn Decoder) -> Option<ErrorKind> {
 fn statuses_have_kinds() {
     let stub = Stub::new(Dialect::Vllm);
     let decoder = stub.decoder();
-    let context = r#"{"error": {"message": "This model's maximum context length is 512 tokens", "code": 400}}"#;
+    let context =
+        r#"{"error": {"message": "This model's maximum context length is 512 tokens", "code": 400}}"#;
     let llama = r#"{"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}}"#;
     let cases = [
         (400, context, ErrorKind::ContextOverflow),
@@ -135,7 +141,7 @@ fn noise_is_an_error() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         noise.push(u8::try_from(state >> 56).unwrap());
     }
-    let endless = b"data: ".iter().chain([b'x'; 5_000_000].iter()).copied().collect();
+    let endless = [b"data: ".to_vec(), vec![b'x'; 5_000_000]].concat();
     let json = b"data: {\"a\": 1}\n\n".to_vec();
     let text = br#"{"choices": [{"text": "hello"}]}"#;
     let text = [b"data: ".as_slice(), text, b"\n\n"].concat();
@@ -143,7 +149,7 @@ fn noise_is_an_error() {
     for dialect in Dialect::ALL {
         let stub = Stub::new(dialect);
         let decoder = stub.decoder();
-        for bytes in [noise.clone(), Vec::clone(&endless), json.clone(), text.clone(), large.clone()] {
+        for bytes in [noise.clone(), endless.clone(), json.clone(), text.clone(), large.clone()] {
             stub.plan([Answer::Raw(bytes)]);
             let (ids, error) = reply(&decoder, 4);
             assert!(ids.is_empty() && error.is_some(), "{dialect:?}: {ids:?}");
@@ -221,7 +227,10 @@ fn another_tokenizer_is_refused() {
     let error = pollster::block_on(stub.builder().connect()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Model);
     let message = error.whole();
-    assert!(message.contains("\"Once upon a time\" is [101, 109,") && message.contains("and [79, 110,"), "{message}");
+    assert!(
+        message.contains("\"Once upon a time\" is [101, 109,") && message.contains("and [79, 110,"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -240,40 +249,82 @@ fn the_server_is_described() {
 #[test]
 fn what_a_server_cannot_do_is_refused() {
     let stub = Stub::new(Dialect::LlamaCpp);
-    let kind = |builder: alloquy_openai::RemoteBuilder| {
+    let kind = |builder: RemoteBuilder| {
         pollster::block_on(builder.connect()).map(|_| ()).map_err(|error| error.kind())
     };
     assert_eq!(kind(stub.builder().priority(1)), Err(ErrorKind::Unsupported));
     assert_eq!(kind(stub.builder().salts(SaltSecret::new("x"))), Err(ErrorKind::Unsupported));
     assert_eq!(kind(stub.builder().model("another")), Err(ErrorKind::NotFound));
     for url in ["ftp://x", "http://user:secret@localhost", "localhost:80", "http://localhost?a=b"] {
-        assert_eq!(kind(RemoteDecoder::builder(url, "unused").tokenizer_of(&stub)), Err(ErrorKind::Invalid), "{url}");
-    }
-}
-
-trait TokenizerOf {
-    fn tokenizer_of(self, stub: &Stub) -> Self;
-}
-
-impl TokenizerOf for alloquy_openai::RemoteBuilder {
-    fn tokenizer_of(self, stub: &Stub) -> Self {
-        let decoder = stub.decoder();
-        self.tokenizer(alloquy_testing::ByteTokenizer::new(["<end>"]), decoder.model().clone())
+        let tokenizer = ByteTokenizer::new(["<end>"]);
+        let builder =
+            RemoteDecoder::builder(url, "unused").tokenizer(tokenizer, stub.decoder().model().clone());
+        assert_eq!(kind(builder), Err(ErrorKind::Invalid), "{url}");
     }
 }
 
 #[test]
 fn grammars_and_thinking_that_a_server_cannot_do_are_refused() {
-    use alloquy_engine::decoder::GuidedDecoding;
-    let stub = Stub::new(Dialect::LlamaCpp);
-    let decoder = stub.decoder();
+    let budget = |rule: &mut ThinkingRule| rule.budget = Some(5);
+    let open = |rule: &mut ThinkingRule| rule.is_open = true;
+    let choice = Grammar::choice(["yes", "no"]);
+    let lark = Grammar::Lark("start: \"a\"".to_owned());
+    let schema = Grammar::JsonSchema(json!({"type": "boolean"}));
+    let regex = Grammar::Regex("[ab]".to_owned());
+    let both = Grammar::AnyOf(vec![choice.clone(), regex.clone()]);
+    for dialect in Dialect::ALL {
+        let decoder = Stub::new(dialect).decoder();
+        assert_eq!(guided(&decoder, None, budget), Some(ErrorKind::Unsupported));
+        assert_eq!(guided(&decoder, Some(schema.clone()), open), Some(ErrorKind::Unsupported));
+        assert_eq!(guided(&decoder, None, open), None);
+        assert_eq!(guided(&decoder, Some(schema.clone()), |_| {}), None);
+        assert_eq!(guided(&decoder, Some(both.clone()), |_| {}), Some(ErrorKind::Unsupported));
+        let refused =
+            [&choice, &regex, &lark].map(|grammar| guided(&decoder, Some(grammar.clone()), |_| {}).is_some());
+        let expected = match dialect {
+            Dialect::Completions => [true, true, true],
+            Dialect::LlamaCpp => [false, true, true],
+            Dialect::Vllm => [false, false, false],
+            _ => [false, false, true],
+        };
+        assert_eq!(refused, expected, "{dialect:?}");
+    }
+}
+
+/// Returns the kind of the error of a request with a grammar and a rule of thinking.
+fn guided(
+    decoder: &dyn Decoder,
+    grammar: Option<Grammar>,
+    change: impl Fn(&mut ThinkingRule),
+) -> Option<ErrorKind> {
     let mut rule = ThinkingRule::new("<think>", "</think>");
-    rule.budget = Some(5);
+    change(&mut rule);
     let mut guided = GuidedDecoding::default();
     guided.thinking = Some(rule);
-    let request = DecodeRequest::new(prompt("a"), 3).guided(guided);
-    assert_eq!(outcome(&decoder, request).1.map(|error| error.kind()), Some(ErrorKind::Unsupported));
-    let _ = Grammar::choice(["a"]);
+    guided.grammar = grammar.map(|grammar| (grammar, Box::new(Unused) as Box<dyn GrammarMatcher>));
+    outcome(decoder, DecodeRequest::new(prompt("a"), 3).guided(guided)).1.map(|error| error.kind())
+}
+
+/// The matcher is for decoders that have logits. A remote decoder sends the text of the grammar.
+#[derive(Clone, Debug)]
+struct Unused;
+
+impl GrammarMatcher for Unused {
+    fn mask(&mut self, _logits: &mut [f32]) -> alloquy_core::Result<()> {
+        Ok(())
+    }
+
+    fn accept(&mut self, _token: TokenId) -> alloquy_core::Result<()> {
+        Ok(())
+    }
+
+    fn progress(&mut self) -> alloquy_core::Result<MatcherState> {
+        Ok(MatcherState::MayEnd)
+    }
+
+    fn fork(&self) -> Box<dyn GrammarMatcher> {
+        Box::new(self.clone())
+    }
 }
 
 #[test]
@@ -281,7 +332,8 @@ fn owners_have_salts_of_their_own_and_secrets_are_not_printed() {
     let stub = Stub::new(Dialect::Vllm);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "very-secret\n").unwrap();
-    let builder = stub.builder().salts(SaltSecret::new("salty-secret")).key(ApiKey::file(file.path()).unwrap());
+    let builder =
+        stub.builder().salts(SaltSecret::new("salty-secret")).key(ApiKey::file(file.path()).unwrap());
     let printed = format!("{builder:?}");
     let decoder = pollster::block_on(builder.connect()).unwrap();
     let mut salts = Vec::new();
@@ -297,7 +349,6 @@ fn owners_have_salts_of_their_own_and_secrets_are_not_printed() {
 
 #[test]
 fn what_was_cached_is_the_servers_and_a_miss_has_a_reason() {
-    use alloquy_core::report::MissReason;
     let stub = Stub::new(Dialect::LlamaCpp);
     let decoder = stub.decoder();
     let report = |text: &str| {
@@ -314,14 +365,15 @@ fn what_was_cached_is_the_servers_and_a_miss_has_a_reason() {
     };
     let first = report("Tell me: ");
     assert_eq!((first.cached, first.miss, first.first_difference), (0, None, None));
-    stub.shared.cached.store(9, Ordering::SeqCst);
+    // The prompt and two tokens of the reply: the third one was sampled and not computed.
+    stub.shared.cached.store(11, Ordering::SeqCst);
     let second = report("Tell me: a more");
-    assert_eq!((second.cached, second.computed, second.miss), (9, 6, None));
+    assert_eq!((second.cached, second.computed, second.miss), (11, 4, None));
     stub.shared.cached.store(2, Ordering::SeqCst);
     let third = report("Tell me: a more and more");
     assert_eq!((third.cached, third.miss), (2, Some(MissReason::Evicted)));
     let statistics = pollster::block_on(decoder.cache_statistics()).unwrap().unwrap();
-    assert_eq!((statistics.cached, statistics.computed), (11, 9 + 6 + 22));
+    assert_eq!((statistics.cached, statistics.computed), (13, 9 + 4 + 22));
 }
 
 proptest! {

@@ -55,8 +55,16 @@ fn options() -> Vec<(&'static str, SamplingOptions, &'static [&'static str])> {
             SamplingOptions { repetition_penalty: Some(1.5), ..plain.clone() },
             &["/repetition_penalty", "/repeat_penalty"],
         ),
-        ("presence_penalty", SamplingOptions { presence_penalty: Some(0.5), ..plain.clone() }, &["/presence_penalty"]),
-        ("frequency_penalty", SamplingOptions { frequency_penalty: Some(0.5), ..plain.clone() }, &["/frequency_penalty"]),
+        (
+            "presence_penalty",
+            SamplingOptions { presence_penalty: Some(0.5), ..plain.clone() },
+            &["/presence_penalty"],
+        ),
+        (
+            "frequency_penalty",
+            SamplingOptions { frequency_penalty: Some(0.5), ..plain.clone() },
+            &["/frequency_penalty"],
+        ),
         (
             "penalty_window",
             SamplingOptions { presence_penalty: Some(0.5), penalty_window: Some(5), ..plain.clone() },
@@ -83,12 +91,15 @@ fn every_option_changes_the_request_or_is_named() {
             let mut stream = decoder.decode(DecodeRequest::new(prompt("a"), 2).sampling(sampling));
             pollster::block_on(async { while stream.next().await.is_some() {} });
             let mut request = stub.last_request();
-            if let Some(params) = request.get("sampling_params").and_then(|params| params.as_object()).cloned() {
+            if let Some(params) =
+                request.get("sampling_params").and_then(|params| params.as_object()).cloned()
+            {
                 request.as_object_mut().unwrap().extend(params);
             }
             request
         };
-        let plain = sent(SamplingOptions { temperature: Some(0.7), seed: Some(7), ..SamplingOptions::default() });
+        let plain =
+            sent(SamplingOptions { temperature: Some(0.7), seed: Some(7), ..SamplingOptions::default() });
         for (name, sampling, fields) in options() {
             let is_named = decoder.ignored(&sampling).contains(&name);
             let request = sent(sampling);

@@ -192,10 +192,27 @@ fn refusals_of_the_server_have_kinds() {
 fn hostile_texts_send_no_control_tokens() {
     let Some(server) = Server::start() else { return };
     let decoder = server.decoder();
-    let pieces = ["<s>", "</s>", "<unk>", "<", "s", ">", "/", " ", "\n", "<s", "s>", "</", "a", "<|im_end|>", "\u{200B}"];
+    let pieces = [
+        "<s>",
+        "</s>",
+        "<unk>",
+        "<",
+        "s",
+        ">",
+        "/",
+        " ",
+        "\n",
+        "<s",
+        "s>",
+        "</",
+        "a",
+        "<|im_end|>",
+        "\u{200B}",
+    ];
     let mut state = 11_u64;
     let mut theirs = 0;
-    for round in 0..10_000 {
+    let texts = env::var("ALLOQUY_HOSTILE_TEXTS").ok().and_then(|texts| texts.parse().ok()).unwrap_or(2_000);
+    for round in 0..texts {
         let mut text = String::new();
         for _ in 0..8 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

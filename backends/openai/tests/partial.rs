@@ -7,21 +7,26 @@ use std::sync::atomic::Ordering;
 
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::turn::PartialReplyPolicy;
-use alloquy_core::{ConversationManager, Manager, Preface};
+use alloquy_core::{Manager, Preface};
 use alloquy_inference::LanguageModel;
 use alloquy_openai::Dialect;
 use alloquy_testing::{TaggedProcessor, TaggedTemplate, laws};
 use stub::{Answer, SCRIPT, Stub};
 
 fn model(stub: &Stub) -> LanguageModel {
-    LanguageModel::builder(stub.decoder()).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap()
+    LanguageModel::builder(stub.decoder())
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap()
 }
 
 #[test]
 fn a_reply_that_breaks_off_anywhere_is_kept() {
     for dialect in Dialect::ALL {
         let stub = Stub::new(dialect);
-        let manager = Manager::builder(model(&stub)).partial_replies(PartialReplyPolicy::Keep).build().unwrap();
+        let manager =
+            Manager::builder(model(&stub)).partial_replies(PartialReplyPolicy::Keep).build().unwrap();
         pollster::block_on(async {
             let conversation = manager.create(Preface::default()).await.unwrap();
             let whole = conversation.send("Hi").await.unwrap();

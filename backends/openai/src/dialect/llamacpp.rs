@@ -36,9 +36,9 @@ const SEEDS: u64 = 0xFFFF_FFFF;
 
 pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     let sampling = ask.sampling;
-    // Its word for all tokens is -1, and 0 is none.
-    let window =
-        sampling.penalty_window.filter(|window| *window > 0).map_or(json!(-1), |window| json!(window));
+    // 0 is no window at all, and some versions refuse -1, their word for all tokens.
+    let all = ask.prompt.len() + ask.max_tokens;
+    let window = sampling.penalty_window.filter(|window| *window > 0).map_or(all, |window| window.min(all));
     let mut body = Map::new();
     let fields = [
         ("model", json!(ask.model)),
@@ -52,7 +52,7 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
         ("repeat_penalty", json!(sampling.repetition_penalty.unwrap_or(1.0))),
         ("presence_penalty", json!(sampling.presence_penalty.unwrap_or(0.0))),
         ("frequency_penalty", json!(sampling.frequency_penalty.unwrap_or(0.0))),
-        ("repeat_last_n", window),
+        ("repeat_last_n", json!(window)),
         // Our order: the temperature comes before the filters. Samplers that are not listed are off.
         ("samplers", json!(["penalties", "temperature", "top_k", "top_p", "min_p", "typ_p"])),
         ("mirostat", json!(0)),

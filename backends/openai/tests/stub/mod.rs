@@ -18,13 +18,13 @@ use alloquy_testing::ByteTokenizer;
 use serde_json::{Value, json};
 
 /// The token that ends replies.
-pub const END: u32 = 256;
+pub(crate) const END: u32 = 256;
 
 /// What every prompt is continued with.
-pub const SCRIPT: &str = "a tale of six seas, of six seas and six tales";
+pub(crate) const SCRIPT: &str = "a tale of six seas, of six seas and six tales";
 
 /// What a request for a reply is answered with.
-pub enum Answer {
+pub(crate) enum Answer {
     /// This status, these headers and this body.
     Status(u16, &'static str, &'static str),
     /// The first bytes of the reply. The connection ends as if the answer were complete.
@@ -39,33 +39,33 @@ pub enum Answer {
     Stall(usize),
 }
 
-pub struct Stub {
-    pub url: String,
-    pub shared: Arc<Shared>,
+pub(crate) struct Stub {
+    pub(crate) url: String,
+    pub(crate) shared: Arc<Shared>,
 }
 
-pub struct Shared {
+pub(crate) struct Shared {
     dialect: Dialect,
-    pub plan: Mutex<VecDeque<Answer>>,
+    pub(crate) plan: Mutex<VecDeque<Answer>>,
     /// The bodies of requests for replies.
-    pub requests: Mutex<Vec<Value>>,
+    pub(crate) requests: Mutex<Vec<Value>>,
     /// How often a client has closed a connection before its answer was complete.
-    pub closed: AtomicUsize,
+    pub(crate) closed: AtomicUsize,
     /// How many tokens of each prompt are reported as cached.
-    pub cached: AtomicUsize,
+    pub(crate) cached: AtomicUsize,
     /// The length of the last body.
-    pub length: AtomicUsize,
-    pub piece: usize,
-    pub has_other_tokenizer: bool,
+    pub(crate) length: AtomicUsize,
+    pub(crate) piece: usize,
+    pub(crate) has_other_tokenizer: bool,
 }
 
 impl Stub {
-    pub fn new(dialect: Dialect) -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         Self::with(dialect, usize::MAX, false)
     }
 
     /// Starts a server that writes `piece` bytes at a time.
-    pub fn with(dialect: Dialect, piece: usize, has_other_tokenizer: bool) -> Self {
+    pub(crate) fn with(dialect: Dialect, piece: usize, has_other_tokenizer: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::new(Shared {
@@ -88,7 +88,7 @@ impl Stub {
         Self { url, shared }
     }
 
-    pub fn builder(&self) -> RemoteBuilder {
+    pub(crate) fn builder(&self) -> RemoteBuilder {
         let tokenizer = ByteTokenizer::new(["<end>"]);
         let mut info = ModelInfo::default();
         info.name = "script".to_owned();
@@ -101,21 +101,21 @@ impl Stub {
         RemoteDecoder::builder(&self.url, "unused").tokenizer(tokenizer, info).retries(retries)
     }
 
-    pub fn decoder(&self) -> RemoteDecoder {
+    pub(crate) fn decoder(&self) -> RemoteDecoder {
         pollster::block_on(self.builder().connect()).unwrap()
     }
 
-    pub fn plan(&self, answers: impl IntoIterator<Item = Answer>) {
+    pub(crate) fn plan(&self, answers: impl IntoIterator<Item = Answer>) {
         self.shared.plan.lock().unwrap().extend(answers);
     }
 
     /// Returns the last request for a reply.
-    pub fn last_request(&self) -> Value {
+    pub(crate) fn last_request(&self) -> Value {
         self.shared.requests.lock().unwrap().last().cloned().unwrap()
     }
 }
 
-pub fn prompt(text: &str) -> Prompt {
+pub(crate) fn prompt(text: &str) -> Prompt {
     Prompt::lower(&[PromptPart::Text(text.to_owned())], &ByteTokenizer::new(["<end>"])).unwrap()
 }
 
@@ -183,7 +183,9 @@ impl Shared {
             None => self.write(stream, &body, None),
             Some(Answer::Status(status, headers, text)) => respond(stream, status, headers, text),
             Some(Answer::Cut(kept)) => self.write(stream, &body[..kept.min(body.len())], None),
-            Some(Answer::Torn(kept)) => self.write(stream, &body[..kept.min(body.len())], Some(body.len() + 1)),
+            Some(Answer::Torn(kept)) => {
+                self.write(stream, &body[..kept.min(body.len())], Some(body.len() + 1))
+            }
             Some(Answer::Split(at)) => {
                 let at = at.min(body.len());
                 self.write(stream, &body[..at], None);
@@ -203,7 +205,9 @@ impl Shared {
 
     fn write(&self, stream: &mut TcpStream, body: &[u8], length: Option<usize>) {
         let length = length.map_or(String::new(), |length| format!("content-length: {length}\r\n"));
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n{length}\r\n");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n{length}\r\n"
+        );
         let _ = stream.write_all(head.as_bytes());
         for piece in body.chunks(self.piece) {
             if stream.write_all(piece).is_err() {
@@ -216,7 +220,8 @@ impl Shared {
 
 fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
     let length = body.len();
-    let head = format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body.as_bytes());
 }
@@ -241,7 +246,8 @@ impl Knobs {
             biases.insert(token.parse().unwrap(), bias.as_f64().unwrap());
         }
         for pair in params.get("logit_bias").and_then(Value::as_array).into_iter().flatten() {
-            biases.insert(u32::try_from(pair[0].as_u64().unwrap()).unwrap(), pair[1].as_f64().unwrap_or(-1e9));
+            biases
+                .insert(u32::try_from(pair[0].as_u64().unwrap()).unwrap(), pair[1].as_f64().unwrap_or(-1e9));
         }
         let max = count("max_tokens").or(count("n_predict")).or(count("max_new_tokens")).unwrap();
         let logprobs = match dialect {
@@ -265,7 +271,8 @@ impl Knobs {
             if tokens.len() == self.max {
                 return (tokens, false);
             }
-            let is_drawn = self.temperature > 0.0 && (self.seed.wrapping_mul(31) + place as u64).is_multiple_of(3);
+            let is_drawn =
+                self.temperature > 0.0 && (self.seed.wrapping_mul(31) + place as u64).is_multiple_of(3);
             let wanted = if is_drawn { u32::from(b'z') } else { u32::from(byte) };
             let letters = (u32::from(b'a')..=u32::from(b'z')).rev();
             let mut candidates = std::iter::once(wanted).chain(letters);
@@ -280,7 +287,7 @@ impl Knobs {
     }
 }
 
-pub fn sse(dialect: Dialect, events: &[Value]) -> Vec<u8> {
+pub(crate) fn sse(dialect: Dialect, events: &[Value]) -> Vec<u8> {
     let mut text = String::new();
     for event in events {
         text += &format!("data: {event}\n\n");
@@ -298,11 +305,13 @@ fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
     match dialect {
         Dialect::LlamaCpp => {
             for token in tokens.iter().filter(|token| **token != END) {
-                let mut event = json!({"content": "?", "tokens": [token], "stop": false, "timings": {"cache_n": cached}});
+                let mut event =
+                    json!({"content": "?", "tokens": [token], "stop": false, "timings": {"cache_n": cached}});
                 if let Some(top) = knobs.logprobs {
                     let likely = [json!({"id": token, "logprob": -0.1}), json!({"id": 122, "logprob": -2.0})];
                     let top = &likely[..top.min(2)];
-                    event["completion_probabilities"] = json!([{"id": token, "logprob": -0.1, "top_logprobs": top}]);
+                    event["completion_probabilities"] =
+                        json!([{"id": token, "logprob": -0.1, "top_logprobs": top}]);
                 }
                 events.push(event);
             }
@@ -312,10 +321,14 @@ fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
         Dialect::Sglang => {
             for count in 1..=tokens.len() {
                 let reason = if count == tokens.len() { json!({"type": reason}) } else { Value::Null };
-                let mut meta = json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
+                let mut meta =
+                    json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
                 if knobs.logprobs.is_some() {
-                    let logprobs: Vec<Value> = tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
+                    let logprobs: Vec<Value> =
+                        tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
                     meta["output_token_logprobs"] = json!(logprobs);
+                    let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
+                    meta["output_top_logprobs"] = tokens[..count].iter().map(top).collect();
                 }
                 events.push(json!({"text": "?", "output_ids": tokens[..count], "meta_info": meta}));
             }
@@ -323,15 +336,18 @@ fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
         _ => {
             for (place, token) in tokens.iter().enumerate() {
                 let reason = if place + 1 == tokens.len() { json!(reason) } else { Value::Null };
-                let mut choice = json!({"index": 0, "text": "?", "token_ids": [token], "finish_reason": reason});
+                let mut choice =
+                    json!({"index": 0, "text": "?", "token_ids": [token], "finish_reason": reason});
                 if knobs.logprobs.is_some() {
-                    let top = json!([{format!("token_id:{token}"): -0.1}]);
+                    let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
                     choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
                 }
                 events.push(json!({"choices": [choice]}));
             }
             let details = json!({"cached_tokens": cached});
-            events.push(json!({"choices": [], "usage": {"prompt_tokens": 9, "prompt_tokens_details": details}}));
+            events.push(
+                json!({"choices": [], "usage": {"prompt_tokens": 9, "prompt_tokens_details": details}}),
+            );
         }
     }
     events
