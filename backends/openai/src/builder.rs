@@ -132,9 +132,9 @@ impl RemoteBuilder {
     /// Connects: reads the files, finds out what the server is, and compares the tokenizers.
     ///
     /// # Errors
-    /// Those of the files; [`ErrorKind::Backend`] when no server answers, and the kinds of its refusals;
-    /// [`ErrorKind::Model`] when its tokenizer is another one, with the ids of both;
-    /// [`ErrorKind::Unsupported`] for a priority or salts on a server that has none.
+    /// Those of the files. [`ErrorKind::Backend`] when no server answers, and the kinds of its refusals. [`ErrorKind::Model`] when
+    /// its tokenizer is another one, with the ids of both. [`ErrorKind::Unsupported`] for a priority or salts on a server that has
+    /// none.
     pub async fn connect(self) -> Result<RemoteDecoder> {
         let (tokenizer, mut info) = match self.parts {
             Some(parts) => parts,

@@ -9,7 +9,7 @@ use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeRequest, Decoder, GrammarSupport, GuidedDecoding, TokenStream,
+    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -106,33 +106,7 @@ impl RemoteDecoder {
         // What has no effect is not sent either, but for seeds.
         let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
-        let banned: Vec<TokenId> = sampling
-            .suppress
-            .iter()
-            .chain(&excluded.tokens)
-            .copied()
-            .filter(|id| self.is_known(*id))
-            .collect();
-        let biases: Vec<(TokenId, f32)> = sampling
-            .logit_bias
-            .iter()
-            .map(|(id, bias)| (*id, *bias))
-            .filter(|(id, _)| self.is_known(*id))
-            .collect();
-        let ask = Ask {
-            model: &connection.description.model,
-            prompt: &ids,
-            sampling: &sampling,
-            max_tokens: max_tokens.max(1),
-            seed,
-            stop: &connection.info.stop_tokens,
-            banned: &banned,
-            biases: &biases,
-            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
-            salt: self.salt.as_deref(),
-            priority: connection.priority,
-        };
-        let body = dialect.body(&ask)?.to_string();
+        let body = self.body(&ids, &sampling, max_tokens, seed, &guided, &excluded)?;
         let recorder = Recorder::new(Arc::clone(&connection.memory), self.salt.clone(), ids, dialect.block());
         let reader = ReplyReader {
             recorder,
@@ -163,6 +137,37 @@ impl RemoteDecoder {
             Some((item, (events, running, connection)))
         })
         .boxed())
+    }
+
+    /// Writes the request in the dialect of the server.
+    fn body(
+        &self,
+        prompt: &[TokenId],
+        sampling: &SamplingOptions,
+        max_tokens: usize,
+        seed: Option<u64>,
+        guided: &GuidedDecoding,
+        excluded: &ExcludedTexts,
+    ) -> Result<String> {
+        let connection = &*self.connection;
+        let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
+        let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
+        let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
+        let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
+        let ask = Ask {
+            model: &connection.description.model,
+            prompt,
+            sampling,
+            max_tokens: max_tokens.max(1),
+            seed,
+            stop: &connection.info.stop_tokens,
+            banned: &banned,
+            biases: &biases,
+            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
+            salt: self.salt.as_deref(),
+            priority: connection.priority,
+        };
+        Ok(connection.description.dialect.body(&ask)?.to_string())
     }
 
     fn is_known(&self, id: TokenId) -> bool {

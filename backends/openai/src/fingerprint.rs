@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::http::Http;
 use crate::wire::ids;
 
-/// Texts that tokenizers split in different ways: words, numbers, spaces, scripts, code, pictures.
+/// Texts that tokenizers split in different ways: words, numbers, spaces, scripts, code, emoji.
 const TEXTS: [&str; 20] = [
     "Once upon a time",
     "Hello, world!",
@@ -22,7 +22,7 @@ const TEXTS: [&str; 20] = [
     "tab\tand\ttab",
     "don't can't I'll we've",
     "snake_case camelCase kebab-case",
-    "fn main() { println!(\"{}\", 1 + 2); }",
+    "fn main() { show(\"{}\", 1 + 2); }",
     "https://example.com/a?b=c&d=e",
     "{\"name\": \"value\", \"list\": [1, 2, 3]}",
     "naïve café déjà vu Ärger",

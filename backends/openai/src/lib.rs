@@ -1,9 +1,9 @@
 //! Continues prompts on a server that takes token ids and returns token ids: vLLM, SGLang, TensorRT-LLM, llama.cpp.
 //!
 //! A conversation that outgrows one machine continues on an engine that is spread over many. [`RemoteDecoder`] is a
-//! [`Decoder`](alloquy_engine::decoder::Decoder) like the local one: it is sent the ids of a prompt and returns the ids of a
-//! reply. So the chat template, the protection against control tokens in texts, the exact history and the reasons of cache
-//! misses stay the same, and the same conversation can continue here and there in turn.
+//! [`Decoder`](alloquy_engine::decoder::Decoder) like the local one. It receives the ids of a prompt and returns the ids of a
+//! reply. The chat template, the protection against control tokens in texts, the exact history and the reasons of cache misses
+//! stay the same. So the same conversation can continue here and there in turn.
 //!
 //! ```no_run
 //! use alloquy_core::processor::PromptPart;
@@ -40,13 +40,13 @@
 //! # Faults
 //!
 //! A request is sent again only before its first token: when the connection fails, when it takes too long, and for the statuses
-//! 408, 429, 502, 503 and 504, after `Retry-After` or a wait that doubles ([`RemoteRetries`]). After the first token a failure is
-//! the last item of the stream, and what was said before is kept. [`RemoteTimeouts`] says how long a request waits.
+//! 408, 429, 502, 503 and 504. It waits for `Retry-After`, or twice as long each time ([`RemoteRetries`]). After the first token a
+//! failure is the last item of the stream, and what was said before is kept. [`RemoteTimeouts`] says how long a request waits.
 //!
 //! # What was cached
 //!
 //! The number of cached tokens is the server's. [`Dialect::reports_cache_first`] says which servers send it with the first
-//! token; of the others, a report has 0 cached tokens, and
+//! token. Of the others, a report has 0 cached tokens, and
 //! [`Decoder::cache_statistics`](alloquy_engine::decoder::Decoder::cache_statistics) has the number that came at the end. The
 //! latest prompts are remembered here, which gives a miss its reason.
 //!

@@ -21,14 +21,19 @@ impl EventReader {
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] for an event that is too long or not UTF-8. Those before it are added.
-    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<String>) -> Result<()> {
-        for &byte in bytes {
-            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
-            match byte {
-                b'\n' if follows_return => {}
-                b'\n' | b'\r' => events.extend(self.end_line()?),
-                byte => self.grow(byte)?,
+    pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<String>) -> Result<()> {
+        while let Some((first, after)) = bytes.split_first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                bytes = after;
+                continue;
             }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (text, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            self.grow(text)?;
+            let Some((end, rest)) = rest.split_first() else { return Ok(()) };
+            self.after_return = *end == b'\r';
+            events.extend(self.end_line()?);
+            bytes = rest;
         }
         Ok(())
     }
@@ -38,12 +43,13 @@ impl EventReader {
         self.data.is_some() || !self.line.is_empty()
     }
 
-    fn grow(&mut self, byte: u8) -> Result<()> {
-        if self.line.len() + self.data.as_ref().map_or(0, String::len) >= EVENT {
+    fn grow(&mut self, text: &[u8]) -> Result<()> {
+        let known = self.line.len() + self.data.as_ref().map_or(0, String::len);
+        if known + text.len() > EVENT {
             let message = format!("the server sent an event of more than {EVENT} bytes");
             return Err(Error::new(ErrorKind::Backend, message));
         }
-        self.line.push(byte);
+        self.line.extend_from_slice(text);
         Ok(())
     }
 

@@ -69,12 +69,12 @@ pub(crate) struct Transfer {
 }
 
 /// The receiver of the events is gone.
-struct Abandoned;
+struct Unread;
 
 /// Why an attempt did not succeed.
 enum Stopped {
     Failed(Fault),
-    Abandoned,
+    Unread,
 }
 
 impl From<Fault> for Stopped {
@@ -89,9 +89,9 @@ impl From<Error> for Stopped {
     }
 }
 
-impl From<Abandoned> for Stopped {
-    fn from(_: Abandoned) -> Self {
-        Self::Abandoned
+impl From<Unread> for Stopped {
+    fn from(_: Unread) -> Self {
+        Self::Unread
     }
 }
 
@@ -101,7 +101,7 @@ impl Transfer {
         let mut attempt = 1;
         loop {
             let fault = match self.attempt().await {
-                Ok(()) | Err(Stopped::Abandoned) => return,
+                Ok(()) | Err(Stopped::Unread) => return,
                 Err(Stopped::Failed(fault)) => fault,
             };
             let Some(wait) = self.wait(&fault, attempt) else {
@@ -217,8 +217,8 @@ impl Transfer {
         Fault::passing(Error::new(ErrorKind::Backend, message))
     }
 
-    async fn send(&self, event: DecodeEventKind) -> Result<(), Abandoned> {
-        self.items.send(Ok(DecodeEvent::now(event))).await.map_err(|_| Abandoned)
+    async fn send(&self, event: DecodeEventKind) -> Result<(), Unread> {
+        self.items.send(Ok(DecodeEvent::now(event))).await.map_err(|_| Unread)
     }
 }
 

@@ -68,7 +68,7 @@ fn read(dialect: Dialect, exchange: &Value) -> Value {
             match item.map(|event| event.kind) {
                 Ok(DecodeEventKind::Token { id, logprobs: found }) => {
                     ids.push(id);
-                    logprobs.extend(found.map(rounded));
+                    logprobs.extend(found.as_ref().map(rounded));
                 }
                 Ok(DecodeEventKind::Prefilled(report)) => reply["cached"] = json!(report.cached),
                 Ok(DecodeEventKind::Finished(end)) => {
@@ -92,7 +92,7 @@ fn read(dialect: Dialect, exchange: &Value) -> Value {
 }
 
 /// As many digits as the files have.
-fn rounded(logprobs: TokenLogprobs) -> Value {
+fn rounded(logprobs: &TokenLogprobs) -> Value {
     assert!(!logprobs.top.is_empty() && logprobs.top.len() <= 2, "{logprobs:?}");
     json!((f64::from(logprobs.sampled.logprob) * 1e4).round() / 1e4)
 }

@@ -95,7 +95,7 @@ pub(crate) fn biases(ask: &Ask<'_>) -> Map<String, Value> {
     biases
 }
 
-/// Reads an event. `are_logprobs_by_id` is what the request has asked for.
+/// Reads an event. `are_logprobs_by_id` is whether the request requested them so.
 pub(crate) fn chunk(event: &Value, are_logprobs_by_id: bool) -> Result<Chunk> {
     let cached = event.pointer("/usage/prompt_tokens_details/cached_tokens").and_then(size);
     let mut chunk = Chunk { cached, ..Chunk::default() };

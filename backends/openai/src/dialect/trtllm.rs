@@ -10,7 +10,7 @@ use super::grammars::choice_as_regex;
 use super::ignored::{Counted, Effects};
 use crate::wire::{Ask, no_grammar};
 
-/// Log-probabilities are by the texts of tokens, so they are not asked for.
+/// Log-probabilities are by the texts of tokens, so they are not requested.
 pub(crate) const EFFECTS: Effects = Effects {
     honoured: &[
         "temperature",

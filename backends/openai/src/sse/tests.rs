@@ -1,3 +1,4 @@
+//! Events are the same however their bytes are cut, and no bytes panic.
 #![allow(clippy::unwrap_used)] // a test may panic
 
 use proptest::prelude::*;

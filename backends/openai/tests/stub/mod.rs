@@ -184,7 +184,7 @@ impl Shared {
             Some(Answer::Status(status, headers, text)) => respond(stream, status, headers, text),
             Some(Answer::Cut(kept)) => self.write(stream, &body[..kept.min(body.len())], None),
             Some(Answer::Torn(kept)) => {
-                self.write(stream, &body[..kept.min(body.len())], Some(body.len() + 1))
+                self.write(stream, &body[..kept.min(body.len())], Some(body.len() + 1));
             }
             Some(Answer::Split(at)) => {
                 let at = at.min(body.len());
