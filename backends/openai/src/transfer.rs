@@ -196,6 +196,10 @@ impl Transfer {
                     let chunk =
                         parsed(data).and_then(|event| self.dialect.chunk(&event, self.reader.state.seen));
                     let Ok(chunk) = chunk else { return };
+                    // A server that does not know the stop token would generate until its limit.
+                    if !chunk.tokens.is_empty() {
+                        return;
+                    }
                     // The reply has ended, so there are no further events.
                     if self.reader.take(chunk, &mut Vec::new()).is_err() {
                         return;

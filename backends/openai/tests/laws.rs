@@ -67,7 +67,7 @@ fn options() -> Vec<(&'static str, SamplingOptions, &'static [&'static str])> {
         ),
         (
             "penalty_window",
-            SamplingOptions { presence_penalty: Some(0.5), penalty_window: Some(5), ..plain.clone() },
+            SamplingOptions { presence_penalty: Some(0.5), penalty_window: Some(2), ..plain.clone() },
             &["/repeat_last_n"],
         ),
         ("no_repeat_ngram", SamplingOptions { no_repeat_ngram: Some(3), ..plain.clone() }, &[]),
