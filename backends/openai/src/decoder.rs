@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
+use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
@@ -139,6 +140,25 @@ impl RemoteDecoder {
         .boxed())
     }
 
+    /// Returns the log-probabilities of the ids after the first `known` ones.
+    async fn scored(&self, known: usize, ids: Vec<TokenId>) -> Result<Vec<TokenLogprob>> {
+        let connection = &*self.connection;
+        let dialect = connection.description.dialect;
+        let Some(body) = dialect.score_body(&connection.description.model, &ids, self.salt.as_deref()) else {
+            let message = format!(
+                "a server of dialect {:?} does not score texts: use one of dialect \"vllm\", or a local model",
+                dialect.as_str()
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        };
+        let http = Arc::clone(&connection.http);
+        let time = connection.timeouts.first;
+        let answer =
+            connection.worker.run(async move { http.post_within(time, dialect.path(), &body).await });
+        let answer = answer.await?.map_err(|fault| fault.error)?;
+        dialect.scores(&answer, &ids, known)
+    }
+
     /// Writes the request in the dialect of the server.
     fn body(
         &self,
@@ -248,6 +268,16 @@ impl Decoder for RemoteDecoder {
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
         self.started(request).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+    }
+
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
+        let mut scores = Vec::with_capacity(targets.len());
+        for target in targets {
+            let mut whole = prompt.clone();
+            whole.units.extend(target.into_iter().map(PromptUnit::Token));
+            scores.push(self.scored(self.ids(&prompt)?.len(), self.ids(&whole)?).await?);
+        }
+        Ok(scores)
     }
 
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {

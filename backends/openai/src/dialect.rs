@@ -8,6 +8,8 @@ mod sglang;
 mod trtllm;
 mod vllm;
 
+use alloquy_core::sampling::TokenLogprob;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use serde_json::Value;
 
@@ -123,6 +125,19 @@ impl Dialect {
             Self::LlamaCpp => llamacpp::chunk(event),
             Self::Sglang => sglang::chunk(event, seen),
         }
+    }
+
+    /// Writes a request for the log-probabilities of the tokens of a prompt; `None` where the server has none.
+    pub(crate) fn score_body(self, model: &str, ids: &[TokenId], salt: Option<&str>) -> Option<Value> {
+        (self == Self::Vllm).then(|| vllm::score_body(model, ids, salt))
+    }
+
+    /// Reads the log-probabilities of a prompt's tokens after the first `known` ones.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] for an answer without them.
+    pub(crate) fn scores(self, answer: &Value, ids: &[TokenId], known: usize) -> Result<Vec<TokenLogprob>> {
+        vllm::scores(answer, ids, known)
     }
 
     /// Names the options that have no effect.

@@ -90,12 +90,17 @@ impl Http {
 
     /// Reads JSON from a path.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Fault> {
-        self.json(Method::GET, path, None).await
+        self.json(ANSWER_TIME, Method::GET, path, None).await
     }
 
     /// Sends JSON to a path, and reads JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
-        self.json(Method::POST, path, Some(body.to_string())).await
+        self.post_within(ANSWER_TIME, path, body).await
+    }
+
+    /// Sends JSON to a path, and reads JSON that may take so long.
+    pub(crate) async fn post_within(&self, time: Duration, path: &str, body: &Value) -> Result<Value, Fault> {
+        self.json(time, Method::POST, path, Some(body.to_string())).await
     }
 
     /// Sends JSON to a path, and returns the answer once it has begun as a success.
@@ -103,7 +108,13 @@ impl Http {
         self.send(Method::POST, path, Some(body), "text/event-stream").await
     }
 
-    async fn json(&self, method: Method, path: &str, body: Option<String>) -> Result<Value, Fault> {
+    async fn json(
+        &self,
+        time: Duration,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<Value, Fault> {
         let answer = async {
             let response = self.send(method, path, body, "application/json").await?;
             let text = self.text(response, ANSWER).await?;
@@ -112,9 +123,9 @@ impl Http {
                 Fault::lasting(Error::new(ErrorKind::Backend, message).with_source(source))
             })
         };
-        match timeout(ANSWER_TIME, answer).await {
+        match timeout(time, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(Fault::passing(late(self.address(), path, ANSWER_TIME))),
+            Err(_) => Err(Fault::passing(late(self.address(), path, time))),
         }
     }
 

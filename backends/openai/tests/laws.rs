@@ -5,8 +5,8 @@ mod stub;
 
 use std::sync::atomic::Ordering;
 
-use alloquy_core::SamplingOptions;
 use alloquy_core::sampling::PenaltyScope;
+use alloquy_core::{ErrorKind, SamplingOptions};
 use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
 use alloquy_openai::Dialect;
 use alloquy_testing::laws;
@@ -107,6 +107,22 @@ fn every_option_changes_the_request_or_is_named() {
             assert!(is_named || is_sent, "{dialect:?} neither sends {name} nor names it");
         }
     }
+}
+
+#[test]
+fn texts_are_scored_where_the_server_can() {
+    let stub = Stub::new(Dialect::Vllm);
+    let scores =
+        pollster::block_on(stub.decoder().score(prompt("ab"), vec![vec![99, 100], Vec::new(), vec![5]]))
+            .unwrap();
+    let scores: Vec<Vec<(u32, f32)>> = scores
+        .iter()
+        .map(|target| target.iter().map(|score| (score.token, score.logprob)).collect())
+        .collect();
+    assert_eq!(scores, [vec![(99, -99.0), (100, -100.0)], Vec::new(), vec![(5, -5.0)]]);
+    let refused =
+        pollster::block_on(Stub::new(Dialect::LlamaCpp).decoder().score(prompt("ab"), vec![vec![99]]));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use alloquy_core::Result;
 use alloquy_core::grammar::Grammar;
+use alloquy_core::sampling::TokenLogprob;
+use alloquy_core::tokenizer::TokenId;
 use serde_json::{Value, json};
 
 use super::completions::common;
 use super::ignored::{Counted, Effects};
-use crate::wire::{Ask, no_grammar};
+use crate::wire::{Ask, logprob, no_grammar, unreadable};
 
 pub(crate) const EFFECTS: Effects = Effects {
     honoured: &[
@@ -44,6 +46,38 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
         body.insert("structured_outputs".to_owned(), structured_outputs(grammar)?);
     }
     Ok(Value::Object(body))
+}
+
+/// Writes a request for the log-probability of each token of `ids`.
+pub(crate) fn score_body(model: &str, ids: &[TokenId], salt: Option<&str>) -> Value {
+    let mut body = json!({
+        "model": model,
+        "prompt": ids,
+        // No server computes a prompt without generating.
+        "max_tokens": 1,
+        "temperature": 0.0,
+        "prompt_logprobs": 0,
+        "add_special_tokens": false,
+        "stream": false,
+    });
+    if let (Some(salt), Some(fields)) = (salt, body.as_object_mut()) {
+        fields.insert("cache_salt".to_owned(), json!(salt));
+    }
+    body
+}
+
+/// Reads the log-probabilities of `ids` after the first `known` ones: for each place, a map from the id as a text.
+pub(crate) fn scores(answer: &Value, ids: &[TokenId], known: usize) -> Result<Vec<TokenLogprob>> {
+    let mut scores = Vec::new();
+    for (place, id) in ids.iter().enumerate().skip(known) {
+        let found = answer.pointer(&format!("/choices/0/prompt_logprobs/{place}/{id}/logprob"));
+        let Some(found) = found.filter(|found| found.is_number()) else {
+            let place = json!(format!("nothing for token {id} at {place}"));
+            return Err(unreadable("the log-probabilities of a prompt", &place));
+        };
+        scores.push(TokenLogprob::new(*id, logprob(found)));
+    }
+    Ok(scores)
 }
 
 fn structured_outputs(grammar: &Grammar) -> Result<Value> {

@@ -175,6 +175,10 @@ impl Shared {
 
     fn reply(&self, stream: &mut TcpStream, body: &Value) {
         self.requests.lock().unwrap().push(body.clone());
+        if body.get("prompt_logprobs").is_some() {
+            respond(stream, 200, "", &scores(body).to_string());
+            return;
+        }
         let cached = self.cached.load(Ordering::SeqCst);
         let body = sse(self.dialect, &events(self.dialect, &Knobs::read(self.dialect, body), cached));
         self.length.store(body.len(), Ordering::SeqCst);
@@ -224,6 +228,16 @@ fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
         format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body.as_bytes());
+}
+
+/// Returns the log-probabilities of a prompt, as vLLM has them: those of a token are its id as a negative number.
+fn scores(body: &Value) -> Value {
+    let ids: Vec<u64> = serde_json::from_value(body["prompt"].clone()).unwrap();
+    let entry =
+        |id: &u64| json!({id.to_string(): {"logprob": -(*id as f64), "rank": 1, "decoded_token": "?"}});
+    let mut logprobs = vec![Value::Null];
+    logprobs.extend(ids.iter().skip(1).map(entry));
+    json!({"choices": [{"index": 0, "text": "?", "prompt_logprobs": logprobs, "finish_reason": "length"}]})
 }
 
 /// What a request asks for, whatever its dialect.
