@@ -50,10 +50,17 @@
 //! [`Decoder::cache_statistics`](alloquy_engine::decoder::Decoder::cache_statistics) has the number that came at the end. The
 //! latest prompts are remembered here, which gives a miss its reason.
 //!
+//! # Embeddings and reranking
+//!
+//! With the feature `retrieval`, [`RemoteEmbedder`] and [`RemoteReranker`] ask a server for vectors of texts and for the order of
+//! passages.
+//!
 //! # Secrets
 //!
 //! A key comes from a variable or a file ([`ApiKey`]) and is never printed. Redirections are not followed. Of several owners,
 //! each can have a salt, so that none can find out what another one has in the cache ([`RemoteDecoder::for_owner`]).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod builder;
 mod decoder;
@@ -66,6 +73,8 @@ mod key;
 mod memory;
 mod probe;
 mod reply;
+#[cfg(feature = "retrieval")]
+mod retrieval;
 mod salt;
 mod source;
 mod sse;
@@ -79,6 +88,11 @@ pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;
 pub use http::RemoteTimeouts;
 pub use key::ApiKey;
+#[cfg(feature = "retrieval")]
+pub use retrieval::{
+    RemoteEmbedder, RemoteEmbedderBuilder, RemoteEmbedderInfo, RemoteReranker, RemoteRerankerBuilder,
+    RemoteRerankerInfo,
+};
 pub use salt::SaltSecret;
 pub use source::RemoteFiles;
 pub use transfer::RemoteRetries;

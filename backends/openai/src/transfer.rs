@@ -51,6 +51,20 @@ impl Default for RemoteRetries {
     }
 }
 
+impl RemoteRetries {
+    /// Returns how long to wait before the attempt after `attempt`; `None` if there is none.
+    pub(crate) fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
+        if !fault.is_passing || attempt >= self.attempts {
+            return None;
+        }
+        let wait = fault.retry_after.unwrap_or_else(|| BACKOFF * 2_u32.saturating_pow(attempt - 1));
+        match fault.retry_after {
+            Some(asked) if asked > self.longest_wait => None,
+            _ => Some(wait.min(self.longest_wait)),
+        }
+    }
+}
+
 /// The items of a stream.
 type Item = alloquy_core::Result<DecodeEvent>;
 
@@ -117,14 +131,7 @@ impl Transfer {
 
     /// Returns how long to wait before the next attempt; `None` if there is none.
     fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
-        if !fault.is_passing || self.reader.has_begun() || attempt >= self.retries.attempts {
-            return None;
-        }
-        let wait = fault.retry_after.unwrap_or_else(|| BACKOFF * 2_u32.saturating_pow(attempt - 1));
-        match fault.retry_after {
-            Some(asked) if asked > self.retries.longest_wait => None,
-            _ => Some(wait.min(self.retries.longest_wait)),
-        }
+        if self.reader.has_begun() { None } else { self.retries.wait(fault, attempt) }
     }
 
     async fn attempt(&mut self) -> Result<(), Stopped> {
