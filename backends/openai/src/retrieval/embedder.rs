@@ -22,6 +22,16 @@ const MOST_DIMENSIONS: usize = 1 << 16;
 /// How many bytes a number of an answer takes at most, with the white space around it.
 const NUMBER: usize = 48;
 
+/// The text of the first vectors.
+const PROBE: &str = "Tea is grown in Assam, in Kenya, and on the slopes of Mount Fuji.";
+
+/// The text that is in a batch with [`PROBE`]. A server that computes texts in steps of equal length, and pools only what is left of
+/// the longer one, pools one or two tokens then.
+const SHORTER: &str = "Tea is grown in Assam, in Kenya, and on the slopes of Mount";
+
+/// How similar the vectors of a text alone and in a batch are at least. Numbers of 16 bits differ by less.
+const SIMILAR: f64 = 0.99;
+
 /// A model of embeddings on a server that has OpenAI's `/v1/embeddings`: vLLM, SGLang, llama.cpp, Ollama, and services.
 ///
 /// Vectors always have a length of 1. A text without visible characters is not sent, as some servers refuse it: its vector is a fixed
@@ -42,7 +52,7 @@ const NUMBER: usize = 48;
 ///
 /// # Errors
 /// * [`ErrorKind::Backend`]: no server answers; or it returns another number of vectors, a vector of another length, a number that is
-///   not finite, or an answer that is far longer than vectors are
+///   not finite, or an answer that is far longer than vectors are; or a text has another vector in a batch
 /// * [`ErrorKind::Busy`]: the server is overloaded, after all attempts
 /// * [`ErrorKind::ContextOverflow`]: a text is too long for the server
 /// * the kinds of the server's other refusals, which [`RemoteBuilder`](crate::RemoteBuilder) has too
@@ -100,12 +110,19 @@ struct Item {
 }
 
 impl RemoteEmbedder {
-    /// Computes a first vector.
+    /// Computes first vectors, which show their length and whether a text has the same vector in a batch.
     pub(super) async fn probed(worker: Worker, mut parts: EmbedderParts) -> Result<Self> {
         let run = worker.run(async move {
-            let text = parts.prefixed("a", TextKind::Passage);
-            let vectors = parts.compute(&[&text]).await?;
-            parts.info.dimensions = vectors.first().map(Vec::len).unwrap_or_default();
+            let shorter = parts.prefixed(SHORTER, TextKind::Passage);
+            let long = parts.prefixed(PROBE, TextKind::Passage);
+            let alone = parts.compute(&[&long]).await?;
+            parts.info.dimensions = alone.first().map(Vec::len).unwrap_or_default();
+            if parts.batch_size > 1 {
+                let together = parts.compute(&[&shorter, &long]).await?;
+                if let (Some(alone), Some(together)) = (alone.first(), together.last()) {
+                    check_equal(alone, together, parts.server.address())?;
+                }
+            }
             Ok::<_, Error>(parts)
         });
         let parts = run.await??;
@@ -240,6 +257,20 @@ impl EmbedderParts {
         ];
         Digest::of(settings.join("\n").as_bytes())
     }
+}
+
+/// Checks that a text has about the same vector alone and in a batch.
+fn check_equal(alone: &[f32], together: &[f32], address: &str) -> Result<()> {
+    let products = alone.iter().zip(together).map(|(left, right)| f64::from(*left) * f64::from(*right));
+    let cosine: f64 = products.sum();
+    if cosine >= SIMILAR {
+        return Ok(());
+    }
+    let message = format!(
+        "{address} returns another vector for a text in a batch than for the text alone (their cosine is {cosine:.3}): start \
+         llama.cpp with `--kv-unified` or `--parallel 1`, or set `batch_size` to 1"
+    );
+    Err(Error::new(ErrorKind::Backend, message))
 }
 
 /// Gives a vector a length of 1. A vector without a direction gets one.

@@ -129,7 +129,8 @@ impl RemoteEmbedderBuilder {
         self
     }
 
-    /// Connects, and computes a first vector, which shows how many numbers vectors have.
+    /// Connects, and computes first vectors. They show how many numbers vectors have, and that a text has the same vector alone and in a
+    /// batch, which is not compared if a batch has one text.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a setting that is 0, and for a server with several models if none

@@ -134,8 +134,7 @@ impl RerankerParts {
     /// Returns the score of each document.
     async fn scores(&self, query: &str, documents: &[String]) -> Result<Vec<f64>> {
         let count = documents.len();
-        let body =
-            json!({"model": self.info.model, "query": query, "documents": documents, "top_n": count});
+        let body = json!({"model": self.info.model, "query": query, "documents": documents, "top_n": count});
         // Some servers return the documents too, with letters as `\u0000`.
         let sent: usize = documents.iter().map(String::len).sum();
         let most = FRAME + count * 1024 + sent * 6;

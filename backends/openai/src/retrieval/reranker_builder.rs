@@ -36,11 +36,7 @@ pub struct RemoteRerankerBuilder {
 impl RemoteReranker {
     /// Sets up a connection to the server at an address. [`RemoteRerankerBuilder`] has an example.
     pub fn builder(url: impl Into<String>) -> RemoteRerankerBuilder {
-        RemoteRerankerBuilder {
-            server: ServerOptions::new(url.into()),
-            revision: None,
-            max_characters: None,
-        }
+        RemoteRerankerBuilder { server: ServerOptions::new(url.into()), revision: None, max_characters: None }
     }
 
     /// Connects to a server with the default settings. [`RemoteReranker`] has an example.

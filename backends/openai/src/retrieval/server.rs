@@ -82,12 +82,7 @@ impl Server {
         }
     }
 
-    async fn attempt<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: String,
-        most: usize,
-    ) -> Result<T, Fault> {
+    async fn attempt<T: DeserializeOwned>(&self, path: &str, body: String, most: usize) -> Result<T, Fault> {
         let text = self.http.post_text(self.timeouts.first, most, path, body).await?;
         serde_json::from_str(&text).map_err(|source| {
             let is_cut = source.is_eof();

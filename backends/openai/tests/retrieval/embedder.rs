@@ -1,13 +1,15 @@
 //! Vectors of a server that answers.
 
-use alloquy_core::ErrorKind;
+use std::sync::Arc;
+
+use alloquy_core::{ErrorKind, Owner};
 use alloquy_openai::{RemoteEmbedder, RemoteEmbedderBuilder};
-use alloquy_retrieval::{Embedder, TextKind, VectorIndex, laws};
+use alloquy_retrieval::{Embedder, Lookup, Passage, Retriever, TextKind, VectorFormat, VectorIndex, laws};
 use pollster::block_on;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::stub::{DIMENSIONS, Stub};
+use crate::stub::{Answer, DIMENSIONS, Stub, embeddings};
 
 #[test]
 fn the_remote_embedder_is_an_embedder() {
@@ -29,12 +31,20 @@ fn the_remote_embedder_is_an_embedder() {
 fn a_request_has_the_fields_of_the_protocol() {
     let stub = Stub::new();
     let embedder = stub.connected();
-    let probe = json!({"model": "script", "input": ["a"], "encoding_format": "float"});
-    assert_eq!(stub.requests(), [probe]);
+    let body = |input: Value| json!({"model": "script", "input": input, "encoding_format": "float"});
+    let probe = "Tea is grown in Assam, in Kenya, and on the slopes of Mount Fuji.";
+    assert_eq!(
+        stub.requests(),
+        [
+            body(json!([probe])),
+            body(json!(["Tea is grown in Assam, in Kenya, and on the slopes of Mount", probe]))
+        ]
+    );
     assert_eq!(embedder.dimensions(), DIMENSIONS);
     assert_eq!((embedder.info().model.as_str(), embedder.info().dimensions), ("script", DIMENSIONS));
 
-    let builder = stub.embedder().model("tea").dimensions(8).passage_prefix("passage: ").query_prefix("query: ");
+    let builder =
+        stub.embedder().model("tea").dimensions(8).passage_prefix("passage: ").query_prefix("query: ");
     let embedder = block_on(builder.batch_size(2).max_characters(4).connect()).unwrap();
     stub.requests();
     let found = block_on(embedder.embed(&["green tea", "", "cup", "茶茶茶茶茶"], TextKind::Passage)).unwrap();
@@ -44,6 +54,19 @@ fn a_request_has_the_fields_of_the_protocol() {
     assert_eq!(stub.requests(), expected);
     block_on(embedder.embed(&["tea"], TextKind::Query)).unwrap();
     assert_eq!(stub.requests()[0]["input"], json!(["query: tea"]));
+}
+
+#[test]
+fn a_server_that_mixes_up_the_texts_of_a_batch_is_refused() {
+    let stub = Stub::new();
+    let alone = embeddings(&json!({"input": ["tea"]}));
+    let mixed = embeddings(&json!({"input": ["a", "Rain falls in April."]}));
+    stub.plan([Answer::json(&alone), Answer::json(&mixed)]);
+    let error = block_on(stub.embedder().connect()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Backend);
+    assert!(error.to_string().contains("`batch_size` to 1"), "{error}");
+    stub.plan([Answer::json(&alone)]);
+    assert!(block_on(stub.embedder().batch_size(1).connect()).is_ok(), "nothing is compared");
 }
 
 #[test]
@@ -94,16 +117,12 @@ fn settings_of_zero_are_refused() {
 
 #[test]
 fn a_vector_index_uses_it() {
-    use std::sync::Arc;
-
-    use alloquy_core::Owner;
-    use alloquy_retrieval::{Lookup, Passage, Retriever};
-
     let stub = Stub::new();
     let embedder = Arc::new(stub.connected());
-    let index = VectorIndex::new(embedder);
+    let index = VectorIndex::new(embedder, VectorFormat::F32).unwrap();
     let owner = Owner::local();
-    let passages = [Passage::new("1", "Rain falls in April."), Passage::new("2", "Tea is grown in Assam.")];
+    let passages =
+        vec![Passage::new("1", "Rain falls in April."), Passage::new("2", "Tea is grown in Assam.")];
     block_on(index.add(&owner, passages)).unwrap();
     let found = block_on(index.find(&owner, &Lookup::new("Where is tea grown?"))).unwrap();
     assert_eq!(found.passages[0].id, "2");

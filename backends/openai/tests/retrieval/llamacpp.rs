@@ -17,8 +17,9 @@ params = xllamacpp.CommonParams()
 params.model.path = sys.argv[1]
 params.hostnames = ['127.0.0.1']
 params.port = 0
-params.n_parallel = 2
-params.n_ctx = 1024
+params.n_parallel = int(sys.argv[3])
+params.n_ctx = 512 * params.n_parallel
+params.kv_unified = sys.argv[4] == 'unified'
 params.cpuparams.n_threads = 2
 params.embedding = True
 params.pooling_type = getattr(xllamacpp.llama_pooling_type, 'LLAMA_POOLING_TYPE_' + sys.argv[2])
@@ -37,7 +38,7 @@ struct Server {
 
 impl Server {
     /// Starts the server, if this machine has one.
-    fn start(pooling: &str) -> Option<Self> {
+    fn start(pooling: &str, slots: &str, cache: &str) -> Option<Self> {
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
         let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
         let model = shared.join("models/stories260k.gguf");
@@ -56,7 +57,7 @@ impl Server {
         let mut process = Command::new(python)
             .args(["-c", SCRIPT])
             .arg(model)
-            .arg(pooling)
+            .args([pooling, slots, cache])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -81,7 +82,7 @@ fn dot(left: &[f32], right: &[f32]) -> f32 {
 
 #[test]
 fn equal_texts_have_equal_vectors() {
-    let Some(server) = Server::start("MEAN") else { return };
+    let Some(server) = Server::start("MEAN", "2", "unified") else { return };
     let embedder = block_on(RemoteEmbedder::connect(&server.url)).unwrap();
     assert_eq!(embedder.dimensions(), 64);
     let texts = ["Once upon a time", "The sun was hot", "Once upon a time"];
@@ -93,29 +94,40 @@ fn equal_texts_have_equal_vectors() {
 }
 
 #[test]
-fn the_laws_hold() {
-    let Some(server) = Server::start("MEAN") else { return };
-    let embedder = block_on(RemoteEmbedder::builder(&server.url).max_characters(150).connect()).unwrap();
+fn the_laws_of_embedders_hold() {
+    for slots in ["1", "2"] {
+        let Some(server) = Server::start("MEAN", slots, "unified") else { return };
+        let embedder = block_on(RemoteEmbedder::builder(&server.url).max_characters(150).connect()).unwrap();
+        block_on(laws::embedder::all(&embedder)).unwrap();
+    }
+}
+
+#[test]
+fn slots_that_mix_up_their_texts_are_found() {
+    let Some(server) = Server::start("MEAN", "2", "separate") else { return };
+    let error = block_on(RemoteEmbedder::connect(&server.url)).err().unwrap();
+    assert!(error.to_string().contains("--kv-unified"), "{error}");
+    let builder = RemoteEmbedder::builder(&server.url).max_characters(150).batch_size(1);
+    let embedder = block_on(builder.connect()).unwrap();
     block_on(laws::embedder::all(&embedder)).unwrap();
 }
 
 #[test]
 fn a_text_that_is_too_long_is_refused() {
-    let Some(server) = Server::start("MEAN") else { return };
+    let Some(server) = Server::start("MEAN", "1", "unified") else { return };
     let embedder = block_on(RemoteEmbedder::connect(&server.url)).unwrap();
     let long = "tea ".repeat(3_000);
     let error = block_on(embedder.embed(&[&long], TextKind::Passage)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::ContextOverflow, "{error}");
     assert!(block_on(embedder.embed(&["tea"], TextKind::Query)).is_ok());
+
+    let error = block_on(RemoteReranker::connect(&server.url)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "a server of vectors has no scores: {error}");
 }
 
 #[test]
-fn the_reranker_is_a_reranker() {
-    let Some(server) = Server::start("MEAN") else { return };
-    let error = block_on(RemoteReranker::connect(&server.url)).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Unsupported, "a server of vectors has no scores: {error}");
-
-    let Some(server) = Server::start("RANK") else { return };
+fn the_laws_of_rerankers_hold() {
+    let Some(server) = Server::start("RANK", "1", "unified") else { return };
     let reranker = block_on(RemoteReranker::connect(&server.url)).unwrap();
     block_on(laws::reranker::all(&reranker)).unwrap();
 }

@@ -76,7 +76,8 @@ fn the_digest_is_that_of_what_changes_scores() {
     let digest = |builder: RemoteRerankerBuilder| block_on(builder.connect()).unwrap().digest();
     let first = digest(stub.reranker());
     assert_eq!(first, digest(other.reranker()), "another address");
-    for builder in [stub.reranker().model("b"), stub.reranker().revision("2"), stub.reranker().max_characters(9)]
+    for builder in
+        [stub.reranker().model("b"), stub.reranker().revision("2"), stub.reranker().max_characters(9)]
     {
         assert_ne!(first, digest(builder));
     }

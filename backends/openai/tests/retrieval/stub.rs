@@ -19,6 +19,8 @@ pub(crate) const DIMENSIONS: usize = 64;
 /// What a request is answered with instead.
 #[derive(Clone)]
 pub(crate) enum Answer {
+    /// What it is answered with otherwise.
+    Whole,
     /// This status, these headers and this body.
     Status(u16, &'static str, String),
     /// The first bytes of the answer. The connection ends as if it were complete.
@@ -140,7 +142,7 @@ impl Shared {
         self.length.store(text.len(), Ordering::SeqCst);
         let planned = self.plan.lock().unwrap().pop_front();
         match planned {
-            None => respond(stream, 200, "", &text),
+            None | Some(Answer::Whole) => respond(stream, 200, "", &text),
             Some(Answer::Status(status, headers, body)) => respond(stream, status, headers, &body),
             Some(Answer::Cut(kept)) => respond(stream, 200, "", &text[..kept]),
             Some(Answer::Torn(kept)) => {
