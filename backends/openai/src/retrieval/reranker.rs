@@ -25,11 +25,12 @@ const PATH: &str = "/v1/rerank";
 /// use std::sync::Arc;
 ///
 /// use alloquy_openai::RemoteReranker;
-/// use alloquy_retrieval::{Reranked, WordIndex};
+/// use alloquy_retrieval::{Reranked, WordIndex, WordOptions};
 ///
 /// # async fn example() -> alloquy_core::Result<()> {
 /// let reranker = RemoteReranker::connect("http://localhost:8000").await?;
-/// let retriever = Reranked::new(Arc::new(WordIndex::default()), Arc::new(reranker)).depth(20);
+/// let words = WordIndex::new(WordOptions::default())?;
+/// let retriever = Reranked::new(Arc::new(words), Arc::new(reranker)).depth(20);
 /// # Ok(())
 /// # }
 /// ```

@@ -10,6 +10,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_openai::{RemoteEmbedder, RemoteRetries, RemoteTimeouts};
 use alloquy_retrieval::{Embedder, Embeddings, TextKind};
 use pollster::block_on;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::stub::{Answer, DIMENSIONS, Stub};
@@ -21,7 +22,7 @@ fn embed(embedder: &RemoteEmbedder) -> Result<Embeddings> {
 }
 
 fn failure(embedder: &RemoteEmbedder) -> Error {
-    embed(embedder).err().expect("an error")
+    embed(embedder).expect_err("an error")
 }
 
 fn patient(attempts: u32) -> RemoteRetries {
@@ -103,13 +104,18 @@ fn an_answer_that_ends_anywhere_is_an_error() {
     }
 }
 
+fn item(index: usize, vector: &Value) -> Value {
+    json!({"index": index, "embedding": vector})
+}
+
+fn good(index: usize) -> Value {
+    item(index, &json!(vec![1.0; DIMENSIONS]))
+}
+
 #[test]
 fn wrong_vectors_are_errors() {
     let stub = Stub::new();
     let embedder = stub.connected();
-    let vector = vec![1.0; DIMENSIONS];
-    let item = |index: usize, vector: Value| json!({"index": index, "embedding": vector});
-    let good = |index: usize| item(index, json!(vector));
     let mut broken = vec![json!(1.0); DIMENSIONS];
     broken[3] = Value::Null;
     let mut huge = vec![json!(1.0); DIMENSIONS];
@@ -119,12 +125,12 @@ fn wrong_vectors_are_errors() {
         (vec![good(0), good(1)], "no item of index 2"),
         (vec![good(0), good(1), good(2), good(3)], "an item of index 3"),
         (vec![good(0), good(0), good(0)], "two items of index 0"),
-        (vec![good(0), good(1), item(2, json!([1.0, 2.0]))], "a vector of 2 numbers: it had 64"),
-        (vec![good(0), good(1), item(2, json!([]))], "a vector of 0 numbers"),
-        (vec![good(0), good(1), item(2, json!(broken))], "not finite"),
-        (vec![good(0), good(1), item(2, json!(huge))], "protocol"),
-        (vec![good(0), good(1), item(2, json!("AACAPw=="))], "protocol"),
-        (vec![good(0), good(1), json!({"embedding": vector})], "protocol"),
+        (vec![good(0), good(1), item(2, &json!([1.0, 2.0]))], "a vector of 2 numbers: it had 64"),
+        (vec![good(0), good(1), item(2, &json!([]))], "a vector of 0 numbers"),
+        (vec![good(0), good(1), item(2, &json!(broken))], "not finite"),
+        (vec![good(0), good(1), item(2, &json!(huge))], "protocol"),
+        (vec![good(0), good(1), item(2, &json!("AACAPw=="))], "protocol"),
+        (vec![good(0), good(1), json!({"embedding": [1.0]})], "protocol"),
     ];
     for (data, expected) in cases {
         stub.plan([Answer::json(&json!({"data": data}))]);
@@ -208,5 +214,20 @@ fn waits_for(condition: impl Fn() -> bool) {
     while !condition() {
         assert!(begun.elapsed() < Duration::from_secs(10), "it did not happen");
         thread::sleep(Duration::from_millis(5));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_answer_is_vectors_or_an_error(text in ".{0,60}", item in r#"\{"index": [0-2-]{1,2}, "embedding": [\[\]01.,e-]{1,9}\}"#) {
+        let stub = Stub::new();
+        let embedder = block_on(stub.embedder().batch_size(1).connect()).unwrap();
+        for body in [text, format!(r#"{{"data": [{item}]}}"#)] {
+            stub.plan([Answer::Status(200, "", body)]);
+            let answer = block_on(embedder.embed(&["tea"], TextKind::Passage));
+            prop_assert!(answer.is_err_and(|error| error.kind() == ErrorKind::Backend));
+        }
     }
 }
