@@ -146,10 +146,11 @@
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
 //! | `mcp` | tools of servers of the Model Context Protocol | no |
 //! | `hub` | models of the Hugging Face Hub by their names, and fetching them | no |
+//! | `remote` | `Model::remote`: models on servers that take token ids; with `retrieval` also embeddings and reranking by servers | no |
 //! | `cuda`, `coreml`, `directml`, `webgpu` | execution providers besides the CPU | no |
 //!
 //! Without features there are conversations, stores in memory and in files, and a program's own models: [`Model::of`] an
-//! engine, or any implementation of [`ChatModel`].
+//! engine, [`Model::over`] a decoder, or any implementation of [`ChatModel`].
 //!
 //! # Versions of dependencies
 //!
@@ -180,12 +181,18 @@
 //! | [`storage`] | stores of conversations |
 //! | `mcp` | tools of the Model Context Protocol |
 //! | `hub` | models of the Hugging Face Hub |
+//! | `remote` | models on servers that take token ids |
 //!
 //! `docs/embedding.md` in the repository continues with tenants, servers, middleware and models of your own.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod model;
 pub mod prelude;
+
+/// The examples of `docs/remote.md`, which also embed texts.
+#[cfg(all(doctest, feature = "remote", feature = "retrieval"))]
+#[doc = include_str!("../../docs/remote.md")]
+struct RemotePage;
 
 /// The examples of `docs/guards.md`.
 #[cfg(all(doctest, feature = "guards"))]
@@ -220,6 +227,8 @@ pub use alloquy_memory as memory;
 pub use alloquy_model_files as model_files;
 #[cfg(feature = "onnx")]
 pub use alloquy_onnx as onnx;
+#[cfg(feature = "remote")]
+pub use alloquy_openai as remote;
 pub use alloquy_processors as processors;
 #[cfg(feature = "prompts")]
 pub use alloquy_prompts as prompts;

@@ -3,6 +3,7 @@
 //! The command line opens models only through this module.
 
 mod builder;
+mod computer;
 mod context;
 mod description;
 #[cfg(feature = "onnx")]

@@ -16,6 +16,7 @@ use alloquy_core::output::ToolChoice;
 use alloquy_core::processor::Channel;
 use alloquy_core::template::PromptTemplate;
 use alloquy_core::{Result, SamplingOptions};
+use alloquy_engine::decoder::Decoder;
 use alloquy_engine::{Engine, LoadPhase, LoadTiming};
 use alloquy_inference::{CacheBudget, DraftModel, Drafting, LanguageModel, PromptLookup};
 #[cfg(all(feature = "media", feature = "onnx"))]
@@ -27,6 +28,7 @@ use alloquy_onnx::{
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
 
+use super::computer::{Computer, Source};
 use super::context::{ContextPolicy, Fitting, FullContext};
 #[cfg(feature = "onnx")]
 use super::engine::EngineOptions;
@@ -72,16 +74,6 @@ pub struct ModelBuilder {
     media: MediaOptions,
 }
 
-/// Where the engine comes from.
-#[derive(Clone, Debug)]
-enum Source {
-    #[cfg(feature = "onnx")]
-    Folder(PathBuf),
-    #[cfg(feature = "pocket")]
-    Pocket,
-    Engine(Arc<dyn Engine>),
-}
-
 impl ModelBuilder {
     fn on(source: Source) -> Self {
         Self {
@@ -119,6 +111,10 @@ impl ModelBuilder {
 
     pub(super) fn engine(engine: Arc<dyn Engine>) -> Self {
         Self::on(Source::Engine(engine))
+    }
+
+    pub(super) fn decoder(decoder: Arc<dyn Decoder>) -> Self {
+        Self::on(Source::Decoder(decoder))
     }
 
     /// Uses an engine that is loaded already. Settings of the engine have no effect then.
@@ -250,8 +246,8 @@ impl ModelBuilder {
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for an unknown template or family.
     pub fn build(self) -> Result<Model> {
         self.sampling.validate()?;
-        let (engine, mut warnings) = self.loaded_engine()?;
-        let info = engine.model();
+        let (computer, mut warnings) = self.loaded_computer()?;
+        let info = computer.model();
         let recommended = recommended(info)?;
         let full_context = self.full_context(info)?;
         for warning in &info.warnings {
@@ -262,8 +258,8 @@ impl ModelBuilder {
             let value = value.clone();
             warnings.push(ModelWarning::RecommendationIgnored { place, value });
         }
-        let mut loading = engine.load_timing().cloned().unwrap_or_default();
-        let (template, family) = self.format(&*engine, &mut loading)?;
+        let mut loading = computer.load_timing();
+        let (template, family) = self.format(info, &mut loading)?;
         warnings.extend(template.warnings);
         if template.missing {
             warnings.push(ModelWarning::NoTemplate);
@@ -273,9 +269,13 @@ impl ModelBuilder {
         }
         let sampling = self.sampling.clone().or(&recommended);
         let name = family.processor.name().to_owned();
-        let generator = self.generating.start(engine, self.loaded_draft(&mut warnings)?)?;
-        let builder =
-            LanguageModel::builder(generator).template(template.template).processor(family.processor);
+        let decoder: Arc<dyn Decoder> = match computer {
+            Computer::Engine(engine) => {
+                Arc::new(self.generating.start(engine, self.loaded_draft(&mut warnings)?)?)
+            }
+            Computer::Decoder(decoder) => decoder,
+        };
+        let builder = LanguageModel::builder(decoder).template(template.template).processor(family.processor);
         #[cfg(feature = "constraints")]
         let builder = builder.grammars(LlguidanceEngine::default());
         let language_model = loading.measure(LoadPhase::Processor, || builder.build())?;
@@ -301,8 +301,7 @@ impl ModelBuilder {
     }
 
     /// Chooses the template and the family.
-    fn format(&self, engine: &dyn Engine, loading: &mut LoadTiming) -> Result<(Template, ChosenFamily)> {
-        let info = engine.model();
+    fn format(&self, info: &ModelInfo, loading: &mut LoadTiming) -> Result<(Template, ChosenFamily)> {
         if self.is_completion {
             let template = Template::completion(info)?;
             let generic = FamilySource::from(GENERIC);
@@ -330,10 +329,17 @@ impl ModelBuilder {
         Ok(None)
     }
 
-    #[cfg(not(feature = "onnx"))]
-    fn loaded_engine(&self) -> Result<(Arc<dyn Engine>, Vec<ModelWarning>)> {
-        let Source::Engine(engine) = &self.source;
-        Ok((Arc::clone(engine), Vec::new()))
+    /// Loads the engine, unless an engine or a decoder was given.
+    fn loaded_computer(&self) -> Result<(Computer, Vec<ModelWarning>)> {
+        match &self.source {
+            Source::Engine(engine) => Ok((Computer::Engine(Arc::clone(engine)), Vec::new())),
+            Source::Decoder(decoder) => Ok((Computer::Decoder(Arc::clone(decoder)), Vec::new())),
+            #[cfg(feature = "onnx")]
+            _ => {
+                let (engine, warnings) = self.loaded_engine()?;
+                Ok((Computer::Engine(engine), warnings))
+            }
+        }
     }
 }
 
@@ -446,6 +452,10 @@ impl ModelBuilder {
                 let message = format!("the engine of {:?} is loaded already", engine.model().name);
                 return Err(alloquy_core::Error::new(alloquy_core::ErrorKind::Unsupported, message));
             }
+            Source::Decoder(decoder) => {
+                let message = format!("{:?} has a decoder and no engine", decoder.model().name);
+                return Err(alloquy_core::Error::new(alloquy_core::ErrorKind::Unsupported, message));
+            }
         };
         let listener = self.listener.clone();
         let builder = builder.on_event(move |event| listener.report(&event.to_string()));
@@ -474,9 +484,6 @@ impl ModelBuilder {
     }
 
     fn loaded_engine(&self) -> Result<(Arc<dyn Engine>, Vec<ModelWarning>)> {
-        if let Source::Engine(engine) = &self.source {
-            return Ok((Arc::clone(engine), Vec::new()));
-        }
         let engine = self.load_engine()?;
         let mut warnings = match engine.graph_cache() {
             GraphCacheStatus::Off | GraphCacheStatus::Read => Vec::new(),

@@ -1,4 +1,4 @@
-//! Opens a model: from a folder, the built-in one, or with an engine that is loaded already.
+//! Opens a model: from a folder, the built-in one, on a server, or with an engine that is loaded already.
 
 #[cfg(feature = "onnx")]
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 #[cfg(feature = "onnx")]
 use alloquy_core::Result;
 use alloquy_engine::Engine;
+use alloquy_engine::decoder::Decoder;
 
 use super::Model;
 use super::builder::ModelBuilder;
@@ -74,5 +75,39 @@ impl Model {
     /// ```
     pub fn of(engine: Arc<dyn Engine>) -> ModelBuilder {
         ModelBuilder::engine(engine)
+    }
+
+    /// Starts building a model on a decoder, such as that of a server. Settings of engines, caches and drafts have no effect then.
+    ///
+    /// ```
+    /// use alloquy_inference::{Generator, GeneratorOptions};
+    /// use alloquy_testing::ScriptedEngine;
+    /// use std::sync::Arc;
+    ///
+    /// let engine = ScriptedEngine::new([("Hi", " there.")]);
+    /// let decoder = Generator::new(Arc::new(engine), GeneratorOptions::default())?;
+    /// let model = alloquy::Model::over(decoder).build()?;
+    /// assert_eq!(model.warnings(), [alloquy::ModelWarning::NoTemplate, alloquy::ModelWarning::NoFamily]);
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    pub fn over(decoder: impl Decoder + 'static) -> ModelBuilder {
+        ModelBuilder::decoder(Arc::new(decoder))
+    }
+
+    /// Connects to the model on a server that takes token ids. `folder` has its description files and its tokenizer, and needs no
+    /// weights. Blocks until the server has answered. [`Model::over`] takes a decoder with other settings.
+    ///
+    /// ```no_run
+    /// let model = alloquy::Model::remote("http://localhost:8000", "models/qwen3-4b")?;
+    /// println!("{}", model.ask("Hello!")?.text());
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of `RemoteBuilder::connect` in the module `remote`, and those of [`ModelBuilder::build`].
+    #[cfg(feature = "remote")]
+    pub fn remote(url: impl Into<String>, folder: impl AsRef<std::path::Path>) -> alloquy_core::Result<Self> {
+        let connecting = alloquy_openai::RemoteDecoder::connect(url, folder.as_ref());
+        Self::over(pollster::block_on(connecting)?).build()
     }
 }

@@ -1,0 +1,297 @@
+//! A decoder whose model is on a server.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use alloquy_core::model_info::ModelInfo;
+use alloquy_core::prompt::{Prompt, PromptUnit};
+use alloquy_core::sampling::TokenLogprob;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
+use alloquy_engine::decoder::{
+    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, TokenStream,
+};
+use async_trait::async_trait;
+use futures::{StreamExt, stream};
+use tokio::sync::mpsc;
+
+use crate::description::RemoteDescription;
+use crate::http::{Http, RemoteTimeouts};
+use crate::memory::{Memory, Recorder};
+use crate::reply::{ReplyReader, ReplyState};
+use crate::salt::SaltSecret;
+use crate::transfer::{RemoteRetries, Transfer};
+use crate::wire::Ask;
+use crate::worker::Worker;
+
+/// How many events may wait for a slow reader before the server has to wait too.
+const WAITING: usize = 64;
+
+/// Continues prompts on a server: token ids are sent, and token ids come back. Clones share the connection.
+///
+/// ```no_run
+/// use alloquy_engine::decoder::Decoder;
+/// use alloquy_openai::RemoteDecoder;
+///
+/// # async fn example() -> alloquy_core::Result<()> {
+/// let decoder = RemoteDecoder::connect("http://localhost:8000", "models/qwen3-4b").await?;
+/// println!("{} with {} positions", decoder.model().name, decoder.model().context_length);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RemoteDecoder {
+    connection: Arc<Connection>,
+    salt: Option<Arc<str>>,
+}
+
+/// What clones share.
+pub(crate) struct Connection {
+    pub(crate) worker: Worker,
+    pub(crate) http: Arc<Http>,
+    pub(crate) info: ModelInfo,
+    pub(crate) tokenizer: Arc<dyn Tokenizer>,
+    pub(crate) description: RemoteDescription,
+    pub(crate) timeouts: RemoteTimeouts,
+    pub(crate) retries: RemoteRetries,
+    pub(crate) salts: Option<SaltSecret>,
+    pub(crate) priority: Option<i32>,
+    pub(crate) memory: Arc<Mutex<Memory>>,
+}
+
+impl RemoteDecoder {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection: Arc::new(connection), salt: None }
+    }
+
+    /// Returns what is known of the server. [`RemoteBuilder`](crate::RemoteBuilder) has an example.
+    pub fn description(&self) -> &RemoteDescription {
+        &self.connection.description
+    }
+
+    /// Returns a decoder whose prompts share the server's cache only with those of the same owner.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::{RemoteDecoder, SaltSecret};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let secret = SaltSecret::new(std::fs::read("salt.key")?);
+    /// let decoder = RemoteDecoder::builder("http://localhost:8000", "models/qwen3-4b").salts(secret).connect().await?;
+    /// let of_ada = decoder.for_owner("ada")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] without [`RemoteBuilder::salts`](crate::RemoteBuilder::salts).
+    pub fn for_owner(&self, owner: &str) -> Result<Self> {
+        let Some(secret) = &self.connection.salts else {
+            let message = format!("owner {owner:?} has no salt: set the secret of salts with `salts`");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        let salt = secret.of(owner).into();
+        Ok(Self { connection: Arc::clone(&self.connection), salt: Some(salt) })
+    }
+
+    /// Starts a request.
+    fn started(&self, request: DecodeRequest) -> Result<TokenStream> {
+        let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, .. } = request;
+        sampling.validate()?;
+        check_guided(&guided)?;
+        let connection = &*self.connection;
+        let ids = self.ids(&prompt)?;
+        let dialect = connection.description.dialect;
+        let is_greedy = sampling.temperature.unwrap_or(0.0) == 0.0 || sampling.top_k == Some(1);
+        let seed = (!is_greedy).then(|| sampling.seed.unwrap_or_else(random_seed));
+        // What has no effect is not sent either, but for seeds.
+        let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
+        let logprobs = sampling.logprobs.filter(|_| is_explained);
+        let body = self.body(&ids, &sampling, max_tokens, seed, &guided, &excluded)?;
+        let recorder = Recorder::new(Arc::clone(&connection.memory), self.salt.clone(), ids, dialect.block());
+        let reader = ReplyReader {
+            recorder,
+            limit: max_tokens,
+            stop_tokens: connection.info.stop_tokens.clone(),
+            vocabulary: connection.info.vocabulary,
+            logprobs,
+            state: ReplyState::default(),
+        };
+        let (items, events) = mpsc::channel(WAITING);
+        let transfer = Transfer {
+            http: Arc::clone(&connection.http),
+            dialect,
+            timeouts: connection.timeouts,
+            retries: connection.retries,
+            body,
+            seed,
+            reader,
+            items,
+            is_started: false,
+        };
+        let running = connection.worker.spawn(transfer.run())?;
+        // The work is aborted when the stream is dropped with it, which closes the connection, and the server stops. The
+        // decoder is kept, so that its thread lives as long as its streams.
+        let state = (events, running, Arc::clone(&self.connection));
+        Ok(stream::unfold(state, |(mut events, running, connection)| async {
+            let item = events.recv().await?;
+            Some((item, (events, running, connection)))
+        })
+        .boxed())
+    }
+
+    /// Returns the log-probabilities of the ids after the first `known` ones.
+    async fn scored(&self, known: usize, ids: Vec<TokenId>) -> Result<Vec<TokenLogprob>> {
+        let connection = &*self.connection;
+        let dialect = connection.description.dialect;
+        let Some(body) = dialect.score_body(&connection.description.model, &ids, self.salt.as_deref()) else {
+            let message = format!(
+                "a server of dialect {:?} does not score texts: use one of dialect \"vllm\", or a local model",
+                dialect.as_str()
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        };
+        let http = Arc::clone(&connection.http);
+        let time = connection.timeouts.first;
+        let answer =
+            connection.worker.run(async move { http.post_within(time, dialect.path(), &body).await });
+        let answer = answer.await?.map_err(|fault| fault.error)?;
+        dialect.scores(&answer, &ids, known)
+    }
+
+    /// Writes the request in the dialect of the server.
+    fn body(
+        &self,
+        prompt: &[TokenId],
+        sampling: &SamplingOptions,
+        max_tokens: usize,
+        seed: Option<u64>,
+        guided: &GuidedDecoding,
+        excluded: &ExcludedTexts,
+    ) -> Result<String> {
+        let connection = &*self.connection;
+        let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
+        let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
+        let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
+        let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
+        let ask = Ask {
+            model: &connection.description.model,
+            prompt,
+            sampling,
+            max_tokens: max_tokens.max(1),
+            seed,
+            stop: &connection.info.stop_tokens,
+            banned: &banned,
+            biases: &biases,
+            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
+            salt: self.salt.as_deref(),
+            priority: connection.priority,
+        };
+        Ok(connection.description.dialect.body(&ask)?.to_string())
+    }
+
+    fn is_known(&self, id: TokenId) -> bool {
+        usize::try_from(id).is_ok_and(|id| id < self.connection.info.vocabulary)
+    }
+
+    /// Returns the ids of a prompt that a server may be sent.
+    fn ids(&self, prompt: &Prompt) -> Result<Vec<TokenId>> {
+        let context = self.connection.info.context_length;
+        if prompt.units.len() > context {
+            let message = format!("the prompt has {} tokens and the context {context}", prompt.units.len());
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        if prompt.units.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "the prompt has no tokens: a server needs at least one",
+            ));
+        }
+        let mut ids = Vec::with_capacity(prompt.units.len());
+        for unit in &prompt.units {
+            match unit {
+                PromptUnit::Token(id) if self.is_known(*id) => ids.push(*id),
+                PromptUnit::Token(id) => {
+                    let message = format!(
+                        "token {id} of the prompt is not one of the {} of the vocabulary",
+                        self.connection.info.vocabulary
+                    );
+                    return Err(Error::new(ErrorKind::Invalid, message));
+                }
+                PromptUnit::Media(_) => {
+                    self.positions(unit)?;
+                }
+            }
+        }
+        Ok(ids)
+    }
+}
+
+/// Refuses what a server would do in another way.
+fn check_guided(guided: &GuidedDecoding) -> Result<()> {
+    let Some(thinking) = &guided.thinking else { return Ok(()) };
+    if let Some(budget) = thinking.budget {
+        let message = format!("a server does not end thinking after {budget} tokens: leave the budget out");
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    if thinking.is_open && guided.grammar.is_some() {
+        let message =
+            "a server would force the grammar on the thinking that the prompt has begun: switch thinking off";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    Ok(())
+}
+
+/// Returns a seed of 31 bits, which every server takes as it is.
+fn random_seed() -> u64 {
+    // Each state has keys of its own, from the randomness of the system.
+    RandomState::new().build_hasher().finish() & 0x7FFF_FFFF
+}
+
+#[async_trait]
+impl Decoder for RemoteDecoder {
+    fn model(&self) -> &ModelInfo {
+        &self.connection.info
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &*self.connection.tokenizer
+    }
+
+    fn grammar_support(&self) -> GrammarSupport {
+        GrammarSupport::Unverified
+    }
+
+    fn ignored(&self, sampling: &SamplingOptions) -> Vec<&'static str> {
+        self.connection.description.dialect.ignored(sampling)
+    }
+
+    fn decode(&self, request: DecodeRequest) -> TokenStream {
+        self.started(request).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+    }
+
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
+        let mut scores = Vec::with_capacity(targets.len());
+        for target in targets {
+            let mut whole = prompt.clone();
+            whole.units.extend(target.into_iter().map(PromptUnit::Token));
+            scores.push(self.scored(self.ids(&prompt)?.len(), self.ids(&whole)?).await?);
+        }
+        Ok(scores)
+    }
+
+    async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
+        let memory = self.connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statistics = CacheStatistics::default();
+        statistics.cached = memory.cached;
+        statistics.computed = memory.computed;
+        Ok(Some(statistics))
+    }
+}
+
+impl fmt::Debug for RemoteDecoder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let description = &self.connection.description;
+        formatter.debug_struct("RemoteDecoder").field("description", description).finish_non_exhaustive()
+    }
+}

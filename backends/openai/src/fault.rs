@@ -1,0 +1,101 @@
+//! What an answer of a server that is not a reply means.
+
+use std::time::Duration;
+
+use alloquy_core::{Error, ErrorKind};
+use serde_json::Value;
+
+/// How many characters of a server's message are quoted.
+const QUOTED: usize = 600;
+
+/// A failure, and whether the same request may succeed later.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) error: Error,
+    pub(crate) is_passing: bool,
+    /// How long the server wants to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Fault {
+    /// A failure that another attempt meets again.
+    pub(crate) fn lasting(error: Error) -> Self {
+        Self { error, is_passing: false, retry_after: None }
+    }
+
+    /// A failure that another attempt may not meet.
+    pub(crate) fn passing(error: Error) -> Self {
+        Self { error, is_passing: true, retry_after: None }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::lasting(error)
+    }
+}
+
+/// Returns the failure of an answer with a status that is not a success.
+pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) -> Fault {
+    let parsed = serde_json::from_str(body).unwrap_or(Value::Null);
+    let error = Error::new(kind(status, &parsed, body), sentence(status, &parsed, body));
+    Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504), retry_after }
+}
+
+/// Returns the failure that an event of a stream reports, if it reports one.
+pub(crate) fn of_event(event: &Value) -> Option<Fault> {
+    let error = event.get("error").filter(|error| !error.is_null())?;
+    let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    let status = status.filter(|status| (400..600).contains(status)).unwrap_or(500);
+    Some(of_status(status, &event.to_string(), None))
+}
+
+fn kind(status: u16, body: &Value, text: &str) -> ErrorKind {
+    match status {
+        400 | 413 | 422 if is_overflow(body, text) => ErrorKind::ContextOverflow,
+        400 | 401 | 403 | 413 | 422 => ErrorKind::Invalid,
+        404 => ErrorKind::NotFound,
+        405 | 501 => ErrorKind::Unsupported,
+        408 | 429 | 503 | 504 => ErrorKind::Busy,
+        // llama.cpp reports a prompt that does not fit as an error of the server in some versions.
+        500 if is_overflow(body, text) => ErrorKind::ContextOverflow,
+        _ => ErrorKind::Backend,
+    }
+}
+
+/// Returns whether the server says that the prompt does not fit. Only llama.cpp has a type for it.
+fn is_overflow(body: &Value, text: &str) -> bool {
+    if body.pointer("/error/type").and_then(Value::as_str) == Some("exceed_context_size_error") {
+        return true;
+    }
+    let text = text.to_lowercase();
+    let signs = [
+        "maximum context length",
+        "context length",
+        "context size",
+        "max_model_len",
+        "max_seq_len",
+        "maximum model length",
+        // Of llama.cpp, for embeddings.
+        "too large to process",
+    ];
+    signs.iter().any(|sign| text.contains(sign))
+}
+
+fn sentence(status: u16, body: &Value, text: &str) -> String {
+    let places = ["/error/message", "/message", "/detail", "/error"];
+    let said = places.iter().find_map(|place| body.pointer(place).and_then(Value::as_str)).unwrap_or(text);
+    let said: String = said.chars().take(QUOTED).collect();
+    let advice = match status {
+        401 | 403 => ": set the key of the server with `key`",
+        404 => ": check the address, the dialect and the name of the model",
+        429 | 503 => ": it is overloaded, so try again later",
+        _ => "",
+    };
+    format!("the server answered {status} {said:?}{advice}")
+}
+
+/// Reads `Retry-After`, if it is a number of seconds.
+pub(crate) fn retry_after(value: &str) -> Option<Duration> {
+    value.trim().parse().ok().map(Duration::from_secs)
+}

@@ -1,0 +1,240 @@
+//! The client of HTTP: requests with the key, answers of limited length, and failures by kind.
+
+use std::fmt;
+use std::time::Duration;
+
+use alloquy_core::{Error, ErrorKind, Result};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, Response, Url};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::fault::{self, Fault};
+use crate::key::ApiKey;
+
+/// How many bytes an answer that is not a stream may have. llama.cpp's `/props` contains the whole chat template.
+const ANSWER: usize = 16 << 20;
+
+/// How long an answer that is not a stream may take.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+
+/// How long a request waits for the server.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use alloquy_openai::RemoteTimeouts;
+///
+/// let mut timeouts = RemoteTimeouts::default();
+/// timeouts.first = Duration::from_secs(20);
+/// assert_eq!(timeouts.connect, Duration::from_secs(10));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemoteTimeouts {
+    /// For a connection. The default is 10 seconds.
+    pub connect: Duration,
+    /// For the first token, while the prompt is queued and computed. The default is 10 minutes.
+    pub first: Duration,
+    /// From one token to the next. The default is 1 minute.
+    pub between: Duration,
+}
+
+impl Default for RemoteTimeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first: Duration::from_secs(600),
+            between: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Speaks to one server.
+#[derive(Clone)]
+pub(crate) struct Http {
+    client: Client,
+    base: Url,
+    bearer: Option<HeaderValue>,
+}
+
+impl Http {
+    pub(crate) fn new(url: &str, key: Option<&ApiKey>, timeouts: &RemoteTimeouts) -> Result<Self> {
+        let base = address(url)?;
+        let bearer = key.map(|key| {
+            let mut value = HeaderValue::from_str(&key.bearer()).map_err(|_| {
+                // The cause would quote the key.
+                Error::new(ErrorKind::Invalid, "the key of the server is not the value of a header")
+            })?;
+            value.set_sensitive(true);
+            Ok::<_, Error>(value)
+        });
+        // It fails when another part of the process has chosen a provider already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .connect_timeout(timeouts.connect)
+            .tcp_nodelay(true)
+            // A request with prompts and a key is for this server alone.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|source| {
+                Error::new(ErrorKind::Backend, "cannot make a client of HTTP").with_source(source)
+            })?;
+        Ok(Self { client, base, bearer: bearer.transpose()? })
+    }
+
+    /// Returns the address, as messages name it.
+    pub(crate) fn address(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// Reads JSON from a path.
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Fault> {
+        self.json(ANSWER_TIME, Method::GET, path, None).await
+    }
+
+    /// Sends JSON to a path, and reads JSON.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+        self.post_within(ANSWER_TIME, path, body).await
+    }
+
+    /// Sends JSON to a path, and reads JSON that may take so long.
+    pub(crate) async fn post_within(&self, time: Duration, path: &str, body: &Value) -> Result<Value, Fault> {
+        self.json(time, Method::POST, path, Some(body.to_string())).await
+    }
+
+    /// Sends JSON to a path, and reads an answer of at most `most` bytes that may take so long.
+    #[cfg(feature = "retrieval")]
+    pub(crate) async fn post_text(
+        &self,
+        time: Duration,
+        most: usize,
+        path: &str,
+        body: String,
+    ) -> Result<String, Fault> {
+        self.read(time, most, Method::POST, path, Some(body)).await
+    }
+
+    /// Sends JSON to a path, and returns the answer once it has begun as a success.
+    pub(crate) async fn stream(&self, path: &str, body: String) -> Result<Response, Fault> {
+        self.send(Method::POST, path, Some(body), "text/event-stream").await
+    }
+
+    async fn json(
+        &self,
+        time: Duration,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<Value, Fault> {
+        let text = self.read(time, ANSWER, method, path, body).await?;
+        serde_json::from_str(&text).map_err(|source| {
+            let message = format!("{}{path} did not answer with JSON: check the address", self.address());
+            Fault::lasting(Error::new(ErrorKind::Backend, message).with_source(source))
+        })
+    }
+
+    /// Sends a request, and reads an answer of at most `most` bytes that may take so long.
+    async fn read(
+        &self,
+        time: Duration,
+        most: usize,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<String, Fault> {
+        let answer = async {
+            let response = self.send(method, path, body, "application/json").await?;
+            self.text(response, most).await
+        };
+        match timeout(time, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Fault::passing(late(self.address(), path, time))),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+        accept: &str,
+    ) -> Result<Response, Fault> {
+        let mut request =
+            self.client.request(method, format!("{}{path}", self.address())).header(ACCEPT, accept);
+        if let Some(bearer) = &self.bearer {
+            request = request.header(AUTHORIZATION, bearer.clone());
+        }
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        let response = request.send().await.map_err(|source| self.unreachable(source))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let wait = wait.and_then(fault::retry_after);
+        let text = self.text(response, 1 << 16).await.unwrap_or_default();
+        Err(fault::of_status(status.as_u16(), &text, wait))
+    }
+
+    /// Reads an answer of at most `most` bytes as text.
+    async fn text(&self, mut response: Response, most: usize) -> Result<String, Fault> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|source| self.unreachable(source))? {
+            if bytes.len() + piece.len() > most {
+                let message = format!("an answer of {} has more than {most} bytes", self.address());
+                return Err(Fault::lasting(Error::new(ErrorKind::Backend, message)));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns the failure of a connection.
+    pub(crate) fn unreachable(&self, source: reqwest::Error) -> Fault {
+        let message = format!("the connection to {} failed: check that the server runs", self.address());
+        Fault::passing(Error::new(ErrorKind::Backend, message).with_source(source.without_url()))
+    }
+}
+
+/// Returns the error for an answer that did not come in time.
+pub(crate) fn late(address: &str, path: &str, waited: Duration) -> Error {
+    let message = format!("{address}{path} did not answer within {waited:?}");
+    Error::new(ErrorKind::Busy, message)
+}
+
+fn address(url: &str) -> Result<Url> {
+    let parsed = Url::parse(url)
+        .ok()
+        .filter(|parsed| matches!(parsed.scheme(), "http" | "https") && parsed.has_host());
+    let Some(parsed) = parsed else {
+        let message =
+            format!("address {url:?} is not one of a server: write it like \"http://localhost:8000\"");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    };
+    // The address is printed, so the secret is not quoted here either.
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        let message = "an address must not contain a user or a password: set the key with `key`";
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    if parsed.query().is_some() || parsed.fragment().is_some() {
+        let message = format!("address {url:?} has a query: write the address of the server alone");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    let base = parsed.as_str().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    Url::parse(base)
+        .map_err(|source| Error::new(ErrorKind::Invalid, "the address is not valid").with_source(source))
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Http")
+            .field("address", &self.address())
+            .field("key", &self.bearer.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,98 @@
+//! Continues prompts on a server that takes token ids and returns token ids: vLLM, SGLang, TensorRT-LLM, llama.cpp.
+//!
+//! A conversation that outgrows one machine continues on an engine that is spread over many. [`RemoteDecoder`] is a
+//! [`Decoder`](alloquy_engine::decoder::Decoder) like the local one. It receives the ids of a prompt and returns the ids of a
+//! reply. The chat template, the protection against control tokens in texts, the exact history and the reasons of cache misses
+//! stay the same. So the same conversation can continue here and there in turn.
+//!
+//! ```no_run
+//! use alloquy_core::processor::PromptPart;
+//! use alloquy_core::prompt::Prompt;
+//! use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
+//! use alloquy_openai::RemoteDecoder;
+//! use futures::StreamExt;
+//!
+//! # async fn example() -> alloquy_core::Result<()> {
+//! // The folder has the tokenizer and the configuration, and needs no weights.
+//! let decoder = RemoteDecoder::connect("http://localhost:8080", "models/stories260k").await?;
+//! let prompt = Prompt::lower(&[PromptPart::Text("Once upon a time".into())], decoder.tokenizer())?;
+//! let mut events = decoder.decode(DecodeRequest::new(prompt, 20));
+//! while let Some(event) = events.next().await {
+//!     if let DecodeEventKind::Token { id, .. } = event?.kind {
+//!         println!("{id}");
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What a server is asked
+//!
+//! - [`RemoteBuilder::connect`] finds out the [`Dialect`], the name of the model and the length of its context, and compares the
+//!   ids of twenty texts. A server with another tokenizer is refused. [`RemoteDecoder::description`] reports all of it.
+//! - Every option of sampling is sent with its value, because the defaults of servers are not ours. What a dialect cannot do is
+//!   named by [`Decoder::ignored`](alloquy_engine::decoder::Decoder::ignored), and becomes a warning of the reply.
+//! - Texts of answers are never read. An id outside the vocabulary is an error.
+//! - A grammar is sent where the dialect has one like it, and refused otherwise. `LanguageModel` replays each id through its own
+//!   matcher, because a server may break the form.
+//! - A dropped stream closes its connection, and the server stops generating.
+//!
+//! # Faults
+//!
+//! A request is sent again only before its first token: when the connection fails, when it takes too long, and for the statuses
+//! 408, 429, 502, 503 and 504. It waits for `Retry-After`, or twice as long each time ([`RemoteRetries`]). After the first token a
+//! failure is the last item of the stream, and what was said before is kept. [`RemoteTimeouts`] says how long a request waits.
+//!
+//! # What was cached
+//!
+//! The number of cached tokens is the server's. [`Dialect::reports_cache_first`] says which servers send it with the first
+//! token. Of the others, a report has 0 cached tokens, and
+//! [`Decoder::cache_statistics`](alloquy_engine::decoder::Decoder::cache_statistics) has the number that came at the end. The
+//! latest prompts are remembered here, which gives a miss its reason.
+//!
+//! # Embeddings and reranking
+//!
+//! With the feature `retrieval`, [`RemoteEmbedder`] and [`RemoteReranker`] ask a server for vectors of texts and for the order of
+//! passages.
+//!
+//! # Secrets
+//!
+//! A key comes from a variable or a file ([`ApiKey`]) and is never printed. Redirections are not followed. Of several owners,
+//! each can have a salt, so that none can find out what another one has in the cache ([`RemoteDecoder::for_owner`]).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod builder;
+mod decoder;
+mod description;
+mod dialect;
+mod fault;
+mod fingerprint;
+mod http;
+mod key;
+mod memory;
+mod probe;
+mod reply;
+#[cfg(feature = "retrieval")]
+mod retrieval;
+mod salt;
+mod source;
+mod sse;
+mod transfer;
+mod wire;
+mod worker;
+
+pub use builder::RemoteBuilder;
+pub use decoder::RemoteDecoder;
+pub use description::{RemoteDescription, TokenizerCheck};
+pub use dialect::Dialect;
+pub use http::RemoteTimeouts;
+pub use key::ApiKey;
+#[cfg(feature = "retrieval")]
+pub use retrieval::{
+    RemoteEmbedder, RemoteEmbedderBuilder, RemoteEmbedderInfo, RemoteReranker, RemoteRerankerBuilder,
+    RemoteRerankerInfo,
+};
+pub use salt::SaltSecret;
+pub use source::RemoteFiles;
+pub use transfer::RemoteRetries;

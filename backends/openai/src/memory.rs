@@ -1,0 +1,140 @@
+//! What was sent to a server, so that a miss of its cache has a reason.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use alloquy_core::report::{CacheReport, MissReason};
+use alloquy_core::tokenizer::TokenId;
+
+/// How many conversations are remembered.
+const SEQUENCES: usize = 256;
+
+/// How many token ids are remembered, of all conversations together.
+const IDS: usize = 1 << 20;
+
+/// The latest prompts with their replies, and how much of all prompts was cached.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    sequences: VecDeque<Sequence>,
+    ids: usize,
+    pub(crate) cached: usize,
+    pub(crate) computed: usize,
+}
+
+#[derive(Debug)]
+struct Sequence {
+    salt: Option<Arc<str>>,
+    ids: Vec<TokenId>,
+}
+
+impl Memory {
+    /// Reports on a prompt of which the server had `cached` tokens. It keeps blocks of `block` tokens.
+    pub(crate) fn report(
+        &self,
+        salt: Option<&Arc<str>>,
+        prompt: &[TokenId],
+        cached: Option<usize>,
+        block: usize,
+    ) -> CacheReport {
+        let mut report = CacheReport::new(prompt.len(), cached.unwrap_or(0).min(prompt.len()));
+        let Some((shared, is_longer)) = self.longest(salt, prompt) else { return report };
+        if is_longer {
+            report.first_difference = Some(shared);
+        }
+        // The last token of a prompt is always computed: it says what comes next.
+        let expected = shared.min(prompt.len().saturating_sub(1));
+        if cached.is_some_and(|cached| cached + block < expected + 1) {
+            report.miss = Some(MissReason::Evicted);
+        }
+        report
+    }
+
+    /// Returns how many leading tokens some sequence has in common with a prompt, and whether it continues in another way.
+    fn longest(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Option<(usize, bool)> {
+        let mut longest = None;
+        for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
+            let shared = common(&sequence.ids, prompt);
+            if longest.is_none_or(|(known, _)| shared > known) {
+                longest = Some((shared, sequence.ids.len() > shared));
+            }
+        }
+        longest
+    }
+
+    /// Adds a prompt with its reply. A sequence that it continues is replaced.
+    fn add(&mut self, salt: Option<Arc<str>>, ids: Vec<TokenId>) {
+        let begins =
+            self.sequences.iter().position(|known| known.salt == salt && ids.starts_with(&known.ids));
+        if let Some(known) = begins.and_then(|place| self.sequences.remove(place)) {
+            self.ids -= known.ids.len();
+        }
+        self.ids += ids.len();
+        self.sequences.push_back(Sequence { salt, ids });
+        while self.sequences.len() > SEQUENCES || self.ids > IDS {
+            let Some(oldest) = self.sequences.pop_front() else { return };
+            self.ids -= oldest.ids.len();
+        }
+    }
+}
+
+fn common(left: &[TokenId], right: &[TokenId]) -> usize {
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
+}
+
+/// The ids of one request, which are remembered when it ends in any way.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    memory: Arc<Mutex<Memory>>,
+    salt: Option<Arc<str>>,
+    prompt: usize,
+    ids: Vec<TokenId>,
+    /// Whether the server has computed the prompt.
+    is_computed: bool,
+    block: usize,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        memory: Arc<Mutex<Memory>>,
+        salt: Option<Arc<str>>,
+        prompt: Vec<TokenId>,
+        block: usize,
+    ) -> Self {
+        Self { memory, salt, prompt: prompt.len(), ids: prompt, is_computed: false, block }
+    }
+
+    /// Notes that the prompt is computed, and reports on it.
+    pub(crate) fn computed(&mut self, cached: Option<usize>) -> CacheReport {
+        self.is_computed = true;
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.report(self.salt.as_ref(), &self.ids, cached, self.block)
+    }
+
+    /// Counts what was cached, once that is known.
+    pub(crate) fn count(&self, cached: usize) {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = cached.min(self.prompt);
+        memory.cached += cached;
+        memory.computed += self.prompt - cached;
+    }
+
+    /// Takes a token of the reply.
+    pub(crate) fn push(&mut self, id: TokenId) {
+        self.ids.push(id);
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if !self.is_computed {
+            return;
+        }
+        let mut ids = std::mem::take(&mut self.ids);
+        // The last token of a reply was sampled and not computed.
+        if ids.len() > self.prompt {
+            ids.pop();
+        }
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.add(self.salt.take(), ids);
+    }
+}

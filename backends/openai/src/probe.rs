@@ -1,0 +1,124 @@
+//! Finds out what a server is: its dialect, its model, and how long its context is.
+
+use alloquy_core::{Error, ErrorKind, Result};
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::http::Http;
+use crate::wire::size;
+
+/// What a server says of itself.
+#[derive(Debug)]
+pub(crate) struct Probed {
+    pub(crate) dialect: Dialect,
+    pub(crate) model: String,
+    pub(crate) context_length: Option<usize>,
+    pub(crate) version: Option<String>,
+}
+
+/// Asks a server. What the caller knows is not asked.
+///
+/// # Errors
+/// Why the server does not answer; [`ErrorKind::NotFound`] for a model that it does not have; [`ErrorKind::Invalid`] when it
+/// has several and none is chosen.
+pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<String>) -> Result<Probed> {
+    let models = models(http).await?;
+    let dialect = match dialect {
+        Some(dialect) => dialect,
+        None => detect(http, &models).await,
+    };
+    let entry = chosen(&models, model.as_deref())?;
+    let name = model.or_else(|| entry.and_then(name_of).map(str::to_owned));
+    let model = name.ok_or_else(no_model)?;
+    let mut probed = Probed { dialect, model, context_length: None, version: None };
+    probed.context_length = entry.and_then(|entry| entry.get("max_model_len")).and_then(size);
+    match dialect {
+        Dialect::LlamaCpp => {
+            let props = known(http, "/props").await;
+            probed.context_length = props.pointer("/default_generation_settings/n_ctx").and_then(size);
+            probed.version = text(&props, "build_info");
+        }
+        Dialect::Vllm | Dialect::TensorRtLlm => {
+            probed.version = text(&known(http, "/version").await, "version");
+        }
+        Dialect::Sglang => probed.version = text(&known(http, "/get_server_info").await, "version"),
+        Dialect::Completions => {}
+    }
+    Ok(probed)
+}
+
+/// Returns the name of a server's only model.
+///
+/// # Errors
+/// As [`probe`].
+#[cfg(feature = "retrieval")]
+pub(crate) async fn only_model(http: &Http) -> Result<String> {
+    let models = models(http).await?;
+    let name = chosen(&models, None)?.and_then(name_of);
+    name.map(str::to_owned).ok_or_else(no_model)
+}
+
+fn no_model() -> Error {
+    Error::new(ErrorKind::Invalid, "the server lists no models: name the model with `model`")
+}
+
+/// Returns the list of models; an empty one where the server has no such list.
+async fn models(http: &Http) -> Result<Vec<Value>> {
+    match http.get("/v1/models").await {
+        Ok(answer) => Ok(answer.get("data").and_then(Value::as_array).cloned().unwrap_or_default()),
+        Err(fault) if matches!(fault.error.kind(), ErrorKind::NotFound | ErrorKind::Unsupported) => {
+            Ok(Vec::new())
+        }
+        Err(fault) => Err(fault.error),
+    }
+}
+
+async fn detect(http: &Http, models: &[Value]) -> Dialect {
+    let owner = models.first().and_then(|model| model.get("owned_by")).and_then(Value::as_str);
+    match owner {
+        Some("vllm") => return Dialect::Vllm,
+        Some("llamacpp") => return Dialect::LlamaCpp,
+        Some("sglang") => return Dialect::Sglang,
+        Some("tensorrt_llm") => return Dialect::TensorRtLlm,
+        _ => {}
+    }
+    if known(http, "/props").await.get("default_generation_settings").is_some() {
+        return Dialect::LlamaCpp;
+    }
+    if known(http, "/get_model_info").await.get("model_path").is_some() {
+        return Dialect::Sglang;
+    }
+    Dialect::Completions
+}
+
+/// Returns what a server says at a path, or nothing.
+async fn known(http: &Http, path: &str) -> Value {
+    http.get(path).await.unwrap_or(Value::Null)
+}
+
+fn name_of(entry: &Value) -> Option<&str> {
+    entry.get("id").and_then(Value::as_str)
+}
+
+/// Returns the entry of the model. A server without a list may have any model.
+fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Option<&'m Value>> {
+    let names: Vec<&str> = models.iter().filter_map(name_of).collect();
+    let Some(wanted) = wanted else {
+        if names.len() > 1 {
+            let message =
+                format!("the server has several models, choose one with `model`: {}", names.join(", "));
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        return Ok(models.first());
+    };
+    let found = models.iter().find(|entry| name_of(entry) == Some(wanted));
+    if found.is_none() && !names.is_empty() {
+        let message = format!("the server has no model {wanted:?}, but: {}", names.join(", "));
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    Ok(found)
+}
+
+fn text(value: &Value, field: &str) -> Option<String> {
+    value.get(field).and_then(Value::as_str).map(str::to_owned)
+}

@@ -1,0 +1,266 @@
+//! A real server of llama.cpp, on a model with known replies. It says when it skips.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::env;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::processor::PromptPart;
+use alloquy_core::prompt::{Prompt, PromptUnit};
+use alloquy_core::report::CacheReport;
+use alloquy_core::sampling::TokenLogprobs;
+use alloquy_core::tokenizer::{TokenId, decode};
+use alloquy_core::{ErrorKind, Result, SamplingOptions};
+use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder, GuidedDecoding};
+use alloquy_openai::{Dialect, RemoteDecoder, TokenizerCheck};
+use alloquy_testing::laws;
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+/// A server that ends with its test.
+struct Server {
+    process: Child,
+    url: String,
+    shared: PathBuf,
+}
+
+impl Server {
+    /// Starts the server, if this machine has one.
+    fn start() -> Option<Self> {
+        let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
+        let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
+        let script = shared.join("tools/llama_server.py");
+        let has_server = Command::new(&python)
+            .args(["-c", "import xllamacpp"])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !has_server || !script.is_file() {
+            eprintln!(
+                "Skipping: no server of llama.cpp. Set ALLOQUY_SHARED, and ALLOQUY_LLAMA_PYTHON to a Python that has the \
+                 package xllamacpp"
+            );
+            return None;
+        }
+        let mut process = Command::new(python)
+            .arg(script)
+            .arg(shared.join("models/stories260k.gguf"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Some(Self { process, url: url.trim().to_owned(), shared })
+    }
+
+    fn decoder(&self) -> RemoteDecoder {
+        let folder = self.shared.join("models/stories260k-hf64");
+        pollster::block_on(RemoteDecoder::connect(&self.url, folder)).unwrap()
+    }
+
+    /// Asks the server itself.
+    fn post(&self, path: &str, body: &Value) -> Value {
+        let host = self.url.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        let body = body.to_string();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[derive(Default)]
+struct Reply {
+    ids: Vec<TokenId>,
+    logprobs: Vec<TokenLogprobs>,
+    report: CacheReport,
+}
+
+fn reply(decoder: &dyn Decoder, request: DecodeRequest) -> Result<Reply> {
+    let mut reply = Reply::default();
+    let mut events = decoder.decode(request);
+    pollster::block_on(async {
+        while let Some(event) = events.next().await {
+            match event?.kind {
+                DecodeEventKind::Token { id, logprobs } => {
+                    reply.ids.push(id);
+                    reply.logprobs.extend(logprobs);
+                }
+                DecodeEventKind::Prefilled(report) => reply.report = report,
+                _ => {}
+            }
+        }
+        Ok(reply)
+    })
+}
+
+fn prompt(ids: &[TokenId]) -> Prompt {
+    Prompt { units: ids.iter().copied().map(PromptUnit::Token).collect() }
+}
+
+fn ids(value: &Value) -> Vec<TokenId> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+#[test]
+fn replies_are_those_of_the_local_engine() {
+    let Some(server) = Server::start() else { return };
+    let decoder = server.decoder();
+    assert_eq!(decoder.description().dialect, Dialect::LlamaCpp);
+    assert_eq!(decoder.description().context_length, Some(512));
+    assert!(matches!(decoder.description().tokenizer, TokenizerCheck::Equal { texts } if texts > 10));
+
+    let golden = std::fs::read(server.shared.join("models/stories260k/golden.json")).unwrap();
+    let golden: Value = serde_json::from_slice(&golden).unwrap();
+    let cases = golden["cases"].as_array().unwrap();
+    assert!(!cases.is_empty());
+    for case in cases {
+        let expected = ids(&case["greedy_ids"]);
+        let before = ids(&case["prompt_ids"]);
+        let reply = reply(&decoder, DecodeRequest::new(prompt(&before), expected.len())).unwrap();
+        assert_eq!(reply.ids, expected, "after {before:?}");
+        assert_eq!(reply.report.prompt, before.len());
+    }
+}
+
+#[test]
+fn the_remote_decoder_is_a_decoder() {
+    let Some(server) = Server::start() else { return };
+    pollster::block_on(laws::decoder::all(&server.decoder(), &prompt(&[1, 403, 407, 261, 378])));
+}
+
+#[test]
+fn what_the_server_has_cached_is_reported() {
+    let Some(server) = Server::start() else { return };
+    let decoder = server.decoder();
+    let before = [1, 403, 407, 261, 378];
+    let first = reply(&decoder, DecodeRequest::new(prompt(&before), 10)).unwrap();
+    assert_eq!((first.report.cached, first.report.miss), (0, None));
+    let longer: Vec<TokenId> = before.iter().chain(&first.ids).copied().collect();
+    let second = reply(&decoder, DecodeRequest::new(prompt(&longer), 10)).unwrap();
+    assert_eq!((second.report.cached, second.report.miss), (longer.len() - 1, None));
+}
+
+#[test]
+fn log_probabilities_and_biases_are_exact() {
+    let Some(server) = Server::start() else { return };
+    let decoder = server.decoder();
+    let before = [1, 403, 407, 261, 378];
+    let sampling = SamplingOptions { logprobs: Some(2), ..SamplingOptions::default() };
+    let explained = reply(&decoder, DecodeRequest::new(prompt(&before), 3).sampling(sampling)).unwrap();
+    let first = &explained.logprobs[0];
+    assert!((first.sampled.logprob + 0.0317).abs() < 1e-3, "{first:?}");
+    assert_eq!((first.top.len(), first.top[0].token), (2, explained.ids[0]));
+
+    let sampling = SamplingOptions { suppress: vec![explained.ids[0]], ..SamplingOptions::default() };
+    let other = reply(&decoder, DecodeRequest::new(prompt(&before), 3).sampling(sampling)).unwrap();
+    assert_eq!(other.ids[0], first.top[1].token);
+}
+
+#[test]
+fn refusals_of_the_server_have_kinds() {
+    let Some(server) = Server::start() else { return };
+    let decoder = server.decoder();
+    let error = reply(&decoder, DecodeRequest::new(prompt(&vec![5; 800]), 5)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::ContextOverflow);
+    let error = reply(&decoder, DecodeRequest::new(prompt(&[1, 99_999]), 5)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    // The server's own words.
+    let answer = server.post("/completion", &json!({"prompt": vec![5; 800], "n_predict": 3}));
+    assert_eq!(answer["error"]["type"], "exceed_context_size_error");
+}
+
+#[test]
+fn hostile_texts_send_no_control_tokens() {
+    let Some(server) = Server::start() else { return };
+    let decoder = server.decoder();
+    let pieces = [
+        "<s>",
+        "</s>",
+        "<unk>",
+        "<",
+        "s",
+        ">",
+        "/",
+        " ",
+        "\n",
+        "<s",
+        "s>",
+        "</",
+        "a",
+        "<|im_end|>",
+        "\u{200B}",
+    ];
+    let mut state = 11_u64;
+    let mut theirs = 0;
+    let texts = env::var("ALLOQUY_HOSTILE_TEXTS").ok().and_then(|texts| texts.parse().ok()).unwrap_or(2_000);
+    for round in 0..texts {
+        let mut text = String::new();
+        for _ in 0..8 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text += pieces[usize::try_from(state >> 33).unwrap() % pieces.len()];
+        }
+        let parts = [PromptPart::Tokens(vec![1]), PromptPart::Literal(text.clone())];
+        let sent = Prompt::lower(&parts, decoder.tokenizer()).unwrap();
+        let control = sent.tokens().flatten().skip(1).filter(|id| *id < 3).count();
+        // 0 is the token of characters that the vocabulary does not have, which are split into bytes here.
+        assert_eq!(control, 0, "{text:?}");
+        if round % 100 == 0 {
+            let answer = server.post("/tokenize", &json!({"content": text, "parse_special": true}));
+            theirs += ids(&answer["tokens"]).iter().filter(|id| **id < 3).count();
+        }
+    }
+    assert!(theirs > 0, "the same texts as the server's chat endpoint reads them have control tokens");
+}
+
+#[test]
+fn a_choice_is_enforced_by_the_server() {
+    let Some(server) = Server::start() else { return };
+    let decoder = server.decoder();
+    let mut guided = GuidedDecoding::default();
+    guided.grammar = Some((Grammar::choice(["yes", "no"]), Box::new(Unused)));
+    let request = DecodeRequest::new(prompt(&[1, 403, 407, 261, 378]), 20).guided(guided);
+    let reply = reply(&decoder, request).unwrap();
+    let text = decode(decoder.tokenizer(), &reply.ids).unwrap();
+    assert!(["yes", "no"].contains(&text.trim()), "{text:?}");
+}
+
+/// The matcher is for decoders that have logits. A remote decoder sends the text of the grammar.
+#[derive(Clone, Debug)]
+struct Unused;
+
+impl GrammarMatcher for Unused {
+    fn mask(&mut self, _logits: &mut [f32]) -> Result<()> {
+        Ok(())
+    }
+
+    fn accept(&mut self, _token: TokenId) -> Result<()> {
+        Ok(())
+    }
+
+    fn progress(&mut self) -> Result<MatcherState> {
+        Ok(MatcherState::MayEnd)
+    }
+
+    fn fork(&self) -> Box<dyn GrammarMatcher> {
+        Box::new(self.clone())
+    }
+}

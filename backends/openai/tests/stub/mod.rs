@@ -1,0 +1,368 @@
+//! A server of any dialect that answers from a script, and misbehaves as planned.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, dead_code)] // a test may panic
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use alloquy_core::model_info::ModelInfo;
+use alloquy_core::processor::PromptPart;
+use alloquy_core::prompt::Prompt;
+use alloquy_core::tokenizer::Tokenizer;
+use alloquy_openai::{Dialect, RemoteBuilder, RemoteDecoder, RemoteRetries};
+use alloquy_testing::ByteTokenizer;
+use serde_json::{Value, json};
+
+/// The token that ends replies.
+pub(crate) const END: u32 = 256;
+
+/// What every prompt is continued with.
+pub(crate) const SCRIPT: &str = "a tale of six seas, of six seas and six tales";
+
+/// What a request for a reply is answered with.
+pub(crate) enum Answer {
+    /// This status, these headers and this body.
+    Status(u16, &'static str, &'static str),
+    /// The first bytes of the reply. The connection ends as if the answer were complete.
+    Cut(usize),
+    /// The first bytes of the reply. The connection ends although more was announced.
+    Torn(usize),
+    /// The reply in two writes, of which the first has so many bytes.
+    Split(usize),
+    /// These bytes as the body.
+    Raw(Vec<u8>),
+    /// The first bytes, and nothing until the client closes.
+    Stall(usize),
+}
+
+pub(crate) struct Stub {
+    pub(crate) url: String,
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    dialect: Dialect,
+    pub(crate) plan: Mutex<VecDeque<Answer>>,
+    /// The bodies of requests for replies.
+    pub(crate) requests: Mutex<Vec<Value>>,
+    /// How often a client has closed a connection before its answer was complete.
+    pub(crate) closed: AtomicUsize,
+    /// How many tokens of each prompt are reported as cached.
+    pub(crate) cached: AtomicUsize,
+    /// The length of the last body.
+    pub(crate) length: AtomicUsize,
+    pub(crate) piece: usize,
+    pub(crate) has_other_tokenizer: bool,
+}
+
+impl Stub {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self::with(dialect, usize::MAX, false)
+    }
+
+    /// Starts a server that writes `piece` bytes at a time.
+    pub(crate) fn with(dialect: Dialect, piece: usize, has_other_tokenizer: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared = Arc::new(Shared {
+            dialect,
+            plan: Mutex::default(),
+            requests: Mutex::default(),
+            closed: AtomicUsize::new(0),
+            cached: AtomicUsize::new(0),
+            length: AtomicUsize::new(0),
+            piece,
+            has_other_tokenizer,
+        });
+        let state = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&state);
+                thread::spawn(move || state.serve(stream));
+            }
+        });
+        Self { url, shared }
+    }
+
+    pub(crate) fn builder(&self) -> RemoteBuilder {
+        let tokenizer = ByteTokenizer::new(["<end>"]);
+        let mut info = ModelInfo::default();
+        info.name = "script".to_owned();
+        info.vocabulary = tokenizer.vocabulary();
+        info.context_length = 4096;
+        info.stop_tokens = vec![END];
+        info.specials = tokenizer.specials().to_vec();
+        let mut retries = RemoteRetries::default();
+        retries.attempts = 1;
+        RemoteDecoder::builder(&self.url, "unused").tokenizer(tokenizer, info).retries(retries)
+    }
+
+    pub(crate) fn decoder(&self) -> RemoteDecoder {
+        pollster::block_on(self.builder().connect()).unwrap()
+    }
+
+    pub(crate) fn plan(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.shared.plan.lock().unwrap().extend(answers);
+    }
+
+    /// Returns the last request for a reply.
+    pub(crate) fn last_request(&self) -> Value {
+        self.shared.requests.lock().unwrap().last().cloned().unwrap()
+    }
+}
+
+pub(crate) fn prompt(text: &str) -> Prompt {
+    Prompt::lower(&[PromptPart::Text(text.to_owned())], &ByteTokenizer::new(["<end>"])).unwrap()
+}
+
+impl Shared {
+    fn serve(&self, mut stream: TcpStream) {
+        stream.set_nodelay(true).unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut first = String::new();
+        if reader.read_line(&mut first).unwrap_or(0) == 0 {
+            return;
+        }
+        let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if line.trim().is_empty() {
+                break;
+            }
+            let (name, value) = line.split_once(':').unwrap();
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        match path.as_str() {
+            "/v1/models" => respond(&mut stream, 200, "", &self.models().to_string()),
+            "/tokenize" | "/_internal/tokenize" => {
+                let text = body.get("content").or(body.get("prompt")).and_then(Value::as_str).unwrap();
+                let mut tokens: Vec<u32> = text.bytes().map(u32::from).collect();
+                if self.has_other_tokenizer {
+                    tokens.reverse();
+                }
+                respond(&mut stream, 200, "", &json!({"tokens": tokens}).to_string());
+            }
+            "/props" if self.dialect == Dialect::LlamaCpp => {
+                let props = json!({"default_generation_settings": {"n_ctx": 512}, "build_info": "b1"});
+                respond(&mut stream, 200, "", &props.to_string());
+            }
+            "/v1/completions" | "/completion" | "/generate" => self.reply(&mut stream, &body),
+            _ => respond(&mut stream, 404, "", "{}"),
+        }
+    }
+
+    fn models(&self) -> Value {
+        let owner = match self.dialect {
+            Dialect::Vllm => "vllm",
+            Dialect::LlamaCpp => "llamacpp",
+            Dialect::Sglang => "sglang",
+            Dialect::TensorRtLlm => "tensorrt_llm",
+            _ => "someone",
+        };
+        json!({"object": "list", "data": [{"id": "script", "owned_by": owner, "max_model_len": 1024}]})
+    }
+
+    fn reply(&self, stream: &mut TcpStream, body: &Value) {
+        self.requests.lock().unwrap().push(body.clone());
+        if body.get("prompt_logprobs").is_some() {
+            respond(stream, 200, "", &scores(body).to_string());
+            return;
+        }
+        let cached = self.cached.load(Ordering::SeqCst);
+        let body = sse(self.dialect, &events(self.dialect, &Knobs::read(self.dialect, body), cached));
+        self.length.store(body.len(), Ordering::SeqCst);
+        let answer = self.plan.lock().unwrap().pop_front();
+        match answer {
+            None => self.write(stream, &body, None),
+            Some(Answer::Status(status, headers, text)) => respond(stream, status, headers, text),
+            Some(Answer::Cut(kept)) => self.write(stream, &body[..kept.min(body.len())], None),
+            Some(Answer::Torn(kept)) => {
+                self.write(stream, &body[..kept.min(body.len())], Some(body.len() + 1));
+            }
+            Some(Answer::Split(at)) => {
+                let at = at.min(body.len());
+                self.write(stream, &body[..at], None);
+                thread::sleep(Duration::from_millis(1));
+                let _ = stream.write_all(&body[at..]);
+            }
+            Some(Answer::Raw(bytes)) => self.write(stream, &bytes, None),
+            Some(Answer::Stall(kept)) => {
+                self.write(stream, &body[..kept.min(body.len())], None);
+                // The client closes, or the test ends.
+                if matches!(stream.read(&mut [0; 16]), Ok(0) | Err(_)) {
+                    self.closed.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        }
+    }
+
+    fn write(&self, stream: &mut TcpStream, body: &[u8], length: Option<usize>) {
+        let length = length.map_or(String::new(), |length| format!("content-length: {length}\r\n"));
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n{length}\r\n"
+        );
+        let _ = stream.write_all(head.as_bytes());
+        for piece in body.chunks(self.piece) {
+            if stream.write_all(piece).is_err() {
+                self.closed.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+        }
+    }
+}
+
+fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(body.as_bytes());
+}
+
+/// Returns the log-probabilities of a prompt, as vLLM has them: those of a token are its id as a negative number.
+fn scores(body: &Value) -> Value {
+    let ids: Vec<u64> = serde_json::from_value(body["prompt"].clone()).unwrap();
+    let entry =
+        |id: &u64| json!({id.to_string(): {"logprob": -(*id as f64), "rank": 1, "decoded_token": "?"}});
+    let mut logprobs = vec![Value::Null];
+    logprobs.extend(ids.iter().skip(1).map(entry));
+    json!({"choices": [{"index": 0, "text": "?", "prompt_logprobs": logprobs, "finish_reason": "length"}]})
+}
+
+/// What a request asks for, whatever its dialect.
+struct Knobs {
+    max: usize,
+    temperature: f64,
+    seed: u64,
+    /// Lower than -50 is banned.
+    biases: BTreeMap<u32, f64>,
+    logprobs: Option<usize>,
+}
+
+impl Knobs {
+    fn read(dialect: Dialect, body: &Value) -> Self {
+        let params = body.get("sampling_params").unwrap_or(body);
+        let number = |name: &str| params.get(name).and_then(Value::as_f64);
+        let count = |name: &str| params.get(name).and_then(Value::as_u64);
+        let mut biases = BTreeMap::new();
+        for (token, bias) in params.get("logit_bias").and_then(Value::as_object).into_iter().flatten() {
+            biases.insert(token.parse().unwrap(), bias.as_f64().unwrap());
+        }
+        for pair in params.get("logit_bias").and_then(Value::as_array).into_iter().flatten() {
+            biases
+                .insert(u32::try_from(pair[0].as_u64().unwrap()).unwrap(), pair[1].as_f64().unwrap_or(-1e9));
+        }
+        let max = count("max_tokens").or(count("n_predict")).or(count("max_new_tokens")).unwrap();
+        let logprobs = match dialect {
+            Dialect::LlamaCpp => count("n_probs").filter(|top| *top > 0),
+            Dialect::Sglang => body.get("top_logprobs_num").and_then(Value::as_u64),
+            _ => count("logprobs"),
+        };
+        Self {
+            max: usize::try_from(max).unwrap(),
+            temperature: number("temperature").expect("the temperature is always sent"),
+            seed: count("seed").or(count("sampling_seed")).unwrap_or(0),
+            biases,
+            logprobs: logprobs.map(|top| usize::try_from(top).unwrap()),
+        }
+    }
+
+    /// Returns the tokens of the reply and why it ends. Other tokens than the script's are letters.
+    fn tokens(&self) -> (Vec<u32>, bool) {
+        let mut tokens = Vec::new();
+        for (place, byte) in SCRIPT.bytes().enumerate() {
+            if tokens.len() == self.max {
+                return (tokens, false);
+            }
+            let is_drawn =
+                self.temperature > 0.0 && (self.seed.wrapping_mul(31) + place as u64).is_multiple_of(3);
+            let wanted = if is_drawn { u32::from(b'z') } else { u32::from(byte) };
+            let letters = (u32::from(b'a')..=u32::from(b'z')).rev();
+            let mut candidates = std::iter::once(wanted).chain(letters);
+            let allowed = |token: &u32| self.biases.get(token).is_none_or(|bias| *bias > -50.0);
+            tokens.push(candidates.find(allowed).unwrap());
+        }
+        if tokens.len() == self.max {
+            return (tokens, false);
+        }
+        tokens.push(END);
+        (tokens, true)
+    }
+}
+
+pub(crate) fn sse(dialect: Dialect, events: &[Value]) -> Vec<u8> {
+    let mut text = String::new();
+    for event in events {
+        text += &format!("data: {event}\n\n");
+    }
+    if !matches!(dialect, Dialect::LlamaCpp) {
+        text += "data: [DONE]\n\n";
+    }
+    text.into_bytes()
+}
+
+fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
+    let (tokens, is_stopped) = knobs.tokens();
+    let mut events = Vec::new();
+    let reason = if is_stopped { "stop" } else { "length" };
+    match dialect {
+        Dialect::LlamaCpp => {
+            for token in tokens.iter().filter(|token| **token != END) {
+                let mut event =
+                    json!({"content": "?", "tokens": [token], "stop": false, "timings": {"cache_n": cached}});
+                if let Some(top) = knobs.logprobs {
+                    let likely = [json!({"id": token, "logprob": -0.1}), json!({"id": 122, "logprob": -2.0})];
+                    let top = &likely[..top.min(2)];
+                    event["completion_probabilities"] =
+                        json!([{"id": token, "logprob": -0.1, "top_logprobs": top}]);
+                }
+                events.push(event);
+            }
+            let kind = if is_stopped { "eos" } else { "limit" };
+            events.push(json!({"content": "", "tokens": [], "stop": true, "stop_type": kind, "timings": {"cache_n": cached}}));
+        }
+        Dialect::Sglang => {
+            for count in 1..=tokens.len() {
+                let reason = if count == tokens.len() { json!({"type": reason}) } else { Value::Null };
+                let mut meta =
+                    json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
+                if knobs.logprobs.is_some() {
+                    let logprobs: Vec<Value> =
+                        tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
+                    meta["output_token_logprobs"] = json!(logprobs);
+                    let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
+                    meta["output_top_logprobs"] = tokens[..count].iter().map(top).collect();
+                }
+                events.push(json!({"text": "?", "output_ids": tokens[..count], "meta_info": meta}));
+            }
+        }
+        _ => {
+            for (place, token) in tokens.iter().enumerate() {
+                let reason = if place + 1 == tokens.len() { json!(reason) } else { Value::Null };
+                let mut choice =
+                    json!({"index": 0, "text": "?", "token_ids": [token], "finish_reason": reason});
+                if knobs.logprobs.is_some() {
+                    let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
+                    choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
+                }
+                events.push(json!({"choices": [choice]}));
+            }
+            let details = json!({"cached_tokens": cached});
+            events.push(
+                json!({"choices": [], "usage": {"prompt_tokens": 9, "prompt_tokens_details": details}}),
+            );
+        }
+    }
+    events
+}
