@@ -52,8 +52,8 @@
 //!
 //! # Embeddings and reranking
 //!
-//! With the feature `retrieval`, [`RemoteEmbedder`] and [`RemoteReranker`] ask a server for vectors of texts and for the order of
-//! passages.
+//! With the feature `retrieval`, `RemoteEmbedder` computes vectors of texts on a server, and `RemoteReranker` orders passages. Both are
+//! members of the traits of the crate `alloquy-retrieval`.
 //!
 //! # Secrets
 //!

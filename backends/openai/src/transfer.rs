@@ -52,7 +52,7 @@ impl Default for RemoteRetries {
 }
 
 impl RemoteRetries {
-    /// Returns how long to wait before the attempt after `attempt`; `None` if there is none.
+    /// Returns how long to wait before the next attempt; `None` if there is none.
     pub(crate) fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
         if !fault.is_passing || attempt >= self.attempts {
             return None;
@@ -131,7 +131,10 @@ impl Transfer {
 
     /// Returns how long to wait before the next attempt; `None` if there is none.
     fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
-        if self.reader.has_begun() { None } else { self.retries.wait(fault, attempt) }
+        if self.reader.has_begun() {
+            return None;
+        }
+        self.retries.wait(fault, attempt)
     }
 
     async fn attempt(&mut self) -> Result<(), Stopped> {

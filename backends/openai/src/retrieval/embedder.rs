@@ -90,7 +90,7 @@ pub struct RemoteEmbedderInfo {
 pub(super) struct EmbedderParts {
     pub(super) server: Server,
     pub(super) info: RemoteEmbedderInfo,
-    /// How many numbers of a vector the server is asked for.
+    /// How many numbers of a vector are requested.
     pub(super) asked: Option<usize>,
     pub(super) batch_size: usize,
 }
@@ -227,7 +227,7 @@ impl EmbedderParts {
         let count = numbers.len();
         if count == 0 || count > MOST_DIMENSIONS || expected.is_some_and(|expected| expected != count) {
             let advice = match (self.info.dimensions, expected) {
-                (0, Some(asked)) => format!("{asked} were asked for, so leave `dimensions` out"),
+                (0, Some(asked)) => format!("{asked} were requested, so leave `dimensions` out"),
                 (0, None) => format!("a vector has from 1 to {MOST_DIMENSIONS}"),
                 (known, _) => format!("it had {known} at connect, so connect again to another model"),
             };

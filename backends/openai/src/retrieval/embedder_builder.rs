@@ -96,19 +96,19 @@ impl RemoteEmbedderBuilder {
         self
     }
 
-    /// Sets what is put before a question.
+    /// Sets the prefix of questions.
     pub fn query_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.query_prefix = prefix.into();
         self
     }
 
-    /// Sets what is put before a passage.
+    /// Sets the prefix of passages.
     pub fn passage_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.passage_prefix = prefix.into();
         self
     }
 
-    /// Sets how many numbers of a vector the server is asked for. It refuses this for a model that was not trained for it. Otherwise
+    /// Sets how many numbers of a vector are requested. A server refuses this for a model that was not trained for it. Otherwise
     /// a vector has as many as the model computes.
     pub fn dimensions(mut self, dimensions: usize) -> Self {
         self.dimensions = Some(dimensions);
