@@ -183,6 +183,8 @@ fn a_bias_is_a_token_and_a_number() {
 #[test]
 fn answers_are_written_with_every_number_at_its_ends() {
     let program = Program::new();
+    program.write("tea.txt", "Tea is grown in Assam.");
+    run(&program, &["index", "add", "tea.txt"]).ok();
     let skipped = [
         "max-tokens",
         "limit",
@@ -198,7 +200,8 @@ fn answers_are_written_with_every_number_at_its_ends() {
     for row in rows().into_iter().filter(|row| !skipped.contains(&row.flag.as_str()) && !row.is_of_index()) {
         for value in row.ends().0 {
             let flag = format!("--{}={value}", row.flag);
-            let ran = run(&program, &["ask", "-q", "--max-tokens", "4", &flag, "Hello!"]);
+            let arguments = ["ask", "-q", "--documents", "--memory", "--max-tokens", "4", &flag, "Hello!"];
+            let ran = run(&program, &arguments);
             assert_eq!(ran.code, Some(0), "{flag}: {ran:?}");
         }
     }
