@@ -39,7 +39,7 @@ impl From<Error> for Fault {
 pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) -> Fault {
     let parsed = serde_json::from_str(body).unwrap_or(Value::Null);
     let error = Error::new(kind(status, &parsed, body), sentence(status, &parsed, body));
-    Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504), retry_after }
+    Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504 | 529), retry_after }
 }
 
 /// Returns the failure that an event of a stream reports, if it reports one.
@@ -56,7 +56,7 @@ fn kind(status: u16, body: &Value, text: &str) -> ErrorKind {
         400 | 401 | 403 | 413 | 422 => ErrorKind::Invalid,
         404 => ErrorKind::NotFound,
         405 | 501 => ErrorKind::Unsupported,
-        408 | 429 | 503 | 504 => ErrorKind::Busy,
+        408 | 429 | 503 | 504 | 529 => ErrorKind::Busy,
         // llama.cpp reports a prompt that does not fit as an error of the server in some versions.
         500 if is_overflow(body, text) => ErrorKind::ContextOverflow,
         _ => ErrorKind::Backend,
@@ -87,7 +87,7 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     let advice = match status {
         401 | 403 => ": set the key of the server with `key`",
         404 => ": check the address, the dialect and the name of the model",
-        429 | 503 => ": it is overloaded, so try again later",
+        429 | 503 | 529 => ": it is overloaded, so try again later",
         _ => "",
     };
     format!("the server answered {status} {said:?}{advice}")

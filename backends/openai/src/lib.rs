@@ -56,6 +56,7 @@
 //! each can have a salt, so that none can find out what another one has in the cache ([`RemoteDecoder::for_owner`]).
 
 mod builder;
+mod chat;
 mod decoder;
 mod description;
 mod dialect;
@@ -74,6 +75,7 @@ mod wire;
 mod worker;
 
 pub use builder::RemoteBuilder;
+pub use chat::{ChatProtocol, RemoteChat, RemoteChatBuilder};
 pub use decoder::RemoteDecoder;
 pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;

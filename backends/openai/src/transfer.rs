@@ -17,7 +17,7 @@ use crate::reply::ReplyReader;
 use crate::sse::EventReader;
 
 /// What ends a stream of completions. Other dialects end the answer.
-const DONE: &str = "[DONE]";
+pub(crate) const DONE: &str = "[DONE]";
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
 /// used again.
@@ -48,6 +48,20 @@ pub struct RemoteRetries {
 impl Default for RemoteRetries {
     fn default() -> Self {
         Self { attempts: 4, longest_wait: Duration::from_secs(20) }
+    }
+}
+
+impl RemoteRetries {
+    /// Returns how long to wait before the next attempt; `None` if there is none.
+    pub(crate) fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
+        if !fault.is_passing || attempt >= self.attempts {
+            return None;
+        }
+        let wait = fault.retry_after.unwrap_or_else(|| BACKOFF * 2_u32.saturating_pow(attempt - 1));
+        match fault.retry_after {
+            Some(asked) if asked > self.longest_wait => None,
+            _ => Some(wait.min(self.longest_wait)),
+        }
     }
 }
 
@@ -117,14 +131,10 @@ impl Transfer {
 
     /// Returns how long to wait before the next attempt; `None` if there is none.
     fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
-        if !fault.is_passing || self.reader.has_begun() || attempt >= self.retries.attempts {
+        if self.reader.has_begun() {
             return None;
         }
-        let wait = fault.retry_after.unwrap_or_else(|| BACKOFF * 2_u32.saturating_pow(attempt - 1));
-        match fault.retry_after {
-            Some(asked) if asked > self.retries.longest_wait => None,
-            _ => Some(wait.min(self.retries.longest_wait)),
-        }
+        self.retries.wait(fault, attempt)
     }
 
     async fn attempt(&mut self) -> Result<(), Stopped> {
@@ -226,7 +236,8 @@ impl Transfer {
     }
 }
 
-fn parsed(data: &str) -> alloquy_core::Result<Value> {
+/// Reads the data of an event as JSON.
+pub(crate) fn parsed(data: &str) -> alloquy_core::Result<Value> {
     serde_json::from_str(data).map_err(|source| {
         let quoted: String = data.chars().take(200).collect();
         let message = format!("the server sent an event that is not JSON: {quoted:?}");

@@ -1,0 +1,16 @@
+//! Chat endpoints, for servers that take no ids.
+
+mod assembly;
+mod builder;
+mod calls;
+mod completions;
+mod event;
+mod model;
+mod protocol;
+mod question;
+mod stops;
+mod transfer;
+
+pub use builder::RemoteChatBuilder;
+pub use model::RemoteChat;
+pub use protocol::ChatProtocol;
