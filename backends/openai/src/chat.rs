@@ -1,5 +1,6 @@
 //! Chat endpoints, for servers that take no ids.
 
+mod anthropic;
 mod assembly;
 mod builder;
 mod calls;
@@ -8,6 +9,7 @@ mod event;
 mod model;
 mod protocol;
 mod question;
+mod responses;
 mod stops;
 mod transfer;
 

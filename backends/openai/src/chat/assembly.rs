@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use alloquy_core::message::Malformed;
 use alloquy_core::processor::ToolCallDelta;
 use alloquy_core::report::{FinishReason, Usage, Warning};
-use alloquy_core::{Content, Delta, Error, Message, Reply, Request, Role};
+use alloquy_core::{Content, Delta, Error, ErrorKind, Message, Reply, Request, Role};
 use serde_json::Value;
 
 use super::calls::{OpenCall, fresh_id};
@@ -97,6 +97,16 @@ impl Assembly {
         self.end.is_some()
     }
 
+    /// Returns why the server failed, if it ended a reply before anything was said.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        match &self.end {
+            Some(ChatEnd::Other(reason)) if self.is_empty() => {
+                Some(Error::new(ErrorKind::Backend, because(reason)))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns whether nothing was said.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.calls.is_empty()
@@ -135,7 +145,7 @@ impl Assembly {
             _ if self.stop_string.is_some() => FinishReason::StopString,
             (Some(Cut::Cancelled), _) => FinishReason::Cancelled,
             (None, Some(ChatEnd::Other(reason))) => {
-                error = Some(format!("the server ended the reply for the reason {reason:?}"));
+                error = Some(because(&reason));
                 FinishReason::Error
             }
             (None, Some(ChatEnd::Length)) => self.length(),
@@ -146,7 +156,9 @@ impl Assembly {
         };
         self.check_json(finish);
         let mut message = Message::new(Role::Assistant, self.parts);
-        if self.is_refusal {
+        // Formats mark a refusal of one text only.
+        let is_text = matches!(message.parts.as_slice(), [part] if part.as_text().is_some());
+        if self.is_refusal && is_text {
             message.extra.insert("refusal".to_owned(), true.into());
         }
         if let Some(signature) = self.signature {
@@ -245,4 +257,8 @@ impl Assembly {
             deltas.push(Delta::Arguments(piece));
         }
     }
+}
+
+fn because(reason: &str) -> String {
+    format!("the server ended the reply for the reason {reason:?}: look into its log")
 }

@@ -98,7 +98,11 @@ impl RemoteChatBuilder {
     /// [`ErrorKind::Invalid`] for an address that is not one, and for a server with several models or without a list of them. The
     /// kinds of a server's refusals.
     pub async fn connect(self) -> Result<RemoteChat> {
-        let http = Arc::new(Http::new(&self.url, self.key.as_ref(), &self.timeouts)?);
+        let mut http = Http::new(&self.url, self.key.as_ref(), &self.timeouts)?;
+        if self.protocol == ChatProtocol::Messages {
+            http = http.for_anthropic(self.key.as_ref())?;
+        }
+        let http = Arc::new(http);
         let worker = Worker::start()?;
         let model = match self.model {
             Some(model) => model,

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use alloquy_core::report::CacheReport;
-use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result};
+use alloquy_core::stream::Emitter;
+use alloquy_core::{ChatModel, Delta, Error, ErrorKind, Reply, ReplyStream, Request, Result};
 use async_trait::async_trait;
 use futures::{Stream, StreamExt, stream};
 use tokio::sync::mpsc;
@@ -122,8 +123,8 @@ async fn assembled(
     running: Running<()>,
     request: Request,
     mut assembly: Assembly,
-    mut emit: alloquy_core::stream::Emitter<alloquy_core::Delta>,
-) -> Result<alloquy_core::Reply> {
+    mut emit: Emitter<Delta>,
+) -> Result<Reply> {
     let mut cut = None;
     while let Some(event) = events.next().await {
         match event {
@@ -142,6 +143,9 @@ async fn assembled(
     let is_complete = assembly.has_ended() || assembly.is_stopped();
     if !is_complete && cut.is_none() {
         cut = Some(if request.stop.is_stopped() { Cut::Cancelled } else { Cut::Failed(ended()) });
+    }
+    if let Some(failure) = assembly.failure() {
+        return Err(failure);
     }
     match cut {
         Some(Cut::Failed(failure)) if assembly.is_empty() => Err(failure),

@@ -3,9 +3,9 @@
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use super::completions;
 use super::event::ChatEvent;
 use super::question::Question;
+use super::{anthropic, completions, responses};
 
 /// The protocol of a chat endpoint.
 ///
@@ -22,16 +22,23 @@ pub enum ChatProtocol {
     /// OpenAI's Chat Completions, which most servers have.
     #[default]
     Completions,
+    /// Anthropic's Messages. The key is sent as `x-api-key`.
+    Messages,
+    /// OpenAI's Responses. Nothing is stored on the server.
+    Responses,
 }
 
 impl ChatProtocol {
     /// Every protocol.
-    pub const ALL: [ChatProtocol; 1] = [ChatProtocol::Completions];
+    pub const ALL: [ChatProtocol; 3] =
+        [ChatProtocol::Completions, ChatProtocol::Messages, ChatProtocol::Responses];
 
     /// Returns the name, as a command line accepts it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Completions => "completions",
+            Self::Messages => "messages",
+            Self::Responses => "responses",
         }
     }
 
@@ -39,6 +46,8 @@ impl ChatProtocol {
     pub fn path(self) -> &'static str {
         match self {
             Self::Completions => "/v1/chat/completions",
+            Self::Messages => "/v1/messages",
+            Self::Responses => "/v1/responses",
         }
     }
 
@@ -46,6 +55,8 @@ impl ChatProtocol {
     pub(crate) fn body(self, question: &mut Question) -> Result<Value> {
         match self {
             Self::Completions => completions::body(question),
+            Self::Messages => anthropic::body(question),
+            Self::Responses => responses::body(question),
         }
     }
 
@@ -53,6 +64,8 @@ impl ChatProtocol {
     pub(crate) fn events(self, event: &Value) -> Vec<ChatEvent> {
         match self {
             Self::Completions => completions::events(event),
+            Self::Messages => anthropic::events(event),
+            Self::Responses => responses::events(event),
         }
     }
 

@@ -1,0 +1,318 @@
+//! Chat models on servers that take no ids, against a server that replies from a script.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod stub;
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use alloquy_core::grammar::Grammar;
+use alloquy_core::media::Media;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::output::{OutputConstraints, ToolChoice};
+use alloquy_core::report::{FinishReason, Warning};
+use alloquy_core::template::PromptEnd;
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::turn::PartialReplyPolicy;
+use alloquy_core::{
+    ChatModel, Content, Delta, ErrorKind, Manager, Message, Part, Preface, Reply, Request, Role,
+    SamplingOptions, ToolSpec,
+};
+use alloquy_openai::{ChatProtocol, Dialect, RemoteChat, RemoteRetries};
+use alloquy_testing::laws;
+use futures::StreamExt;
+use serde_json::json;
+use stub::chat::{JSON, THINKING};
+use stub::{Answer, SCRIPT, Stub};
+
+fn stub() -> Stub {
+    Stub::new(Dialect::Completions)
+}
+
+fn request(text: &str) -> Request {
+    Request::new(Preface::default(), vec![Message::user(text)])
+}
+
+fn with_tool(text: &str) -> Request {
+    let schema = json!({"type": "object", "properties": {"zone": {"type": "string"}}});
+    let preface = Preface::system("Be exact.").tool(ToolSpec::new("clock", "Says the time.", schema));
+    Request::new(preface, vec![Message::user(text)])
+}
+
+fn reply(model: &dyn ChatModel, request: Request) -> alloquy_core::Result<Reply> {
+    pollster::block_on(async { model.reply(request).await?.finish().await })
+}
+
+#[test]
+fn a_remote_chat_obeys_the_laws_of_chat_models() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = stub.chat(protocol);
+        pollster::block_on(laws::chat_model::all(&model, &request("Hi")));
+        let offers = with_tool("What time is it?");
+        pollster::block_on(laws::chat_model::calls_begin_only_where_wanted(&model, &offers, &["clock("]));
+    }
+}
+
+#[test]
+fn a_reply_has_counts_and_no_tokens() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let reply = reply(&stub.chat(protocol), request("Think, then tell.")).unwrap();
+        assert_eq!((reply.text().as_str(), reply.finish), (SCRIPT, FinishReason::Stop), "{protocol:?}");
+        assert_eq!(reply.message.thinking().as_deref(), Some(THINKING), "{protocol:?}");
+        assert!(reply.tokens.is_empty() && reply.cache.is_none() && reply.warnings.is_empty(), "{reply:?}");
+        assert_eq!((reply.usage.prompt, reply.usage.cached), (9, 4), "{protocol:?}");
+        assert_eq!(reply.usage.generated, SCRIPT.split(' ').count(), "{protocol:?}");
+    }
+}
+
+#[test]
+fn calls_come_in_pieces_and_their_ids_are_sent_back() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = stub.chat(protocol);
+        let mut asked = with_tool("What time is it?");
+        let (pieces, first) = pollster::block_on(async {
+            let mut stream = model.reply(asked.clone()).await.unwrap();
+            let mut pieces = String::new();
+            while let Some(delta) = stream.next().await {
+                if let Delta::Arguments(piece) = delta {
+                    assert_eq!((piece.id.as_str(), piece.name.as_str()), ("call_abc", "clock"));
+                    pieces += &piece.text;
+                }
+            }
+            (pieces, stream.finish().await.unwrap())
+        });
+        assert_eq!(pieces, "{\"zone\": \"UTC\"}");
+        let call = ToolCall::new("call_abc", "clock", json!({"zone": "UTC"}));
+        assert_eq!(first.message.tool_calls().collect::<Vec<_>>(), [&call]);
+        assert_eq!(first.finish, FinishReason::ToolCalls);
+
+        asked.path.push(first.message);
+        asked.path.push(Message::tool(vec![ToolResult::ok(&call, "It is noon")]));
+        let second = reply(&model, asked).unwrap();
+        assert_eq!(second.text(), SCRIPT);
+        let sent = stub.last_request().to_string();
+        assert_eq!(sent.matches("call_abc").count(), 2, "{sent}");
+        assert!(sent.contains("Be exact.") && sent.contains("Says the time."), "{sent}");
+    }
+}
+
+#[test]
+fn an_id_that_the_conversation_has_is_replaced() {
+    let stub = stub();
+    let mut asked = with_tool("What time is it?");
+    let call = ToolCall::new("call_abc", "clock", json!({}));
+    asked.path.push(Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]));
+    asked.path.push(Message::tool(vec![ToolResult::ok(&call, "Late")]));
+    asked.path.push(Message::user("And now?"));
+    let reply = reply(&stub.chat(ChatProtocol::Completions), asked).unwrap();
+    let ids: Vec<_> = reply.message.tool_calls().map(|call| call.id.clone()).collect();
+    assert_eq!(ids, ["call_2"]);
+}
+
+#[test]
+fn a_schema_is_sent_and_other_grammars_are_refused() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = stub.chat(protocol);
+        let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}});
+        let constraints = OutputConstraints::default().grammar(Grammar::JsonSchema(schema.clone()));
+        let answered = reply(&model, request("Hi").output(constraints.clone())).unwrap();
+        assert_eq!(answered.text(), JSON);
+        assert!(stub.last_request().to_string().contains(&schema.to_string()));
+        assert!(answered.warnings.is_empty(), "{answered:?}");
+
+        let short = SamplingOptions { max_tokens: Some(1), ..Default::default() };
+        let cut = reply(&model, request("Hi").output(constraints.clone()).sampling(short)).unwrap();
+        assert_eq!((cut.finish, cut.warnings), (FinishReason::Length, vec![Warning::GrammarCut]));
+
+        let excluded = reply(&model, with_tool("Hi").output(constraints)).unwrap();
+        assert_eq!(excluded.warnings, [Warning::ToolsExcluded { tools: 1 }]);
+
+        let choice = OutputConstraints::default().grammar(Grammar::choice(["yes", "no"]));
+        let refused = reply(&model, request("Hi").output(choice)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        let closed = reply(&model, request("Hi").ending(PromptEnd::Continuation)).unwrap_err();
+        assert_eq!(closed.kind(), ErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn images_are_sent_as_data() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let image = Media::new("image/png", b"\x89PNG\r\n\x1a\n".to_vec());
+        let parts = vec![Content::Text("What is this?".into()), Content::Image(image)];
+        let parts: Vec<Part> = parts.into_iter().map(Part::from).collect();
+        let asked = Request::new(Preface::default(), vec![Message::new(Role::User, parts)]);
+        reply(&stub.chat(protocol), asked).unwrap();
+        let sent = stub.last_request().to_string();
+        assert!(sent.contains("iVBORw0KGgo=") && sent.contains("image/png"), "{sent}");
+    }
+}
+
+#[test]
+fn options_are_sent_or_named() {
+    let sampling = SamplingOptions {
+        temperature: Some(0.5),
+        top_p: Some(0.5),
+        top_k: Some(7),
+        seed: Some(3),
+        repetition_penalty: Some(1.5),
+        no_repeat_ngram: Some(3),
+        suppress: vec![9],
+        repetition_detection: Some(4),
+        max_tokens: Some(50),
+        ..Default::default()
+    };
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let replied = reply(&stub.chat(protocol), request("Hi").sampling(sampling.clone())).unwrap();
+        let sent = stub.last_request();
+        assert_eq!((&sent["temperature"], &sent["top_p"]), (&json!(0.5), &json!(0.5)), "{protocol:?}");
+        for name in sampling.names() {
+            let is_named = replied.warnings.contains(&Warning::OptionIgnored { name: name.to_owned() });
+            let is_sent =
+                sent.get(name).is_some() || sent.get("max_output_tokens").is_some() && name == "max_tokens";
+            let is_bias = name == "suppress" && sent["logit_bias"]["9"] == json!(-100.0);
+            assert!(is_named || is_sent || is_bias, "{protocol:?}: {name} is neither sent nor named: {sent}");
+        }
+    }
+    let stub = stub();
+    let refused = OutputConstraints::default().tool_choice(ToolChoice::Required);
+    let error = reply(&stub.chat(ChatProtocol::Completions), request("Hi").output(refused)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn a_stop_text_in_pieces_ends_the_reply_and_the_connection() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let sampling =
+            SamplingOptions { stop: vec!["six tal".into(), "x seas, of".into()], ..Default::default() };
+        let replied = reply(&stub.chat(protocol), request("Hi").sampling(sampling)).unwrap();
+        assert_eq!(replied.text(), "a tale of si");
+        assert_eq!(replied.stop_string.as_deref(), Some("x seas, of"));
+    }
+}
+
+#[test]
+fn a_reply_cut_anywhere_is_kept() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let manager =
+            Manager::builder(stub.chat(protocol)).partial_replies(PartialReplyPolicy::Keep).build().unwrap();
+        pollster::block_on(async {
+            let conversation = manager.create(Preface::default()).await.unwrap();
+            let whole = conversation.send("Hi").await.unwrap();
+            assert_eq!(whole.text(), SCRIPT);
+            let length = stub.shared.length.load(Ordering::SeqCst);
+            for at in 0..length {
+                stub.plan([if at % 2 == 0 { Answer::Torn(at) } else { Answer::Cut(at) }]);
+                let turn = conversation.send("Hi").finish().await;
+                let history = conversation.history().await.unwrap();
+                match turn {
+                    Ok(reply) if reply.text() == SCRIPT && reply.reply.error.is_none() => {}
+                    Ok(reply) => {
+                        assert!(SCRIPT.starts_with(&reply.text()), "{:?}", reply.text());
+                        assert!(reply.reply.error.is_some(), "{protocol:?} cut at byte {at}: {reply:?}");
+                        assert_eq!(history.last().unwrap().status, NodeStatus::Interrupted);
+                    }
+                    // Nothing was said, so the question is not asked.
+                    Err(_) => assert_eq!(history.last().unwrap().message.text(), SCRIPT),
+                }
+                conversation.goto(whole.node).await.unwrap();
+            }
+            assert_eq!(conversation.send("And then?").await.unwrap().text(), SCRIPT);
+        });
+    }
+}
+
+#[test]
+fn pieces_of_any_size_give_the_same_reply() {
+    for protocol in ChatProtocol::ALL {
+        let stub = Stub::with(Dialect::Completions, 1, false);
+        let replied = reply(&stub.chat(protocol), request("Think.")).unwrap();
+        assert_eq!(
+            (replied.text().as_str(), replied.message.thinking().as_deref()),
+            (SCRIPT, Some(THINKING))
+        );
+    }
+}
+
+#[test]
+fn a_request_is_sent_again_only_before_the_first_event() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = pollster::block_on(
+            RemoteChat::builder(&stub.url)
+                .protocol(protocol)
+                .model("script")
+                .retries(RemoteRetries::default())
+                .connect(),
+        )
+        .unwrap();
+        stub.plan([Answer::Status(503, "retry-after: 0\r\n", "{}"), Answer::Cut(0)]);
+        assert_eq!(reply(&model, request("Hi")).unwrap().text(), SCRIPT);
+        assert_eq!(stub.shared.requests.lock().unwrap().len(), 3);
+
+        let length = stub.shared.length.load(Ordering::SeqCst);
+        stub.plan([Answer::Cut(length / 2)]);
+        let cut = reply(&model, request("Hi")).unwrap();
+        assert_eq!(cut.finish, FinishReason::Error);
+        assert_eq!(stub.shared.requests.lock().unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn refusals_have_their_kinds() {
+    let cases = [
+        (400, r#"{"error": {"message": "maximum context length is 5"}}"#, ErrorKind::ContextOverflow),
+        (400, r#"{"error": {"message": "no"}}"#, ErrorKind::Invalid),
+        (401, "{}", ErrorKind::Invalid),
+        (404, "{}", ErrorKind::NotFound),
+        (429, "{}", ErrorKind::Busy),
+        (500, "{}", ErrorKind::Backend),
+        (529, "{}", ErrorKind::Busy),
+    ];
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = stub.chat(protocol);
+        for (status, body, kind) in cases {
+            stub.plan([Answer::Status(status, "", body)]);
+            // The request fails before there is a stream.
+            let refused = pollster::block_on(model.reply(request("Hi"))).unwrap_err();
+            assert_eq!(refused.kind(), kind, "{status}");
+        }
+    }
+}
+
+#[test]
+fn a_dropped_stream_closes_its_connection() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = stub.chat(protocol);
+        reply(&model, request("Hi")).unwrap();
+        let length = stub.shared.length.load(Ordering::SeqCst);
+        stub.plan([Answer::Stall(length / 2)]);
+        pollster::block_on(async {
+            let mut stream = model.reply(request("Hi")).await.unwrap();
+            assert!(stream.next().await.is_some());
+        });
+        let begun = Instant::now();
+        while stub.shared.closed.load(Ordering::SeqCst) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(10), "the connection stays open");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn the_only_model_is_found_and_models_are_listed() {
+    let stub = stub();
+    let model = pollster::block_on(RemoteChat::connect(&stub.url)).unwrap();
+    assert_eq!(model.name(), "script");
+    assert_eq!(pollster::block_on(model.models()).unwrap(), ["script"]);
+}
