@@ -46,7 +46,14 @@ pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) 
 pub(crate) fn of_event(event: &Value) -> Option<Fault> {
     let error = event.get("error").filter(|error| !error.is_null())?;
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    let status = status.filter(|status| (400..600).contains(status)).unwrap_or(500);
+    // Anthropic's errors within a stream have a type, and no number.
+    let typed = match error.get("type").and_then(Value::as_str) {
+        Some("overloaded_error") => 529,
+        Some("rate_limit_error") => 429,
+        Some("invalid_request_error") => 400,
+        _ => 500,
+    };
+    let status = status.filter(|status| (400..600).contains(status)).unwrap_or(typed);
     Some(of_status(status, &event.to_string(), None))
 }
 

@@ -3,6 +3,8 @@
 
 mod stub;
 
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -21,9 +23,10 @@ use alloquy_core::{
 use alloquy_openai::{ChatProtocol, Dialect, RemoteChat, RemoteRetries};
 use alloquy_testing::laws;
 use futures::StreamExt;
-use serde_json::json;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 use stub::chat::{JSON, THINKING};
-use stub::{Answer, SCRIPT, Stub};
+use stub::{Answer, SCRIPT, Stub, sse};
 
 fn stub() -> Stub {
     Stub::new(Dialect::Completions)
@@ -315,4 +318,141 @@ fn the_only_model_is_found_and_models_are_listed() {
     let model = pollster::block_on(RemoteChat::connect(&stub.url)).unwrap();
     assert_eq!(model.name(), "script");
     assert_eq!(pollster::block_on(model.models()).unwrap(), ["script"]);
+}
+
+#[test]
+fn answers_are_read_as_the_files_say() {
+    let mut files = 0;
+    for protocol in ChatProtocol::ALL {
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exchanges/chat").join(protocol.as_str());
+        for file in fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let exchange: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            assert!(
+                exchange["source"].as_str().is_some_and(|source| !source.is_empty()),
+                "{path:?} names no source"
+            );
+            let bytes = sse(Dialect::LlamaCpp, exchange["events"].as_array().unwrap());
+            let stub = stub();
+            let model = stub.chat(protocol);
+            let sampling = SamplingOptions {
+                max_tokens: exchange["request"]["max_tokens"]
+                    .as_u64()
+                    .map(|most| usize::try_from(most).unwrap()),
+                ..Default::default()
+            };
+            let asked = with_tool("What time is it?").sampling(sampling);
+            stub.plan([Answer::Raw(bytes.clone())]);
+            let expected = &exchange["reply"];
+            assert_eq!(&as_in_files(reply(&model, asked.clone())), expected, "{path:?}");
+
+            // Wherever the answer is cut, the text is the beginning of the whole text.
+            let whole = expected["text"].as_str().unwrap_or_default();
+            for at in (0..bytes.len()).step_by(7) {
+                stub.plan([Answer::Raw(bytes[..at].to_vec())]);
+                if let Ok(reply) = reply(&model, asked.clone()) {
+                    assert!(whole.starts_with(&reply.text()), "{path:?} cut at byte {at}: {reply:?}");
+                }
+            }
+            files += 1;
+        }
+    }
+    assert!(files >= 17, "only {files} exchanges are found");
+}
+
+/// Returns a reply as the files have it.
+fn as_in_files(reply: alloquy_core::Result<Reply>) -> Value {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(error) => return json!({"error": format!("{:?}", error.kind())}),
+    };
+    let mut written = json!({"text": reply.text()});
+    if let Some(thinking) = reply.message.thinking() {
+        written["thinking"] = thinking.into();
+    }
+    if let Some(signature) = reply.message.extra.get("anthropic_signature") {
+        written["signature"] = signature.clone();
+    }
+    if let Some(refusal) = reply.message.extra.get("refusal") {
+        written["refusal"] = refusal.clone();
+    }
+    let calls: Vec<Value> = reply
+        .message
+        .tool_calls()
+        .map(|call| json!({"id": call.id, "name": call.name, "arguments": call.arguments}))
+        .collect();
+    if !calls.is_empty() {
+        written["calls"] = calls.into();
+    }
+    let malformed: Vec<&str> = reply.message.malformed().map(|malformed| malformed.raw.as_str()).collect();
+    if !malformed.is_empty() {
+        written["malformed"] = malformed.into();
+    }
+    written["finish"] = format!("{:?}", reply.finish).into();
+    written["prompt"] = reply.usage.prompt.into();
+    written["cached"] = reply.usage.cached.into();
+    written["generated"] = reply.usage.generated.into();
+    written
+}
+
+#[test]
+fn thinking_is_sent_back_to_the_server_that_proved_it() {
+    let stub = stub();
+    let mut asked = request("Think.");
+    let first = reply(&stub.chat(ChatProtocol::Messages), asked.clone()).unwrap();
+    asked.path.push(first.message);
+    asked.path.push(Message::user("And then?"));
+    reply(&stub.chat(ChatProtocol::Messages), asked.clone()).unwrap();
+    let block = json!({"type": "thinking", "thinking": THINKING, "signature": "c2ln"});
+    assert_eq!(stub.last_request()["messages"][1]["content"][0], block);
+    reply(&stub.chat(ChatProtocol::Completions), asked).unwrap();
+    assert!(!stub.last_request().to_string().contains("c2ln"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a server answers, a request has an end, and deltas join to the message.
+    #[test]
+    fn any_answer_is_survived(
+        lines in prop::collection::vec(prop_oneof![".{0,40}", Just("data: {}".to_owned()), Just(String::new())], 0..12),
+        bytes in prop::collection::vec(any::<u8>(), 0..40),
+        index in 0..3_usize,
+    ) {
+        let stub = stub();
+        let model = stub.chat(ChatProtocol::ALL[index]);
+        let mut answer = lines.join("\n").into_bytes();
+        answer.extend(bytes);
+        stub.plan([Answer::Raw(answer)]);
+        prop_assert!(reply(&model, request("Hi")).is_err());
+        prop_assert_eq!(reply(&model, request("Hi")).unwrap().text(), SCRIPT);
+    }
+
+    /// Stop texts are found however the server cuts its text, as in the whole text.
+    #[test]
+    fn stop_texts_do_not_depend_on_the_pieces(
+        pieces in prop::collection::vec("[ab]{0,4}", 1..8),
+        stops in prop::collection::vec("[ab]{1,4}", 1..3),
+    ) {
+        let stub = stub();
+        let mut events: Vec<Value> =
+            pieces.iter().map(|piece| json!({"choices": [{"delta": {"content": piece}}]})).collect();
+        events.push(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
+        stub.plan([Answer::Raw(sse(Dialect::Completions, &events))]);
+        let sampling = SamplingOptions { stop: stops.clone(), ..Default::default() };
+        let replied = reply(&stub.chat(ChatProtocol::Completions), request("Hi").sampling(sampling)).unwrap();
+        let whole = pieces.concat();
+        // The text ends before the first stop text that is complete.
+        let ends = (0..=whole.len()).find(|end| stops.iter().any(|stop| whole[..*end].ends_with(stop.as_str())));
+        match ends {
+            None => prop_assert_eq!(replied.text(), whole),
+            Some(_) => {
+                let stop = replied.stop_string.clone().unwrap();
+                prop_assert!(stops.contains(&stop));
+                prop_assert!(whole.starts_with(&(replied.text() + &stop)));
+                prop_assert!(stops.iter().all(|stop| !replied.text().contains(stop.as_str())));
+            }
+        }
+    }
 }

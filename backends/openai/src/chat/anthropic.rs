@@ -202,7 +202,7 @@ pub(crate) fn events(event: &Value) -> Vec<ChatEvent> {
     match field(event, "type") {
         "message_start" => events.extend(event.pointer("/message/usage").map(begun)),
         "content_block_start" => {
-            events.extend(event.get("content_block").and_then(|block| begins(place, block)))
+            events.extend(event.get("content_block").and_then(|block| begins(place, block)));
         }
         "content_block_delta" => events.extend(event.get("delta").and_then(|delta| grows(place, delta))),
         "message_delta" => {

@@ -43,7 +43,7 @@ pub(crate) enum Cut {
 impl Assembly {
     pub(crate) fn new(request: &Request, question: Question, seed: Option<u64>) -> Self {
         let mut known_ids = HashSet::new();
-        for message in request.path.iter() {
+        for message in &*request.path {
             known_ids.extend(message.tool_calls().map(|call| call.id.clone()));
         }
         Self {
@@ -152,6 +152,7 @@ impl Assembly {
             (None, Some(ChatEnd::ContextFull)) => FinishReason::ContextFull,
             // Servers name the reason in different ways, and the calls do not.
             (None, _) if self.has_calls() => FinishReason::ToolCalls,
+            (None, Some(ChatEnd::StopOrLength)) if self.is_at_limit() => FinishReason::Length,
             (None, _) => FinishReason::Stop,
         };
         self.check_json(finish);
@@ -182,6 +183,10 @@ impl Assembly {
             (Some(generated), Some(most)) if generated > 0 && generated < most => FinishReason::ContextFull,
             _ => FinishReason::Length,
         }
+    }
+
+    fn is_at_limit(&self) -> bool {
+        self.max_tokens.is_some_and(|most| self.usage.generated.is_some_and(|generated| generated >= most))
     }
 
     fn has_calls(&self) -> bool {

@@ -49,6 +49,8 @@ impl ChatUsage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChatEnd {
     Stop,
+    /// A server may call a reply complete that its limit has cut.
+    StopOrLength,
     Length,
     ContextFull,
     ToolCalls,

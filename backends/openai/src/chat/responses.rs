@@ -187,7 +187,7 @@ fn end(response: &Value) -> ChatEnd {
         None => {}
     }
     match field(response, "status") {
-        "completed" => ChatEnd::Stop,
+        "completed" => ChatEnd::StopOrLength,
         "incomplete" => ChatEnd::Length,
         other => {
             let said = response.pointer("/error/message").and_then(Value::as_str);
