@@ -50,6 +50,12 @@
 //! [`Decoder::cache_statistics`](alloquy_engine::decoder::Decoder::cache_statistics) has the number that came at the end. The
 //! latest prompts are remembered here, which gives a miss its reason.
 //!
+//! # Servers that take no ids
+//!
+//! [`RemoteChat`] is a [`ChatModel`](alloquy_core::ChatModel) over a chat endpoint: Chat Completions, Messages or Responses
+//! ([`ChatProtocol`]). The server renders and encodes the prompt, so a reply has no tokens, no report of the cache, and no protection
+//! against control tokens in texts.
+//!
 //! # Secrets
 //!
 //! A key comes from a variable or a file ([`ApiKey`]) and is never printed. Redirections are not followed. Of several owners,

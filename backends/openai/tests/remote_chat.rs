@@ -6,6 +6,7 @@ mod stub;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use alloquy_core::grammar::Grammar;
@@ -18,9 +19,9 @@ use alloquy_core::tree::NodeStatus;
 use alloquy_core::turn::PartialReplyPolicy;
 use alloquy_core::{
     ChatModel, Content, Delta, ErrorKind, Manager, Message, Part, Preface, Reply, Request, Role,
-    SamplingOptions, ToolSpec,
+    SamplingOptions, Tool, ToolSpec,
 };
-use alloquy_openai::{ChatProtocol, Dialect, RemoteChat, RemoteRetries};
+use alloquy_openai::{ApiKey, ChatProtocol, Dialect, RemoteChat, RemoteRetries, RemoteTimeouts};
 use alloquy_testing::laws;
 use futures::StreamExt;
 use proptest::prelude::*;
@@ -307,8 +308,102 @@ fn a_dropped_stream_closes_its_connection() {
         let begun = Instant::now();
         while stub.shared.closed.load(Ordering::SeqCst) == 0 {
             assert!(begun.elapsed() < Duration::from_secs(10), "the connection stays open");
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+#[test]
+fn a_stop_signal_ends_the_wait_for_a_first_event() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let model = stub.chat(protocol);
+        stub.plan([Answer::Stall(0)]);
+        let asked = request("Hi");
+        let signal = asked.stop.clone();
+        let stopper = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            signal.stop();
+        });
+        let stopped = reply(&model, asked).unwrap();
+        assert_eq!((stopped.finish, stopped.text().as_str()), (FinishReason::Cancelled, ""));
+        stopper.join().unwrap();
+    }
+}
+
+#[test]
+fn silence_ends_a_reply_and_keeps_what_was_said() {
+    let stub = stub();
+    let mut timeouts = RemoteTimeouts::default();
+    timeouts.between = Duration::from_millis(100);
+    let builder = RemoteChat::builder(&stub.url).model("script").timeouts(timeouts);
+    let model = pollster::block_on(builder.connect()).unwrap();
+    reply(&model, request("Hi")).unwrap();
+    stub.plan([Answer::Stall(stub.shared.length.load(Ordering::SeqCst) / 2)]);
+    let cut = reply(&model, request("Hi")).unwrap();
+    assert!(!cut.text().is_empty() && SCRIPT.starts_with(&cut.text()));
+    assert_eq!(cut.finish, FinishReason::Error);
+    assert!(cut.error.unwrap().contains("did not answer within 100ms"));
+}
+
+#[test]
+fn a_stream_outlives_its_model() {
+    let stub = stub();
+    let model = stub.chat(ChatProtocol::Completions);
+    let stream = pollster::block_on(model.reply(request("Hi"))).unwrap();
+    drop(model);
+    assert_eq!(pollster::block_on(stream.finish()).unwrap().text(), SCRIPT);
+}
+
+#[test]
+fn the_key_is_sent_as_the_protocol_has_it_and_never_printed() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "hush").unwrap();
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let key = ApiKey::file(file.path()).unwrap();
+        let builder = RemoteChat::builder(&stub.url).model("script").protocol(protocol).key(key);
+        let model = pollster::block_on(builder.connect()).unwrap();
+        reply(&model, request("Hi")).unwrap();
+        let head = stub.shared.head.lock().unwrap().to_lowercase();
+        if protocol == ChatProtocol::Messages {
+            assert!(head.contains("x-api-key: hush") && head.contains("anthropic-version: "), "{head}");
+            assert!(!head.contains("authorization"), "{head}");
+        } else {
+            assert!(head.contains("authorization: bearer hush"), "{head}");
+        }
+        assert!(!format!("{model:?}").contains("hush"));
+    }
+}
+
+/// Says that it is noon.
+#[derive(Debug)]
+struct Clock;
+
+#[async_trait::async_trait]
+impl Tool for Clock {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "properties": {"zone": {"type": "string"}}});
+        ToolSpec::new("clock", "Says the time.", schema)
+    }
+
+    async fn call(&self, arguments: &Value) -> alloquy_core::Result<Value> {
+        assert_eq!(*arguments, json!({"zone": "UTC"}));
+        Ok("It is noon".into())
+    }
+}
+
+#[test]
+fn a_manager_runs_the_tools_that_a_server_calls() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let manager = Manager::builder(stub.chat(protocol)).tool(Clock).build().unwrap();
+        pollster::block_on(async {
+            let conversation = manager.create(Preface::default()).await.unwrap();
+            let answered = conversation.send("What time is it?").await.unwrap();
+            assert_eq!(answered.text(), SCRIPT);
+            assert_eq!(conversation.history().await.unwrap().len(), 4);
+        });
     }
 }
 

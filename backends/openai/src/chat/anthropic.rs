@@ -28,7 +28,9 @@ pub(crate) fn body(question: &mut Question) -> Result<Value> {
     body.insert("messages".into(), messages.into());
     body.insert("stream".into(), true.into());
     let options = &question.sampling;
-    body.insert("max_tokens".into(), options.max_tokens.unwrap_or(MOST).into());
+    // Thinking counts as part of the reply.
+    let most = MOST.saturating_add(question.thinking_budget.unwrap_or(0));
+    body.insert("max_tokens".into(), options.max_tokens.unwrap_or(most).into());
     for (name, number) in [("temperature", options.temperature), ("top_p", options.top_p)] {
         if let Some(number) = number {
             body.insert(name.into(), number.into());
@@ -81,6 +83,10 @@ fn conversation(messages: &[Value]) -> Result<(String, Vec<Value>)> {
             "tool" => ("user", vec![result(message)]),
             _ => ("user", content(message)?),
         };
+        // The protocol refuses messages without content, such as a reply of thinking alone.
+        if blocks.is_empty() {
+            continue;
+        }
         match sides.last_mut() {
             Some((last, known)) if *last == side => known.extend(blocks),
             _ => sides.push((side, blocks)),

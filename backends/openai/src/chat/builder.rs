@@ -119,7 +119,7 @@ impl RemoteChatBuilder {
             timeouts: self.timeouts,
             retries: self.retries,
         };
-        Ok(RemoteChat { connection })
+        Ok(RemoteChat { connection: Arc::new(connection) })
     }
 }
 

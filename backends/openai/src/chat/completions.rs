@@ -157,9 +157,12 @@ pub(crate) fn events(event: &Value) -> Vec<ChatEvent> {
 }
 
 fn counted(usage: &Value) -> ChatUsage {
+    // DeepSeek has a name of its own.
+    let cached =
+        usage.pointer("/prompt_tokens_details/cached_tokens").or(usage.get("prompt_cache_hit_tokens"));
     ChatUsage {
         prompt: usage.get("prompt_tokens").and_then(size),
-        cached: usage.pointer("/prompt_tokens_details/cached_tokens").and_then(size),
+        cached: cached.and_then(size),
         generated: usage.get("completion_tokens").and_then(size),
         thinking: usage.pointer("/completion_tokens_details/reasoning_tokens").and_then(size),
     }

@@ -43,7 +43,7 @@ const AHEAD: usize = 64;
 /// # }
 /// ```
 pub struct RemoteChat {
-    pub(crate) connection: ChatConnection,
+    pub(crate) connection: Arc<ChatConnection>,
 }
 
 /// What every request to one server needs.
@@ -108,7 +108,13 @@ impl ChatModel for RemoteChat {
         if let Some(first) = events.next().await {
             first?;
         }
-        Ok(ReplyStream::new(move |emit| assembled(events, running, request, assembly, emit)))
+        let connection = Arc::clone(&self.connection);
+        Ok(ReplyStream::new(move |emit| async move {
+            let reply = assembled(events, running, request, assembly, emit).await;
+            // The thread of the connection lives as long as the stream.
+            drop(connection);
+            reply
+        }))
     }
 
     /// Returns `None`: no chat endpoint computes a prompt ahead.

@@ -18,6 +18,9 @@ use crate::transfer::{DONE, RemoteRetries, parsed};
 /// How long the counts of tokens are waited for after the end of a reply.
 const REST: Duration = Duration::from_secs(2);
 
+/// How many bytes an answer may have.
+const ANSWER: usize = 64 << 20;
+
 /// One request.
 #[derive(Debug)]
 pub(crate) struct ChatTransfer {
@@ -93,10 +96,15 @@ impl ChatTransfer {
             self.send(ChatEvent::Accepted).await?;
         }
         let mut reader = EventReader::default();
+        let mut length = 0;
         while !progress.has_ended {
             let Some(bytes) = self.piece(&mut response, progress).await? else {
                 return Err(self.cut(&reader).into());
             };
+            length += bytes.len();
+            if length > ANSWER {
+                return Err(self.endless().into());
+            }
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
             let read = reader.push(&bytes, &mut data);
@@ -153,6 +161,13 @@ impl ChatTransfer {
             self.take(data, progress).await?;
         }
         Ok(())
+    }
+
+    /// The answer does not end.
+    fn endless(&self) -> Error {
+        let message =
+            format!("an answer of {} has more than {ANSWER} bytes: set max_tokens", self.http.address());
+        Error::new(ErrorKind::Backend, message)
     }
 
     /// The answer ended before the reply did.

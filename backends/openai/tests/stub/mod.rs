@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) plan: Mutex<VecDeque<Answer>>,
     /// The bodies of requests for replies.
     pub(crate) requests: Mutex<Vec<Value>>,
+    /// The headers of the last request.
+    pub(crate) head: Mutex<String>,
     /// How often a client has closed a connection before its answer was complete.
     pub(crate) closed: AtomicUsize,
     /// How many tokens of each prompt are reported as cached.
@@ -74,6 +76,7 @@ impl Stub {
             dialect,
             plan: Mutex::default(),
             requests: Mutex::default(),
+            head: Mutex::default(),
             closed: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
             length: AtomicUsize::new(0),
@@ -139,9 +142,11 @@ impl Shared {
         }
         let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
         let mut length = 0;
+        let mut head = String::new();
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).unwrap();
+            head += &line;
             if line.trim().is_empty() {
                 break;
             }
@@ -150,6 +155,7 @@ impl Shared {
                 length = value.trim().parse().unwrap();
             }
         }
+        *self.head.lock().unwrap() = head;
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
