@@ -4,6 +4,7 @@ mod anthropic;
 mod assembly;
 mod builder;
 mod calls;
+mod clock;
 mod completions;
 mod event;
 mod model;

@@ -67,6 +67,9 @@ fn a_reply_has_counts_and_no_tokens() {
         assert_eq!(reply.message.thinking().as_deref(), Some(THINKING), "{protocol:?}");
         assert!(reply.tokens.is_empty() && reply.cache.is_none() && reply.warnings.is_empty(), "{reply:?}");
         assert_eq!((reply.usage.prompt, reply.usage.cached), (9, 4), "{protocol:?}");
+        let timing = reply.timing.unwrap();
+        assert!(timing.first_token.unwrap() >= timing.waiting, "{timing:?}");
+        assert_eq!(timing.decode_tokens + 1, reply.usage.generated);
         assert_eq!(reply.usage.generated, SCRIPT.split(' ').count(), "{protocol:?}");
     }
 }

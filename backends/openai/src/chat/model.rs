@@ -11,6 +11,7 @@ use futures::{Stream, StreamExt, stream};
 use tokio::sync::mpsc;
 
 use super::assembly::{Assembly, Cut};
+use super::clock::Clock;
 use super::completions::seed;
 use super::event::ChatEvent;
 use super::protocol::ChatProtocol;
@@ -101,6 +102,7 @@ impl ChatModel for RemoteChat {
         let is_seeded = protocol.has_seeds() && seed(&request.sampling).is_some();
         let seed = request.sampling.seed.filter(|_| is_seeded);
         let assembly = Assembly::new(&request, question, seed);
+        let mut clock = Clock::start();
         let (mut receiver, running) = self.started(body)?;
         let events = stream::poll_fn(move |context| receiver.poll_recv(context));
         let mut events = request.stop.cut(events);
@@ -108,9 +110,10 @@ impl ChatModel for RemoteChat {
         if let Some(first) = events.next().await {
             first?;
         }
+        clock.accepted();
         let connection = Arc::clone(&self.connection);
         Ok(ReplyStream::new(move |emit| async move {
-            let reply = assembled(events, running, request, assembly, emit).await;
+            let reply = assembled(events, running, request, assembly, clock, emit).await;
             // The thread of the connection lives as long as the stream.
             drop(connection);
             reply
@@ -129,12 +132,16 @@ async fn assembled(
     running: Running<()>,
     request: Request,
     mut assembly: Assembly,
+    mut clock: Clock,
     mut emit: Emitter<Delta>,
 ) -> Result<Reply> {
     let mut cut = None;
     while let Some(event) = events.next().await {
         match event {
-            Ok(event) => emit.send_all(assembly.take(event)).await,
+            Ok(event) => {
+                clock.heard(&event);
+                emit.send_all(assembly.take(event)).await;
+            }
             Err(failure) => {
                 cut = Some(Cut::Failed(failure));
                 break;
@@ -157,7 +164,9 @@ async fn assembled(
         Some(Cut::Failed(failure)) if assembly.is_empty() => Err(failure),
         cut => {
             emit.send_all(assembly.close()).await;
-            Ok(assembly.reply(cut))
+            let mut reply = assembly.reply(cut);
+            reply.timing = Some(clock.timing(reply.usage.generated));
+            Ok(reply)
         }
     }
 }
