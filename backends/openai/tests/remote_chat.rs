@@ -9,9 +9,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use alloquy_core::arguments::ProcessorArguments;
 use alloquy_core::grammar::Grammar;
 use alloquy_core::media::Media;
-use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
 use alloquy_core::output::{OutputConstraints, ToolChoice};
 use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::template::PromptEnd;
@@ -376,6 +377,74 @@ fn the_key_is_sent_as_the_protocol_has_it_and_never_printed() {
             assert!(head.contains("authorization: bearer hush"), "{head}");
         }
         assert!(!format!("{model:?}").contains("hush"));
+    }
+}
+
+fn budget(tokens: usize) -> Request {
+    request("Hi").output(OutputConstraints::default().thinking_budget(tokens))
+}
+
+/// Returns what a server is sent.
+fn sent(protocol: ChatProtocol, asked: Request) -> alloquy_core::Result<Value> {
+    let stub = stub();
+    reply(&stub.chat(protocol), asked).map(|_| stub.last_request())
+}
+
+#[test]
+fn thinking_is_limited_or_refused() {
+    assert_eq!(sent(ChatProtocol::Completions, budget(0)).unwrap()["reasoning_effort"], "none");
+    assert_eq!(sent(ChatProtocol::Responses, budget(0)).unwrap()["reasoning"]["effort"], "none");
+    assert_eq!(sent(ChatProtocol::Messages, budget(0)).unwrap()["thinking"]["type"], "disabled");
+    for protocol in [ChatProtocol::Completions, ChatProtocol::Responses] {
+        assert_eq!(sent(protocol, budget(2000)).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+    let limited = sent(ChatProtocol::Messages, budget(2000)).unwrap();
+    assert_eq!(limited["thinking"], json!({"type": "enabled", "budget_tokens": 2000}));
+    assert!(limited["max_tokens"].as_u64().unwrap() > 2000, "{limited}");
+}
+
+#[test]
+fn template_variables_are_sent_or_named() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let arguments = ProcessorArguments::default().extra("tone", "kind").extra("reasoning_effort", "low");
+        let replied = reply(&stub.chat(protocol), request("Hi").arguments(arguments)).unwrap();
+        let sent = stub.last_request();
+        for name in ["tone", "reasoning_effort"] {
+            let warning = Warning::LeftOut { what: format!("the template variable {name}") };
+            let is_sent = sent["chat_template_kwargs"].get(name).is_some()
+                || name == "reasoning_effort"
+                    && (sent[name] == "low" || sent["reasoning"]["effort"] == "low");
+            assert!(is_sent != replied.warnings.contains(&warning), "{protocol:?}: {name} in {sent}");
+        }
+    }
+}
+
+#[test]
+fn replies_of_other_models_can_be_continued() {
+    for protocol in ChatProtocol::ALL {
+        let stub = stub();
+        let call = ToolCall::new("call_1", "clock", json!({"zone": "UTC"}));
+        let parts = vec![
+            Content::Text("I look. ".into()),
+            Content::Thinking("Which zone?".into()),
+            Content::Channel(ChannelText::new("notes", "private")),
+            Content::Malformed(Malformed { raw: "<tool>{".into(), reason: "cut".into() }),
+            Content::ToolCall(call.clone()),
+        ];
+        let mut asked = with_tool("What time is it?");
+        asked.path.push(Message::new(Role::Assistant, parts));
+        asked.path.push(Message::tool(vec![ToolResult::error(&call, "no clock")]));
+        asked.path.push(Message::new(Role::Assistant, vec![Content::Thinking("Nothing.".into())]));
+        asked.path.push(Message::user("It is noon, is it?"));
+        let replied = reply(&stub.chat(protocol), asked).unwrap();
+        assert_eq!(replied.text(), SCRIPT);
+        assert!(replied.warnings.contains(&Warning::LeftOut { what: "the channel notes".to_owned() }));
+        let sent = stub.last_request().to_string();
+        for text in ["I look. ", "<tool>{", "call_1", "no clock"] {
+            assert!(sent.contains(text), "{protocol:?}: {text:?} is not in {sent}");
+        }
+        assert!(!sent.contains("private"), "{sent}");
     }
 }
 

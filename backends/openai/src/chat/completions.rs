@@ -32,7 +32,7 @@ const BANNED: f32 = -100.0;
 /// # Errors
 /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for what the protocol does not have.
 pub(crate) fn body(question: &mut Question) -> Result<Value> {
-    question.must_have_no_budget("Chat Completions")?;
+    let effort = question.effort()?;
     let mut body = Map::new();
     body.insert("model".into(), question.model.clone().into());
     body.insert("messages".into(), messages(&question.messages));
@@ -54,13 +54,12 @@ pub(crate) fn body(question: &mut Question) -> Result<Value> {
             body.insert("parallel_tool_calls".into(), false.into());
         }
     }
-    let mut variables = question.variables.clone();
-    if let Some(effort) = variables.shift_remove("reasoning_effort") {
+    if let Some(effort) = effort {
         body.insert("reasoning_effort".into(), effort);
     }
-    if !variables.is_empty() {
+    if !question.variables.is_empty() {
         // Servers with a template of Hugging Face have them; others refuse the field.
-        body.insert("chat_template_kwargs".into(), variables.into());
+        body.insert("chat_template_kwargs".into(), question.variables.clone().into());
     }
     Ok(body.into())
 }

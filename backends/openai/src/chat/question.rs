@@ -105,14 +105,22 @@ impl Question {
         }
     }
 
-    /// Refuses a number of tokens for thinking.
+    /// Takes how much the model is to think, for a protocol that has an effort instead of a budget. A budget of 0 is no effort.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if there is one.
-    pub(crate) fn must_have_no_budget(&self, protocol: &str) -> Result<()> {
-        let Some(budget) = self.thinking_budget else { return Ok(()) };
-        let message = format!("{protocol} has no thinking budget, such as {budget}: leave it out");
-        Err(Error::new(ErrorKind::Unsupported, message))
+    /// [`ErrorKind::Unsupported`] for another budget.
+    pub(crate) fn effort(&mut self) -> Result<Option<Value>> {
+        let effort = self.variables.shift_remove("reasoning_effort");
+        match self.thinking_budget {
+            None => Ok(effort),
+            Some(0) => Ok(effort.or_else(|| Some("none".into()))),
+            Some(budget) => {
+                let message = format!(
+                    "the endpoint has no thinking budget, such as {budget}: set the variable \"reasoning_effort\", or a budget of 0"
+                );
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
     }
 }
 

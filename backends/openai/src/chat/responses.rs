@@ -16,7 +16,7 @@ const HONOURED: [&str; 4] = ["temperature", "top_p", "max_tokens", "stop"];
 /// # Errors
 /// [`ErrorKind::Unsupported`] for what the protocol does not have.
 pub(crate) fn body(question: &mut Question) -> Result<Value> {
-    question.must_have_no_budget("the protocol Responses")?;
+    let effort = question.effort()?;
     let mut body = Map::new();
     body.insert("model".into(), question.model.clone().into());
     let mut input = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn body(question: &mut Question) -> Result<Value> {
             body.insert("parallel_tool_calls".into(), false.into());
         }
     }
-    if let Some(effort) = question.variables.shift_remove("reasoning_effort") {
+    if let Some(effort) = effort {
         body.insert("reasoning".into(), json!({"effort": effort}));
     }
     question.leave_out_variables();
