@@ -2,7 +2,7 @@
 
 mod completions;
 mod grammars;
-mod ignored;
+pub(crate) mod ignored;
 mod llamacpp;
 mod sglang;
 mod trtllm;

@@ -39,14 +39,21 @@ impl From<Error> for Fault {
 pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) -> Fault {
     let parsed = serde_json::from_str(body).unwrap_or(Value::Null);
     let error = Error::new(kind(status, &parsed, body), sentence(status, &parsed, body));
-    Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504), retry_after }
+    Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504 | 529), retry_after }
 }
 
 /// Returns the failure that an event of a stream reports, if it reports one.
 pub(crate) fn of_event(event: &Value) -> Option<Fault> {
     let error = event.get("error").filter(|error| !error.is_null())?;
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    let status = status.filter(|status| (400..600).contains(status)).unwrap_or(500);
+    // Anthropic's errors within a stream have a type, and no number.
+    let typed = match error.get("type").and_then(Value::as_str) {
+        Some("overloaded_error") => 529,
+        Some("rate_limit_error") => 429,
+        Some("invalid_request_error") => 400,
+        _ => 500,
+    };
+    let status = status.filter(|status| (400..600).contains(status)).unwrap_or(typed);
     Some(of_status(status, &event.to_string(), None))
 }
 
@@ -56,7 +63,7 @@ fn kind(status: u16, body: &Value, text: &str) -> ErrorKind {
         400 | 401 | 403 | 413 | 422 => ErrorKind::Invalid,
         404 => ErrorKind::NotFound,
         405 | 501 => ErrorKind::Unsupported,
-        408 | 429 | 503 | 504 => ErrorKind::Busy,
+        408 | 429 | 503 | 504 | 529 => ErrorKind::Busy,
         // llama.cpp reports a prompt that does not fit as an error of the server in some versions.
         500 if is_overflow(body, text) => ErrorKind::ContextOverflow,
         _ => ErrorKind::Backend,
@@ -89,7 +96,7 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     let advice = match status {
         401 | 403 => ": set the key of the server with `key`",
         404 => ": check the address, the dialect and the name of the model",
-        429 | 503 => ": it is overloaded, so try again later",
+        429 | 503 | 529 => ": it is overloaded, so try again later",
         _ => "",
     };
     format!("the server answered {status} {said:?}{advice}")

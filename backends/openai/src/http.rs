@@ -56,6 +56,8 @@ pub(crate) struct Http {
     client: Client,
     base: Url,
     bearer: Option<HeaderValue>,
+    /// Headers that some protocols require.
+    further: Vec<(&'static str, HeaderValue)>,
 }
 
 impl Http {
@@ -80,7 +82,22 @@ impl Http {
             .map_err(|source| {
                 Error::new(ErrorKind::Backend, "cannot make a client of HTTP").with_source(source)
             })?;
-        Ok(Self { client, base, bearer: bearer.transpose()? })
+        Ok(Self { client, base, bearer: bearer.transpose()?, further: Vec::new() })
+    }
+
+    /// Adds the headers of Anthropic's protocol, which has the key in one of its own.
+    pub(crate) fn for_anthropic(mut self, key: Option<&ApiKey>) -> Result<Self> {
+        self.bearer = None;
+        self.further.push(("anthropic-version", HeaderValue::from_static("2023-06-01")));
+        if let Some(key) = key {
+            let mut value = HeaderValue::from_str(key.secret()).map_err(|_| {
+                // The cause would quote the key.
+                Error::new(ErrorKind::Invalid, "the key of the server is not the value of a header")
+            })?;
+            value.set_sensitive(true);
+            self.further.push(("x-api-key", value));
+        }
+        Ok(self)
     }
 
     /// Returns the address, as messages name it.
@@ -164,6 +181,9 @@ impl Http {
             self.client.request(method, format!("{}{path}", self.address())).header(ACCEPT, accept);
         if let Some(bearer) = &self.bearer {
             request = request.header(AUTHORIZATION, bearer.clone());
+        }
+        for (name, value) in &self.further {
+            request = request.header(*name, value.clone());
         }
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);

@@ -56,6 +56,11 @@ impl ApiKey {
         Ok(Self(key.to_owned()))
     }
 
+    /// Returns the key itself, for a header that has nothing else.
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+
     /// Returns the value of the header that shows the key.
     pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)

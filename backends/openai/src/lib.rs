@@ -55,6 +55,12 @@
 //! With the feature `retrieval`, `RemoteEmbedder` computes vectors of texts on a server, and `RemoteReranker` orders passages. Both are
 //! members of the traits of the crate `alloquy-retrieval`.
 //!
+//! # Servers that take no ids
+//!
+//! [`RemoteChat`] is a [`ChatModel`](alloquy_core::ChatModel) over a chat endpoint: Chat Completions, Messages or Responses
+//! ([`ChatProtocol`]). The server renders and encodes the prompt, so a reply has no tokens, no report of the cache, and no protection
+//! against control tokens in texts.
+//!
 //! # Secrets
 //!
 //! A key comes from a variable or a file ([`ApiKey`]) and is never printed. Redirections are not followed. Of several owners,
@@ -63,6 +69,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod builder;
+mod chat;
 mod decoder;
 mod description;
 mod dialect;
@@ -83,6 +90,7 @@ mod wire;
 mod worker;
 
 pub use builder::RemoteBuilder;
+pub use chat::{ChatProtocol, RemoteChat, RemoteChatBuilder};
 pub use decoder::RemoteDecoder;
 pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;

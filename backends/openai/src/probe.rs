@@ -63,7 +63,7 @@ fn no_model() -> Error {
 }
 
 /// Returns the list of models; an empty one where the server has no such list.
-async fn models(http: &Http) -> Result<Vec<Value>> {
+pub(crate) async fn models(http: &Http) -> Result<Vec<Value>> {
     match http.get("/v1/models").await {
         Ok(answer) => Ok(answer.get("data").and_then(Value::as_array).cloned().unwrap_or_default()),
         Err(fault) if matches!(fault.error.kind(), ErrorKind::NotFound | ErrorKind::Unsupported) => {
@@ -96,12 +96,12 @@ async fn known(http: &Http, path: &str) -> Value {
     http.get(path).await.unwrap_or(Value::Null)
 }
 
-fn name_of(entry: &Value) -> Option<&str> {
+pub(crate) fn name_of(entry: &Value) -> Option<&str> {
     entry.get("id").and_then(Value::as_str)
 }
 
 /// Returns the entry of the model. A server without a list may have any model.
-fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Option<&'m Value>> {
+pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Option<&'m Value>> {
     let names: Vec<&str> = models.iter().filter_map(name_of).collect();
     let Some(wanted) = wanted else {
         if names.len() > 1 {

@@ -17,7 +17,7 @@ use crate::reply::ReplyReader;
 use crate::sse::EventReader;
 
 /// What ends a stream of completions. Other dialects end the answer.
-const DONE: &str = "[DONE]";
+pub(crate) const DONE: &str = "[DONE]";
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
 /// used again.
@@ -236,7 +236,8 @@ impl Transfer {
     }
 }
 
-fn parsed(data: &str) -> alloquy_core::Result<Value> {
+/// Reads the data of an event as JSON.
+pub(crate) fn parsed(data: &str) -> alloquy_core::Result<Value> {
     serde_json::from_str(data).map_err(|source| {
         let quoted: String = data.chars().take(200).collect();
         let message = format!("the server sent an event that is not JSON: {quoted:?}");

@@ -13,9 +13,9 @@ use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::report::CacheReport;
 use alloquy_core::sampling::TokenLogprobs;
 use alloquy_core::tokenizer::{TokenId, decode};
-use alloquy_core::{ErrorKind, Result, SamplingOptions};
+use alloquy_core::{ChatModel, ErrorKind, Manager, Message, Preface, Request, Result, SamplingOptions};
 use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder, GuidedDecoding};
-use alloquy_openai::{Dialect, RemoteDecoder, TokenizerCheck};
+use alloquy_openai::{ChatProtocol, Dialect, RemoteChat, RemoteDecoder, TokenizerCheck};
 use alloquy_testing::laws;
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -61,6 +61,10 @@ impl Server {
     fn decoder(&self) -> RemoteDecoder {
         let folder = self.shared.join("models/stories260k-hf64");
         pollster::block_on(RemoteDecoder::connect(&self.url, folder)).unwrap()
+    }
+
+    fn chat(&self, protocol: ChatProtocol) -> RemoteChat {
+        pollster::block_on(RemoteChat::builder(&self.url).protocol(protocol).connect()).unwrap()
     }
 
     /// Asks the server itself.
@@ -262,5 +266,39 @@ impl GrammarMatcher for Unused {
 
     fn fork(&self) -> Box<dyn GrammarMatcher> {
         Box::new(self.clone())
+    }
+}
+
+#[test]
+fn chat_endpoints_are_chat_models() {
+    let Some(server) = Server::start() else { return };
+    for protocol in ChatProtocol::ALL {
+        let model = server.chat(protocol);
+        let sampling =
+            SamplingOptions { temperature: Some(0.0), max_tokens: Some(8), ..SamplingOptions::default() };
+        let asked =
+            Request::new(Preface::default(), vec![Message::user("Once upon a time")]).sampling(sampling);
+        pollster::block_on(laws::chat_model::all(&model, &asked));
+
+        let long = Request::new(Preface::default(), vec![Message::user("a tale ".repeat(900))]);
+        let refused = pollster::block_on(model.reply(long)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ContextOverflow, "{protocol:?}: {refused:#}");
+    }
+}
+
+#[test]
+fn a_conversation_over_a_chat_endpoint_has_its_counts() {
+    let Some(server) = Server::start() else { return };
+    for protocol in ChatProtocol::ALL {
+        let sampling = SamplingOptions { max_tokens: Some(16), ..SamplingOptions::default() };
+        let manager = Manager::builder(server.chat(protocol)).sampling(sampling).build().unwrap();
+        pollster::block_on(async {
+            let conversation = manager.create(Preface::system("Tell a story.")).await.unwrap();
+            conversation.send("Once upon a time").await.unwrap();
+            let second = conversation.send("And then?").await.unwrap();
+            let usage = second.reply.usage;
+            assert!(usage.cached > 0 && usage.prompt > usage.cached, "{protocol:?}: {usage:?}");
+            assert!(usage.generated > 0 && second.reply.tokens.is_empty(), "{protocol:?}: {usage:?}");
+        });
     }
 }

@@ -1,6 +1,8 @@
 //! A server of any dialect that answers from a script, and misbehaves as planned.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, dead_code)] // a test may panic
 
+pub(crate) mod chat;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +15,7 @@ use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
 use alloquy_core::tokenizer::Tokenizer;
-use alloquy_openai::{Dialect, RemoteBuilder, RemoteDecoder, RemoteRetries};
+use alloquy_openai::{ChatProtocol, Dialect, RemoteBuilder, RemoteChat, RemoteDecoder, RemoteRetries};
 use alloquy_testing::ByteTokenizer;
 use serde_json::{Value, json};
 
@@ -49,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) plan: Mutex<VecDeque<Answer>>,
     /// The bodies of requests for replies.
     pub(crate) requests: Mutex<Vec<Value>>,
+    /// The headers of the last request.
+    pub(crate) head: Mutex<String>,
     /// How often a client has closed a connection before its answer was complete.
     pub(crate) closed: AtomicUsize,
     /// How many tokens of each prompt are reported as cached.
@@ -72,6 +76,7 @@ impl Stub {
             dialect,
             plan: Mutex::default(),
             requests: Mutex::default(),
+            head: Mutex::default(),
             closed: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
             length: AtomicUsize::new(0),
@@ -105,6 +110,14 @@ impl Stub {
         pollster::block_on(self.builder().connect()).unwrap()
     }
 
+    /// Returns a chat model whose requests are tried once.
+    pub(crate) fn chat(&self, protocol: ChatProtocol) -> RemoteChat {
+        let mut retries = RemoteRetries::default();
+        retries.attempts = 1;
+        let builder = RemoteChat::builder(&self.url).protocol(protocol).model("script").retries(retries);
+        pollster::block_on(builder.connect()).unwrap()
+    }
+
     pub(crate) fn plan(&self, answers: impl IntoIterator<Item = Answer>) {
         self.shared.plan.lock().unwrap().extend(answers);
     }
@@ -129,9 +142,11 @@ impl Shared {
         }
         let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
         let mut length = 0;
+        let mut head = String::new();
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).unwrap();
+            head += &line;
             if line.trim().is_empty() {
                 break;
             }
@@ -140,6 +155,7 @@ impl Shared {
                 length = value.trim().parse().unwrap();
             }
         }
+        *self.head.lock().unwrap() = head;
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
@@ -158,6 +174,10 @@ impl Shared {
                 respond(&mut stream, 200, "", &props.to_string());
             }
             "/v1/completions" | "/completion" | "/generate" => self.reply(&mut stream, &body),
+            "/v1/chat/completions" | "/v1/messages" | "/v1/responses" => {
+                self.requests.lock().unwrap().push(body.clone());
+                self.answer(&mut stream, &chat::answer(&path, &body));
+            }
             _ => respond(&mut stream, 404, "", "{}"),
         }
     }
@@ -181,10 +201,15 @@ impl Shared {
         }
         let cached = self.cached.load(Ordering::SeqCst);
         let body = sse(self.dialect, &events(self.dialect, &Knobs::read(self.dialect, body), cached));
+        self.answer(stream, &body);
+    }
+
+    /// Answers with a stream of events, as planned.
+    fn answer(&self, stream: &mut TcpStream, body: &[u8]) {
         self.length.store(body.len(), Ordering::SeqCst);
         let answer = self.plan.lock().unwrap().pop_front();
         match answer {
-            None => self.write(stream, &body, None),
+            None => self.write(stream, body, None),
             Some(Answer::Status(status, headers, text)) => respond(stream, status, headers, text),
             Some(Answer::Cut(kept)) => self.write(stream, &body[..kept.min(body.len())], None),
             Some(Answer::Torn(kept)) => {
