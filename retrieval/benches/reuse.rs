@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::media::Digest;
 use alloquy_core::prompt_library::{
-    FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptName, PromptPlace, PromptRetrieval, RenderedPrompt,
-    SourcedValues, TextTemplate, ValueSource, Values,
+    FilledMessage, FilledPrompt, Prompt, PromptInfo, PromptName, PromptPlace, PromptRetrieval,
+    RenderedPrompt, SourcedValues, TextTemplate, ValueSource, Values,
 };
 use alloquy_core::tree::NodePath;
 use alloquy_core::{Manager, Message, Owner, Preface, Result, Role, TurnRequest};
@@ -89,7 +89,8 @@ fn main() {
     let index = Arc::new(WordIndex::new(WordOptions::default()).unwrap());
     let mut passages = Vec::new();
     for number in 0..PASSAGES {
-        let text = format!("Tea of garden {number} is grown on hill {} by family {}.", number % 97, number % 89);
+        let text =
+            format!("Tea of garden {number} is grown on hill {} by family {}.", number % 97, number % 89);
         passages.push(Passage::new(number.to_string(), text.repeat(10)));
     }
     index.add(&owner, passages);
@@ -111,7 +112,8 @@ fn lookups(index: &Arc<WordIndex>, reuse: Reuse, messages: usize) -> Duration {
     let manager = Manager::builder(EchoModel).value_source(source).build().unwrap();
     let query = Arc::new(Plain("Which family grows tea on hill 17, and in which garden?"));
     let info = PromptInfo::new(PromptName::user("ask"), Digest::of(b"ask"));
-    let ask: Arc<dyn Prompt> = Arc::new(Ask { info, retrievals: vec![PromptRetrieval::new("docs", "DOCS", query)] });
+    let ask: Arc<dyn Prompt> =
+        Arc::new(Ask { info, retrievals: vec![PromptRetrieval::new("docs", "DOCS", query)] });
     block_on(async {
         let conversation = manager.create(Preface::default()).await.unwrap();
         let root = NodePath::default();
@@ -125,7 +127,10 @@ fn lookups(index: &Arc<WordIndex>, reuse: Reuse, messages: usize) -> Duration {
         times.lock().unwrap().clear();
         for _ in 0..TIMES {
             conversation.goto(root.clone()).await.unwrap();
-            conversation.add(TurnRequest::default().fill_prompt(Arc::clone(&ask), Values::new())).await.unwrap();
+            conversation
+                .add(TurnRequest::default().fill_prompt(Arc::clone(&ask), Values::new()))
+                .await
+                .unwrap();
         }
     });
     let mut times = times.lock().unwrap().clone();

@@ -61,7 +61,11 @@ const MEMBERS: [(&str, &[&str], &[&str]); 29] = [
     // Its models of embeddings and rerankers are members of retrieval's traits.
     ("backends/onnx", &["core", "engine", "model-files", "retrieval"], &["testing"]),
     // What a cut reply keeps is tested with a language model.
-    ("backends/openai", &["core", "engine", "formats", "model-files", "retrieval"], &["inference", "testing"]),
+    (
+        "backends/openai",
+        &["core", "engine", "formats", "model-files", "retrieval"],
+        &["inference", "testing"],
+    ),
     ("backends/", &["core", "engine", "model-files"], &["testing"]),
     // It opens models, so it needs every part of one.
     ("alloquy", &[ANY_PART], &["testing"]),
