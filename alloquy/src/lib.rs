@@ -145,7 +145,7 @@
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
 //! | `mcp` | tools of servers of the Model Context Protocol | no |
 //! | `hub` | models of the Hugging Face Hub by their names, and fetching them | no |
-//! | `remote` | `Model::remote`: models on servers that take token ids | no |
+//! | `remote` | `Model::remote`: models on servers that take token ids; with `retrieval` also embeddings and reranking by servers | no |
 //! | `cuda`, `coreml`, `directml`, `webgpu` | execution providers besides the CPU | no |
 //!
 //! Without features there are conversations, stores in memory and in files, and a program's own models: [`Model::of`] an
@@ -187,6 +187,11 @@
 
 mod model;
 pub mod prelude;
+
+/// The examples of `docs/remote.md`, which also embed texts.
+#[cfg(all(doctest, feature = "remote", feature = "retrieval"))]
+#[doc = include_str!("../../docs/remote.md")]
+struct RemotePage;
 
 /// The examples of `docs/guards.md`.
 #[cfg(all(doctest, feature = "guards"))]

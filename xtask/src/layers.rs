@@ -59,7 +59,7 @@ const PARTS: [&str; 21] = [
 const MEMBERS: [(&str, &[&str], &[&str]); 28] = [
     ("backends/onnx/runtime", &[], &[]),
     // What a cut reply keeps is tested with a language model.
-    ("backends/openai", &["core", "engine", "formats", "model-files"], &["inference", "testing"]),
+    ("backends/openai", &["core", "engine", "formats", "model-files", "retrieval"], &["inference", "testing"]),
     ("backends/", &["core", "engine", "model-files"], &["testing"]),
     // It opens models, so it needs every part of one.
     ("alloquy", &[ANY_PART], &["testing"]),

@@ -83,6 +83,8 @@ fn is_overflow(body: &Value, text: &str) -> bool {
         "max_model_len",
         "max_seq_len",
         "maximum model length",
+        // Of llama.cpp, for embeddings.
+        "too large to process",
     ];
     signs.iter().any(|sign| text.contains(sign))
 }

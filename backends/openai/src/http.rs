@@ -120,6 +120,18 @@ impl Http {
         self.json(time, Method::POST, path, Some(body.to_string())).await
     }
 
+    /// Sends JSON to a path, and reads an answer of at most `most` bytes that may take so long.
+    #[cfg(feature = "retrieval")]
+    pub(crate) async fn post_text(
+        &self,
+        time: Duration,
+        most: usize,
+        path: &str,
+        body: String,
+    ) -> Result<String, Fault> {
+        self.read(time, most, Method::POST, path, Some(body)).await
+    }
+
     /// Sends JSON to a path, and returns the answer once it has begun as a success.
     pub(crate) async fn stream(&self, path: &str, body: String) -> Result<Response, Fault> {
         self.send(Method::POST, path, Some(body), "text/event-stream").await
@@ -132,13 +144,25 @@ impl Http {
         path: &str,
         body: Option<String>,
     ) -> Result<Value, Fault> {
+        let text = self.read(time, ANSWER, method, path, body).await?;
+        serde_json::from_str(&text).map_err(|source| {
+            let message = format!("{}{path} did not answer with JSON: check the address", self.address());
+            Fault::lasting(Error::new(ErrorKind::Backend, message).with_source(source))
+        })
+    }
+
+    /// Sends a request, and reads an answer of at most `most` bytes that may take so long.
+    async fn read(
+        &self,
+        time: Duration,
+        most: usize,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<String, Fault> {
         let answer = async {
             let response = self.send(method, path, body, "application/json").await?;
-            let text = self.text(response, ANSWER).await?;
-            serde_json::from_str(&text).map_err(|source| {
-                let message = format!("{}{path} did not answer with JSON: check the address", self.address());
-                Fault::lasting(Error::new(ErrorKind::Backend, message).with_source(source))
-            })
+            self.text(response, most).await
         };
         match timeout(time, answer).await {
             Ok(answer) => answer,

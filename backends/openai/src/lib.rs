@@ -56,10 +56,17 @@
 //! ([`ChatProtocol`]). The server renders and encodes the prompt, so a reply has no tokens, no report of the cache, and no protection
 //! against control tokens in texts.
 //!
+//! # Embeddings and reranking
+//!
+//! With the feature `retrieval`, `RemoteEmbedder` computes vectors of texts on a server, and `RemoteReranker` orders passages. Both are
+//! members of the traits of the crate `alloquy-retrieval`.
+//!
 //! # Secrets
 //!
 //! A key comes from a variable or a file ([`ApiKey`]) and is never printed. Redirections are not followed. Of several owners,
 //! each can have a salt, so that none can find out what another one has in the cache ([`RemoteDecoder::for_owner`]).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod builder;
 mod chat;
@@ -73,6 +80,8 @@ mod key;
 mod memory;
 mod probe;
 mod reply;
+#[cfg(feature = "retrieval")]
+mod retrieval;
 mod salt;
 mod source;
 mod sse;
@@ -87,6 +96,11 @@ pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;
 pub use http::RemoteTimeouts;
 pub use key::ApiKey;
+#[cfg(feature = "retrieval")]
+pub use retrieval::{
+    RemoteEmbedder, RemoteEmbedderBuilder, RemoteEmbedderInfo, RemoteReranker, RemoteRerankerBuilder,
+    RemoteRerankerInfo,
+};
 pub use salt::SaltSecret;
 pub use source::RemoteFiles;
 pub use transfer::RemoteRetries;

@@ -29,10 +29,7 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
     };
     let entry = chosen(&models, model.as_deref())?;
     let name = model.or_else(|| entry.and_then(name_of).map(str::to_owned));
-    let Some(model) = name else {
-        let message = "the server lists no models: name the model with `model`";
-        return Err(Error::new(ErrorKind::Invalid, message));
-    };
+    let model = name.ok_or_else(no_model)?;
     let mut probed = Probed { dialect, model, context_length: None, version: None };
     probed.context_length = entry.and_then(|entry| entry.get("max_model_len")).and_then(size);
     match dialect {
@@ -48,6 +45,21 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
         Dialect::Completions => {}
     }
     Ok(probed)
+}
+
+/// Returns the name of a server's only model.
+///
+/// # Errors
+/// As [`probe`].
+#[cfg(feature = "retrieval")]
+pub(crate) async fn only_model(http: &Http) -> Result<String> {
+    let models = models(http).await?;
+    let name = chosen(&models, None)?.and_then(name_of);
+    name.map(str::to_owned).ok_or_else(no_model)
+}
+
+fn no_model() -> Error {
+    Error::new(ErrorKind::Invalid, "the server lists no models: name the model with `model`")
 }
 
 /// Returns the list of models; an empty one where the server has no such list.
