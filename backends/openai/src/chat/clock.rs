@@ -26,7 +26,7 @@ impl Clock {
     }
 
     /// The server has said something.
-    pub(crate) fn heard(&mut self, event: &ChatEvent) {
+    pub(crate) fn received(&mut self, event: &ChatEvent) {
         let is_said = matches!(
             event,
             ChatEvent::Text(_) | ChatEvent::Thinking(_) | ChatEvent::Refusal(_) | ChatEvent::Arguments { .. }

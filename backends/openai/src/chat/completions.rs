@@ -39,7 +39,7 @@ pub(crate) fn body(question: &mut Question) -> Result<Value> {
     body.insert("stream".into(), true.into());
     body.insert("stream_options".into(), json!({"include_usage": true}));
     sampling(&question.sampling, &mut body);
-    let names = unheeded(&question.sampling);
+    let names = ineffective(&question.sampling);
     question.ignore(names);
     if let Some(schema) = &question.schema {
         let named = json!({"name": "reply", "strict": true, "schema": schema});
@@ -116,7 +116,7 @@ pub(crate) fn seed(options: &SamplingOptions) -> Option<i64> {
 }
 
 /// Names the options that have no effect, or not on every server.
-fn unheeded(options: &SamplingOptions) -> Vec<&'static str> {
+fn ineffective(options: &SamplingOptions) -> Vec<&'static str> {
     let mut names = ignored(options, &EFFECTS);
     // They need ids, which these servers do not send.
     for name in ["repetition_detection", "stop_tokens"] {

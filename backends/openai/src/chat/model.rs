@@ -139,7 +139,7 @@ async fn assembled(
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                clock.heard(&event);
+                clock.received(&event);
                 emit.send_all(assembly.take(event)).await;
             }
             Err(failure) => {

@@ -146,8 +146,7 @@ fn schema(grammar: Option<&Grammar>) -> Result<Option<Value>> {
     }
 }
 
-/// Returns a message with its parts in the order of the protocols: thinking, text and media, calls. What a model wrote and nobody
-/// could read is text again.
+/// Returns a message with its parts in the order of the protocols: thinking, text and media, calls. A malformed piece is text.
 fn ordered(message: &Message, warnings: &mut Vec<Warning>) -> Message {
     if message.role != Role::Assistant {
         return message.clone();
