@@ -24,7 +24,17 @@ pub struct RemoteDescription {
 
 /// Whether a server has the tokenizer of the folder.
 ///
-/// A [`RemoteDescription`] has it.
+/// ```
+/// use alloquy_openai::{RemoteDecoder, TokenizerCheck};
+///
+/// fn print(decoder: &RemoteDecoder) {
+///     match &decoder.description().tokenizer {
+///         TokenizerCheck::Equal { texts } => println!("{texts} texts have the same ids"),
+///         TokenizerCheck::Unchecked { reason } => println!("not compared: {reason}"),
+///         _ => {}
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenizerCheck {
