@@ -7,6 +7,7 @@ use alloquy::Model;
 use alloquy::core::chat_model::Origin;
 use alloquy::core::media::Digest;
 use alloquy::core::middleware::Middleware;
+use alloquy::core::store::MemoryStore;
 use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Reply, Request, Result};
 use alloquy::memory::{Cue, Notes as StoredNotes, OnFailure, Reminder};
 use alloquy::retrieval::{
@@ -72,7 +73,11 @@ impl Grounding {
         if memory.memory {
             let store = match kept {
                 Some(kept) => Arc::clone(&kept.store),
-                None => kept::kept_for_reading(store).await?.store,
+                None => match kept::kept_for_reading(store).await {
+                    // No conversation was stored yet, so there are no notes.
+                    Err(error) if error.kind() == ErrorKind::NotFound => Arc::new(MemoryStore::default()),
+                    kept => kept?.store,
+                },
             };
             grounding.memory = Some(Memory { notes: StoredNotes::new(store), limits: memory });
         }
