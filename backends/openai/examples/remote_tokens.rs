@@ -1,11 +1,11 @@
-//! Continues a text on a server: `remote URL FOLDER TEXT`. The folder has the tokenizer of the model and no weights. The key of
+//! Continues a text on a server: `remote_tokens URL FOLDER TEXT`. The folder has the tokenizer of the model and no weights. The key of
 //! the server, if it has one, is in the variable `REMOTE_KEY`.
 
 use std::io::Write as _;
 
+use alloquy_core::Result;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
-use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
 use alloquy_openai::{ApiKey, RemoteDecoder};
 use futures::StreamExt;
@@ -13,7 +13,10 @@ use futures::StreamExt;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(url), Some(folder), Some(text)) = (arguments.next(), arguments.next(), arguments.next()) else {
-        return Err(Error::new(ErrorKind::Invalid, "usage: remote URL FOLDER TEXT"));
+        println!(
+            "usage: remote_tokens URL FOLDER TEXT, such as http://localhost:8000 models/qwen3-4b \"Once upon a time\""
+        );
+        return Ok(());
     };
     pollster::block_on(continue_text(&url, &folder, &text))
 }
