@@ -18,6 +18,7 @@
 //! * A middleware inside of [`RedactReplies`] sees the reply, and so do the engine and its logs.
 
 mod blocks;
+mod candidates;
 mod history;
 mod message;
 mod ordered;

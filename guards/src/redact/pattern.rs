@@ -6,6 +6,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 use regex::{Regex, RegexBuilder};
 use sha2::{Digest as _, Sha256};
 
+use super::candidates::candidates;
 use super::prefixes::unfinished;
 
 /// The longest match that a pattern may have, in bytes. Where a match has begun, a stream holds back so much at most.
@@ -101,25 +102,44 @@ impl Pattern {
             )));
         }
         let matches = build(regex, regex)?;
-        let tail = unfinished(&parsed);
-        Ok(Compiled { name: self.name, matches, tail, longest, check: self.check, strategy: self.strategy })
+        Ok(Compiled {
+            name: self.name,
+            matches,
+            candidates: candidates(&parsed),
+            tail: unfinished(&parsed),
+            longest,
+            check: self.check,
+            strategy: self.strategy,
+        })
     }
 }
 
+/// Compiles the pattern of what may be a match of any pattern: its first match begins no later than the first match of a pattern.
+pub(super) fn all_candidates(patterns: &[Compiled]) -> Result<Regex> {
+    let each: Vec<_> = patterns.iter().map(|pattern| pattern.candidates.as_str()).collect();
+    build_together(&each)
+}
+
 /// Compiles the pattern of the tails of all patterns: the first match begins where the longest tail does.
-pub(super) fn tails(patterns: &[Compiled]) -> Result<Regex> {
-    let all: Vec<_> = patterns.iter().map(|pattern| pattern.tail.as_str()).collect();
-    let limit = COMPILED.saturating_mul(all.len().max(1));
-    let error = match RegexBuilder::new(&all.join("|")).size_limit(limit).build() {
-        Ok(tails) => return Ok(tails),
-        Err(error) => error,
-    };
-    // The error names the pattern that is too large, if it is one alone.
-    for pattern in patterns {
-        build(&pattern.tail, pattern.matches.as_str())?;
+pub(super) fn all_tails(patterns: &[Compiled]) -> Result<Regex> {
+    let each: Vec<_> = patterns.iter().map(|pattern| pattern.tail.as_str()).collect();
+    let together = build_together(&each);
+    if together.is_err() {
+        // The error names the pattern that is too large, if it is one alone.
+        for pattern in patterns {
+            build(&pattern.tail, pattern.matches.as_str())?;
+        }
     }
-    let words = "the patterns cannot be compiled together: lower their repetition counts";
-    Err(invalid(words.to_owned()).with_source(error))
+    together
+}
+
+/// Compiles one pattern of several, which together may be as large as each alone.
+fn build_together(patterns: &[&str]) -> Result<Regex> {
+    let limit = COMPILED.saturating_mul(patterns.len().max(1));
+    RegexBuilder::new(&patterns.join("|")).size_limit(limit).build().map_err(|source| {
+        let words = "the patterns cannot be compiled together: lower their repetition counts";
+        invalid(words.to_owned()).with_source(source)
+    })
 }
 
 fn build(pattern: &str, shown: &str) -> Result<Regex> {
@@ -138,6 +158,8 @@ fn invalid(message: String) -> Error {
 pub(super) struct Compiled {
     pub(super) name: String,
     pub(super) matches: Regex,
+    /// The regular expression of what may be a match.
+    candidates: String,
     /// The regular expression of the end of a text where a match may continue.
     tail: String,
     pub(super) longest: usize,

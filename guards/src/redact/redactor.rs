@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::Pattern;
-use super::pattern::{Compiled, tails};
+use super::pattern::{Compiled, all_candidates, all_tails};
 
 /// How often each pattern matched, by its name.
 pub(super) type Counts = BTreeMap<String, usize>;
@@ -38,6 +38,8 @@ pub struct Redactor {
 #[derive(Debug)]
 struct Patterns {
     each: Vec<Compiled>,
+    /// Matches wherever a pattern does, and perhaps elsewhere.
+    candidates: Regex,
     /// Matches the end of a text where a match of any pattern may continue.
     tails: Regex,
 }
@@ -53,8 +55,9 @@ impl Redactor {
         for pattern in patterns {
             each.push(pattern.compile()?);
         }
-        let tails = tails(&each)?;
-        Ok(Self { patterns: Arc::new(Patterns { each, tails }) })
+        let candidates = all_candidates(&each)?;
+        let tails = all_tails(&each)?;
+        Ok(Self { patterns: Arc::new(Patterns { each, candidates, tails }) })
     }
 
     /// Compiles the recognizers with these names: `email`, `card`, `iban`, `key` and `phone`.
@@ -242,8 +245,6 @@ impl Redaction {
     fn decide(&mut self, is_end: bool) -> Result<Vec<Piece>> {
         let redactor = self.redactor.clone();
         let length = self.held.len();
-        let mut search = Search::new(&redactor, &self.held);
-        let mut pieces = Vec::new();
         let mut from = self.from;
         let mut tail = if is_end { length } else { redactor.tail(&self.held, from) };
         if tail == from {
@@ -251,11 +252,9 @@ impl Redaction {
             self.searched = length - tail;
             return Ok(Vec::new());
         }
-        while let Some(found) = search.next(from) {
-            // A match that begins in the tail may become longer, or a match that begins earlier may include it.
-            if found.start >= tail {
-                break;
-            }
+        let mut search = Search::new(&redactor, &self.held, from);
+        let mut pieces = Vec::new();
+        while let Some(found) = search.next(from, tail) {
             let Some(pattern) = redactor.patterns.each.get(found.pattern) else { break };
             keep(&mut pieces, &self.held, from, found.start);
             let removed = self.held.get(found.start..found.end).unwrap_or_default();
@@ -305,6 +304,8 @@ struct Found {
 struct Search<'a> {
     redactor: &'a Redactor,
     text: &'a str,
+    /// No match begins before this place.
+    first: usize,
     /// The next match of each pattern, as far as it is known.
     next: Vec<Next>,
 }
@@ -320,14 +321,23 @@ enum Next {
 }
 
 impl<'a> Search<'a> {
-    fn new(redactor: &'a Redactor, text: &'a str) -> Self {
-        Self { redactor, text, next: vec![Next::From; redactor.patterns.each.len()] }
+    fn new(redactor: &'a Redactor, text: &'a str, from: usize) -> Self {
+        let candidate = redactor.patterns.candidates.find_at(text, from);
+        let first = candidate.map_or(text.len(), |found| found.start());
+        Self { redactor, text, first, next: Vec::new() }
     }
 
-    /// Returns the first match that begins at `from` or later.
-    fn next(&mut self, from: usize) -> Option<Found> {
+    /// Returns the first match that begins at `from` or later, and before `tail`. A match that begins in the tail may become longer, or a
+    /// match that begins earlier may include it.
+    fn next(&mut self, from: usize, tail: usize) -> Option<Found> {
+        let from = from.max(self.first);
+        if from >= tail {
+            return None;
+        }
+        let patterns = &self.redactor.patterns.each;
+        self.next.resize(patterns.len(), Next::From);
         let mut first: Option<Found> = None;
-        for (index, (pattern, next)) in self.redactor.patterns.each.iter().zip(&mut self.next).enumerate() {
+        for (index, (pattern, next)) in patterns.iter().zip(&mut self.next).enumerate() {
             let is_known = matches!(next, Next::None) || matches!(next, Next::At(start, _) if *start >= from);
             if !is_known {
                 *next = find(pattern, self.text, from);
@@ -338,7 +348,7 @@ impl<'a> Search<'a> {
                 first = Some(Found { pattern: index, start, end });
             }
         }
-        first
+        first.filter(|first| first.start < tail)
     }
 }
 
