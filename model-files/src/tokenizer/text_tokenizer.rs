@@ -40,6 +40,8 @@ pub struct TextTokenizer {
     direction: TruncationDirection,
     limit: Option<usize>,
     pad: TokenId,
+    /// The control tokens, sorted. The unknown token is none of them, because any text may become it.
+    controls: Vec<TokenId>,
 }
 
 /// The tokens of a text or of a pair of texts.
@@ -73,7 +75,16 @@ impl TextTokenizer {
         tokenizer.with_truncation(None).map_err(unreadable)?;
         tokenizer.with_padding(None);
         tokenizer.set_encode_special_tokens(true);
-        Ok(Self { tokenizer, growth, direction, limit, pad })
+        let unknown = file.model.unk_token.and_then(|text| tokenizer.token_to_id(&text));
+        let unknown = unknown.or(file.model.unk_id);
+        let mut controls = Vec::new();
+        for (id, token) in tokenizer.get_added_tokens_decoder() {
+            if token.special && Some(id) != unknown {
+                controls.push(id);
+            }
+        }
+        controls.sort_unstable();
+        Ok(Self { tokenizer, growth, direction, limit, pad, controls })
     }
 
     /// Returns the number of tokens to which the file itself would cut a text, if it would.
@@ -133,7 +144,56 @@ impl TextTokenizer {
 
     fn parts(&self, text: &str) -> Result<Encoding> {
         self.growth.check(text.len(), ErrorKind::Tokenize)?;
-        self.tokenizer.encode_fast(text, false).map_err(|source| unencodable(text, source))
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(|source| unencodable(text, source))?;
+        if self.has_control(&encoding) { self.without_controls(text) } else { Ok(encoding) }
+    }
+
+    /// Encodes a text in which the model itself finds a control token, because its vocabulary has it as a word. The text is divided inside
+    /// of each, until none is left: `a</s>` becomes `a<` and `/s>`.
+    fn without_controls(&self, text: &str) -> Result<Encoding> {
+        let mut parts = vec![text];
+        loop {
+            let mut encodings = Vec::with_capacity(parts.len());
+            let mut divided = Vec::new();
+            for part in &parts {
+                let encoding = self.tokenizer.encode(*part, false);
+                let encoding = encoding.map_err(|source| unencodable(part, source))?;
+                self.divide(part, &encoding, &mut divided);
+                encodings.push(encoding);
+            }
+            if !encodings.iter().any(|encoding| self.has_control(encoding)) {
+                return Ok(Encoding::merge(encodings, true));
+            }
+            if divided.len() == parts.len() {
+                let start: String = text.chars().take(40).collect();
+                let message =
+                    format!("the text that starts {start:?} cannot be written without a control token");
+                return Err(Error::new(ErrorKind::Tokenize, message));
+            }
+            parts = divided;
+        }
+    }
+
+    /// Appends the parts of a text, which is divided after the first character of each control token. Nothing divides a single character.
+    fn divide<'t>(&self, text: &'t str, encoding: &Encoding, into: &mut Vec<&'t str>) {
+        let mut from = 0;
+        for (&id, &(start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            let spelled = text.get(start..end).unwrap_or_default();
+            let second = spelled.char_indices().nth(1).map_or(0, |(place, _)| start + place);
+            if self.is_control(id) && second > from {
+                into.push(text.get(from..second).unwrap_or_default());
+                from = second;
+            }
+        }
+        into.push(text.get(from..).unwrap_or_default());
+    }
+
+    fn has_control(&self, encoding: &Encoding) -> bool {
+        encoding.get_ids().iter().any(|&id| self.is_control(id))
+    }
+
+    fn is_control(&self, id: TokenId) -> bool {
+        self.controls.binary_search(&id).is_ok()
     }
 
     /// Cuts a text to `room` tokens, and returns whether it was longer.
