@@ -21,8 +21,7 @@ pub(crate) fn graph(
     let found = match (&folder.named, type_name, configured) {
         (Some(named), ..) => return Ok(named.clone()),
         (None, None, Some(name)) => Some(folder.inside(name)?).filter(|path| path.is_file()),
-        (None, Some(type_name), _) => graph_of_type(folder, type_name),
-        (None, None, None) => graph_of_type(folder, "").or_else(|| graphs(folder).into_iter().next()),
+        _ => usual_graph(folder, type_name),
     };
     found.ok_or_else(|| without_graph(folder, "decoder graph", type_name.or(configured)))
 }
@@ -34,11 +33,15 @@ pub(crate) fn text_graph(folder: &ModelFolder, type_name: Option<&str>) -> Resul
     if let Some(named) = &folder.named {
         return Ok(named.clone());
     }
-    let found = match type_name {
+    usual_graph(folder, type_name).ok_or_else(|| without_graph(folder, "graph", type_name))
+}
+
+/// Returns the graph of `type_name`, else the one of 32-bit floats, else the first by name.
+fn usual_graph(folder: &ModelFolder, type_name: Option<&str>) -> Option<PathBuf> {
+    match type_name {
         Some(type_name) => graph_of_type(folder, type_name),
         None => graph_of_type(folder, "").or_else(|| graphs(folder).into_iter().next()),
-    };
-    found.ok_or_else(|| without_graph(folder, "graph", type_name))
+    }
 }
 
 /// Returns another graph than the decoder's. It is the one that `genai_config.json` names, else the one of that

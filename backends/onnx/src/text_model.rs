@@ -1,7 +1,7 @@
 //! Models that read whole texts and do not write any: embeddings, and rerankers.
 //!
-//! `options` and `files` open a model, `sentence` reads how its vectors are made, `graph` runs it in `batches`, and `pooling` makes a
-//! vector of a text's tokens.
+//! `options` and `files` find a model, `reader` loads it, `sentence` reads how its vectors are made, `graph` runs it in `batches`, and
+//! `pooling` makes a vector of a text's tokens.
 
 mod background;
 mod batches;
@@ -12,6 +12,7 @@ mod graph;
 mod note;
 mod options;
 mod pooling;
+mod reader;
 mod reranker;
 mod sentence;
 

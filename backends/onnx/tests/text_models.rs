@@ -322,6 +322,36 @@ fn positions_that_a_kind_of_model_does_not_use_do_not_count() {
 }
 
 #[test]
+fn no_more_tokens_are_read_than_there_are_positions() {
+    let long = json!({"max_seq_length": 4_000});
+    let folder = changed("embedder", &[("sentence_bert_config.json", Some(long))]);
+    let embedder = OnnxEmbedder::load(folder.path()).unwrap();
+    assert_eq!(embedder.info().max_tokens, 48);
+    let embeddings = block_on(embedder.embed(&["green tea ".repeat(100).as_str()], TextKind::Passage));
+    assert_eq!(embeddings.unwrap().cut, [0]);
+}
+
+/// The tokenizer knows no capital letter, so a word that has one is a single unknown token.
+#[test]
+fn a_text_is_in_lower_case_where_the_files_say_so_also_when_it_is_counted() {
+    let mut tokenizer: Value =
+        serde_json::from_str(&fs::read_to_string(fixtures().join("embedder/tokenizer.json")).unwrap())
+            .unwrap();
+    tokenizer["normalizer"]["lowercase"] = json!(false);
+    for is_lowercase in [false, true] {
+        let config = json!({"max_seq_length": 32, "do_lower_case": is_lowercase});
+        let files =
+            [("tokenizer.json", Some(tokenizer.clone())), ("sentence_bert_config.json", Some(config))];
+        let folder = changed("embedder", &files);
+        let embedder = OnnxEmbedder::load(folder.path()).unwrap();
+        let vectors = block_on(embedder.embed(&["ASSAM", "assam"], TextKind::Passage)).unwrap().vectors;
+        assert_eq!(vectors[0] == vectors[1], is_lowercase);
+        let counts = ["ASSAM", "assam"].map(|text| embedder.count_tokens(text).unwrap());
+        assert_eq!(counts[0] == counts[1], is_lowercase, "{counts:?}");
+    }
+}
+
+#[test]
 fn a_transformer_in_a_folder_of_its_own_is_read_there() {
     let inner = "0_Transformer";
     let modules = json!([
@@ -362,14 +392,13 @@ fn a_digest_differs_with_what_changes_vectors_alone() {
 }
 
 #[test]
-fn a_dropped_future_ends_the_work() {
+fn a_model_is_free_again_when_a_future_was_dropped() {
     let embedder = OnnxEmbedder::load(fixtures().join("embedder")).unwrap();
     let texts = vec!["Where is tea grown?"; 20_000];
     let mut future = Box::pin(embedder.embed(&texts, TextKind::Passage));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(future.as_mut().poll(&mut context).is_pending());
     drop(future);
-    // The session is free again long before all texts could have been computed.
     assert_eq!(block_on(embedder.embed(&["tea"], TextKind::Query)).unwrap().vectors.len(), 1);
 }
 

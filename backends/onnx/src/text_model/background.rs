@@ -13,6 +13,10 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
     /// Returns an error if the caller no longer waits, so that the work can end.
     pub(super) fn check(&self) -> Result<()> {
         if self.is_over.load(Ordering::Relaxed) {
@@ -27,7 +31,7 @@ struct EndOnDrop(Waiting);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
+        self.0.end();
     }
 }
 
@@ -49,4 +53,32 @@ pub(super) async fn in_background<T: Send + 'static>(
     let result = receiver.await;
     drop(end);
     result.map_err(|_| Error::new(ErrorKind::Backend, "the thread of a model ended without a result"))?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::mpsc;
+    use std::task::{Context, Waker};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn work_learns_that_its_future_was_dropped() {
+        let (sender, ended) = mpsc::channel();
+        {
+            let work = in_background("test", move |waiting| -> Result<()> {
+                while waiting.check().is_ok() {
+                    std::thread::yield_now();
+                }
+                sender.send(()).unwrap();
+                waiting.check()
+            });
+            let mut work = pin!(work);
+            assert!(work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));
+        }
+        ended.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_model_files::{TextTokenizer, TextTokens};
+use alloquy_model_files::TextTokens;
 use alloquy_onnx_runtime::DownloadEvent;
 use alloquy_retrieval::{Embedder, Embeddings, TextKind};
 use async_trait::async_trait;
 
 use super::background::{Waiting, in_background};
-use super::batches::batches;
+use super::batches::compute_batches;
 use super::embedder_options::EmbedderOptions;
-use super::files::{ASSUMED_TOKENS, TextFiles, digest};
+use super::files::TextFiles;
 use super::graph::{Output, TextGraph};
 use super::note::TextModelNote;
 use super::pooling::{Pooling, normalized};
+use super::reader::TextReader;
 use super::sentence::Sentence;
 use crate::error::{invalid, model, unsupported};
 
@@ -86,12 +87,10 @@ pub struct EmbedderInfo {
 #[derive(Debug)]
 struct Model {
     info: EmbedderInfo,
-    tokenizer: TextTokenizer,
-    graph: TextGraph,
+    reader: TextReader,
     output: Output,
     is_lowercase: bool,
     pools_prefix: bool,
-    are_alone: bool,
 }
 
 /// Opens a model of embeddings in a folder.
@@ -127,36 +126,25 @@ impl OnnxEmbedder {
     ) -> Result<Self> {
         let mut files = TextFiles::open(path.as_ref())?;
         let sentence = Sentence::read(&mut files)?;
-        let (tokenizer, tokenizer_digest) = files.tokenizer()?;
-        let max_tokens = files.max_tokens(options.model.max_tokens, sentence.max_tokens, &tokenizer)?;
-        let part = files.graph(options.model.graph_type.as_deref())?;
-        let loaded = options.model.load(&part.graph, on_event)?;
-        let mut notes = TextModelNote::of_warnings(loaded.warnings);
-        if max_tokens.is_none() {
-            notes.push(TextModelNote::MaxTokensAssumed { tokens: ASSUMED_TOKENS });
-        }
-        let graph = TextGraph::new(loaded.loaded, tokenizer.padding())?;
-        let (output, pooling) = pooled(&graph, &sentence, options.pooling.clone(), &mut notes)?;
-        let are_alone = part.file.scales_all_rows();
-        if are_alone {
-            notes.push(TextModelNote::ComputedAlone);
-        }
+        let mut opened = TextReader::open(&files, &options.model, sentence.max_tokens, on_event)?;
+        let (output, pooling) =
+            pooled(&opened.reader.graph, &sentence, options.pooling.clone(), &mut opened.notes)?;
         let info = EmbedderInfo {
             name: files.name().to_owned(),
-            graph: part.graph.name(),
-            provider: loaded.provider,
+            graph: opened.graph,
+            provider: opened.provider,
             dimensions: 0,
-            max_tokens: max_tokens.unwrap_or(ASSUMED_TOKENS),
+            max_tokens: opened.reader.max_tokens,
             pooling,
             query_prefix: options.query_prefix.clone().unwrap_or(sentence.query_prefix),
             passage_prefix: options.passage_prefix.clone().unwrap_or(sentence.passage_prefix),
-            notes,
+            notes: opened.notes,
         };
         let is_lowercase = sentence.is_lowercase;
         let pools_prefix = sentence.pools_prefix;
-        let mut model = Model { info, tokenizer, graph, output, is_lowercase, pools_prefix, are_alone };
+        let mut model = Model { info, reader: opened.reader, output, is_lowercase, pools_prefix };
         model.info.dimensions = model.dimensions(options.dimensions.or(sentence.dimensions))?;
-        let digest = digest(&part, tokenizer_digest, model.settings())?;
+        let digest = model.digest(opened.files);
         Ok(Self { model: Arc::new(model), digest })
     }
 
@@ -190,7 +178,7 @@ impl OnnxEmbedder {
     /// # Errors
     /// [`ErrorKind::Tokenize`] for a text that cannot be encoded.
     pub fn count_tokens(&self, text: &str) -> Result<usize> {
-        Ok(self.model.tokenizer.encode(text, usize::MAX)?.ids.len())
+        Ok(self.model.reader.tokenizer.encode(&self.model.cleaned(text), usize::MAX)?.ids.len())
     }
 }
 
@@ -221,9 +209,12 @@ impl Embedder for OnnxEmbedder {
 }
 
 impl Model {
-    /// Returns a text as the model is given it.
+    /// Returns a text with its prefix as the tokenizer receives it.
     fn prefixed(&self, text: &str, kind: TextKind) -> String {
-        let text = format!("{}{text}", self.prefix(kind));
+        self.cleaned(&format!("{}{text}", self.prefix(kind)))
+    }
+
+    fn cleaned(&self, text: &str) -> String {
         let text = text.trim();
         if self.is_lowercase { text.to_lowercase() } else { text.to_owned() }
     }
@@ -238,30 +229,23 @@ impl Model {
     /// Computes the vectors of texts that have their prefix.
     fn embed(&self, texts: &[String], kind: TextKind, waiting: &Waiting) -> Result<Embeddings> {
         let skipped = self.skipped(kind)?;
-        let mut encoded = Vec::with_capacity(texts.len());
-        let mut cut = Vec::new();
-        for (index, text) in texts.iter().enumerate() {
-            waiting.check()?;
-            let tokens = self.tokenizer.encode(text, self.info.max_tokens)?;
-            if tokens.is_cut {
-                cut.push(index);
-            }
-            encoded.push(tokens);
+        let computed = compute_batches(
+            texts,
+            self.reader.are_alone,
+            waiting,
+            |text| self.encode(text),
+            |rows, width| self.compute(rows, width, skipped),
+        )?;
+        let mut vectors = Vec::with_capacity(texts.len());
+        for vector in computed.results {
+            // A text without tokens has an empty vector, which gets the direction of all that have none.
+            vectors.push(normalized(vector.unwrap_or_default(), self.info.dimensions));
         }
-        // A text without tokens keeps this vector, which gets the direction of all that have none.
-        let mut vectors = vec![normalized(Vec::new(), self.info.dimensions); texts.len()];
-        let lengths: Vec<usize> = encoded.iter().map(|tokens| tokens.ids.len()).collect();
-        for batch in batches(&lengths, self.are_alone) {
-            waiting.check()?;
-            let rows: Vec<&TextTokens> = batch.texts.iter().filter_map(|&text| encoded.get(text)).collect();
-            let computed = self.compute(&rows, batch.width, skipped)?;
-            for (&text, vector) in batch.texts.iter().zip(computed) {
-                if let Some(place) = vectors.get_mut(text) {
-                    *place = normalized(vector, self.info.dimensions);
-                }
-            }
-        }
-        Ok(Embeddings { vectors, cut })
+        Ok(Embeddings { vectors, cut: computed.cut })
+    }
+
+    fn encode(&self, text: &str) -> Result<TextTokens> {
+        self.reader.tokenizer.encode(text, self.reader.max_tokens)
     }
 
     /// Returns how many tokens at the beginning are not pooled: those of the prefix, if it is not.
@@ -271,12 +255,12 @@ impl Model {
             return Ok(0);
         }
         // Without the token that ends a text, as sentence-transformers counts.
-        Ok(self.tokenizer.encode(prefix, self.info.max_tokens)?.ids.len().saturating_sub(1))
+        Ok(self.encode(&self.cleaned(prefix))?.ids.len().saturating_sub(1))
     }
 
     /// Computes the vectors of the texts of a batch, of any length.
     fn compute(&self, rows: &[&TextTokens], width: usize, skipped: usize) -> Result<Vec<Vec<f32>>> {
-        let numbers = self.graph.run(rows, width, &self.output)?;
+        let numbers = self.reader.graph.run(rows, width, &self.output)?;
         let mut vectors = Vec::with_capacity(rows.len());
         if self.info.pooling.is_empty() {
             vectors.extend(numbers.rows(rows.len(), &[None])?.map(<[f32]>::to_vec));
@@ -301,7 +285,7 @@ impl Model {
 
     /// Returns how many numbers a vector has: those that the model computes, or fewer where a caller keeps fewer.
     fn dimensions(&self, kept: Option<usize>) -> Result<usize> {
-        let text = self.tokenizer.encode("a", self.info.max_tokens)?;
+        let text = self.encode("a")?;
         if text.ids.is_empty() {
             return Err(model(
                 "the tokenizer has no tokens for the text \"a\", so it is not that of a model of texts",
@@ -317,11 +301,11 @@ impl Model {
         }
     }
 
-    /// Returns the settings that change vectors, as lines.
-    fn settings(&self) -> Vec<String> {
+    /// Returns a digest of what decides vectors: the files of the graph and the tokenizer, and the settings.
+    fn digest(&self, files: Digest) -> Digest {
         let info = &self.info;
         let pooling: Vec<_> = info.pooling.iter().map(|pooling| pooling.name()).collect();
-        vec![
+        let lines = [
             format!("embedder, format 1, output {}, pooling {}", self.output.name, pooling.join(" ")),
             format!("{} dimensions, {} tokens", info.dimensions, info.max_tokens),
             format!(
@@ -329,7 +313,9 @@ impl Model {
                 info.query_prefix, info.passage_prefix, self.pools_prefix
             ),
             format!("lowercase {}", self.is_lowercase),
-        ]
+            files.to_string(),
+        ];
+        Digest::of(lines.join("\n").as_bytes())
     }
 }
 

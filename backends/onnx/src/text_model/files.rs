@@ -1,6 +1,6 @@
 //! The files of a model of texts: its tokenizer, its graph, and its descriptions.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use alloquy_core::Result;
 use alloquy_core::media::Digest;
@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::error::{invalid, model, unsupported};
 use crate::folder::text_graph;
 use crate::graph_file::GraphFile;
-use crate::identity::graph_digests;
 use crate::source::{Graph, Part};
 
 /// How many bytes a description file may have.
@@ -18,9 +17,6 @@ const DESCRIPTION: u64 = 1 << 20;
 
 /// The largest number of tokens that a file may name as what a model reads. `tokenizer_config.json` has 10³⁰ where it names none.
 const MOST_TOKENS: usize = 1 << 20;
-
-/// How many tokens a model reads of which no file says it.
-pub(super) const ASSUMED_TOKENS: usize = 512;
 
 /// Where a model's files name the number of positions that it has.
 const POSITIONS: &[FactPlace] =
@@ -34,7 +30,7 @@ const TOKENIZER_LENGTH: &[FactPlace] = &[("tokenizer_config.json", "/model_max_l
 pub(super) struct TextFiles {
     folder: ModelFolder,
     /// The folder with the tokenizer and `config.json`, where it is not the model's own.
-    pub(super) inner: PathBuf,
+    inner: Option<ModelFolder>,
     pub(super) description: Description,
 }
 
@@ -43,15 +39,16 @@ impl TextFiles {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let folder = ModelFolder::open(path)?;
         let description = Description::read(&folder.files)?;
-        Ok(Self { folder, inner: PathBuf::new(), description })
+        Ok(Self { folder, inner: None, description })
     }
 
     /// Reads the tokenizer and `config.json` of a folder in this one, as early versions of sentence-transformers wrote them.
     pub(super) fn enter(&mut self, inner: &str) -> Result<()> {
         let path = self.folder.inside(inner)?;
         if path.join("tokenizer.json").is_file() {
-            self.description = Description::read(&ModelFolder::open(&path)?.files)?;
-            self.inner = PathBuf::from(inner);
+            let folder = ModelFolder::open(&path)?;
+            self.description = Description::read(&folder.files)?;
+            self.inner = Some(folder);
         }
         Ok(())
     }
@@ -61,42 +58,28 @@ impl TextFiles {
         &self.folder.name
     }
 
-    /// Returns the model's folder.
-    pub(super) fn root(&self) -> &Path {
-        &self.folder.root
-    }
-
     /// Reads a description file of JSON; `None` if there is none.
     pub(super) fn json(&self, name: &str) -> Result<Option<Value>> {
-        if !self.folder.inside(name)?.exists() {
-            return Ok(None);
-        }
-        let bytes = self.folder.read(name, DESCRIPTION)?;
-        let value = serde_json::from_slice(&bytes);
-        value.map(Some).map_err(|source| model(format!("{name} is not valid JSON")).with_source(source))
+        json(&self.folder, name)
     }
 
     /// Reads a description file that is beside the tokenizer.
     pub(super) fn inner_json(&self, name: &str) -> Result<Option<Value>> {
-        if self.inner.as_os_str().is_empty() {
-            return self.json(name);
-        }
-        self.json(&self.inner.join(name).to_string_lossy())
+        json(self.inner(), name)
+    }
+
+    fn inner(&self) -> &ModelFolder {
+        self.inner.as_ref().unwrap_or(&self.folder)
     }
 
     /// Reads the tokenizer, and returns it with the digest of its file.
     pub(super) fn tokenizer(&self) -> Result<(TextTokenizer, Digest)> {
-        let root = if self.inner.as_os_str().is_empty() { None } else { Some(self.root().join(&self.inner)) };
-        let file = match root {
-            None => self.folder.tokenizer()?,
-            Some(root) => ModelFolder::open(&root)?.tokenizer()?,
-        };
+        let file = self.inner().tokenizer()?;
         if file.name != "tokenizer.json" {
             let message = format!(
                 "the model in {:?} has the tokenizer {:?}, and models of texts need a tokenizer.json. Transformers writes one: \
                  AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
-                self.root(),
-                file.name
+                self.folder.root, file.name
             );
             return Err(unsupported(message));
         }
@@ -136,17 +119,17 @@ impl TextFiles {
                 _ => Ok(Some(asked)),
             };
         }
-        if named.is_some() {
-            return Ok(named);
-        }
-        let length = self.description.size(TOKENIZER_LENGTH).filter(|&length| length <= MOST_TOKENS);
+        let length = named.or_else(|| self.description.size(TOKENIZER_LENGTH));
+        let length = length.filter(|&length| length <= MOST_TOKENS);
         Ok(length.into_iter().chain(positions).min().or_else(|| tokenizer.limit()))
     }
 }
 
-/// Returns a digest of what decides the results of a model: its graph with the weights, its tokenizer, and lines about its settings.
-pub(super) fn digest(part: &Part, tokenizer: Digest, mut lines: Vec<String>) -> Result<Digest> {
-    lines.push(format!("tokenizer {tokenizer}"));
-    lines.extend(graph_digests(part)?.iter().map(Digest::to_string));
-    Ok(Digest::of(lines.join("\n").as_bytes()))
+fn json(folder: &ModelFolder, name: &str) -> Result<Option<Value>> {
+    if !folder.inside(name)?.exists() {
+        return Ok(None);
+    }
+    let bytes = folder.read(name, DESCRIPTION)?;
+    let value = serde_json::from_slice(&bytes);
+    value.map(Some).map_err(|source| model(format!("{name} is not valid JSON")).with_source(source))
 }

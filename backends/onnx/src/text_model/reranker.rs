@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_model_files::{TextTokenizer, TextTokens};
+use alloquy_model_files::TextTokens;
 use alloquy_onnx_runtime::DownloadEvent;
 use alloquy_retrieval::{HEADING, Passage, Reranker};
 use async_trait::async_trait;
 
 use super::background::{Waiting, in_background};
-use super::batches::batches;
-use super::files::{ASSUMED_TOKENS, TextFiles, digest};
-use super::graph::{Output, TextGraph};
+use super::batches::compute_batches;
+use super::files::TextFiles;
+use super::graph::Output;
 use super::note::TextModelNote;
 use super::options::TextModelOptions;
+use super::reader::TextReader;
 use crate::error::{model, unsupported};
 
 /// A cross-encoder: a model that computes how well a passage answers a question from both together.
@@ -103,10 +104,8 @@ pub struct PassageScores {
 #[derive(Debug)]
 struct Model {
     info: RerankerInfo,
-    tokenizer: TextTokenizer,
-    graph: TextGraph,
+    reader: TextReader,
     output: Output,
-    are_alone: bool,
 }
 
 /// Opens a reranker in a folder.
@@ -141,39 +140,28 @@ impl OnnxReranker {
         on_event: &mut dyn FnMut(DownloadEvent),
     ) -> Result<Self> {
         let files = TextFiles::open(path.as_ref())?;
-        let (tokenizer, tokenizer_digest) = files.tokenizer()?;
-        let max_tokens = files.max_tokens(options.model.max_tokens, None, &tokenizer)?;
-        let part = files.graph(options.model.graph_type.as_deref())?;
-        let loaded = options.model.load(&part.graph, on_event)?;
-        let graph = TextGraph::new(loaded.loaded, tokenizer.padding())?;
-        let Some(output) = graph.scores() else {
-            let message =
-                format!("the graph has no output logits with scores; its outputs are {}", graph.outputs());
+        let opened = TextReader::open(&files, &options.model, None, on_event)?;
+        let reader = opened.reader;
+        let Some(output) = reader.graph.scores() else {
+            let message = format!(
+                "the graph has no output logits with scores; its outputs are {}",
+                reader.graph.outputs()
+            );
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
-        let mut notes = TextModelNote::of_warnings(loaded.warnings);
-        if max_tokens.is_none() {
-            notes.push(TextModelNote::MaxTokensAssumed { tokens: ASSUMED_TOKENS });
-        }
-        let are_alone = part.file.scales_all_rows();
-        if are_alone {
-            notes.push(TextModelNote::ComputedAlone);
-        }
         let info = RerankerInfo {
             name: files.name().to_owned(),
-            graph: part.graph.name(),
-            provider: loaded.provider,
-            max_tokens: max_tokens.unwrap_or(ASSUMED_TOKENS),
+            graph: opened.graph,
+            provider: opened.provider,
+            max_tokens: reader.max_tokens,
             uses_sigmoid: options.uses_sigmoid.unwrap_or_else(|| uses_sigmoid(&files)),
-            notes,
+            notes: opened.notes,
         };
-        let settings =
-            vec![format!("reranker, format 1, {} tokens, sigmoid {}", info.max_tokens, info.uses_sigmoid)];
-        let model = Model { info, tokenizer, graph, output, are_alone };
+        let model = Model { info, reader, output };
         // Refuses a model with several scores at once, not at the first question.
-        let pair = model.tokenizer.encode_pair("a", "a", model.info.max_tokens)?;
+        let pair = model.encode("a", "a")?;
         model.compute(&[&pair], pair.ids.len())?;
-        let digest = digest(&part, tokenizer_digest, settings)?;
+        let digest = model.digest(opened.files);
         Ok(Self { model: Arc::new(model), digest })
     }
 
@@ -238,32 +226,32 @@ impl Reranker for OnnxReranker {
 
 impl Model {
     fn scores(&self, text: &str, passages: &[String], waiting: &Waiting) -> Result<PassageScores> {
-        let mut found = PassageScores { scores: vec![0.0; passages.len()], cut: Vec::new() };
-        let mut encoded = Vec::with_capacity(passages.len());
-        for (index, passage) in passages.iter().enumerate() {
-            waiting.check()?;
-            let pair = self.tokenizer.encode_pair(text, passage, self.info.max_tokens)?;
-            if pair.is_cut {
-                found.cut.push(index);
-            }
-            encoded.push(pair);
-        }
-        let lengths: Vec<usize> = encoded.iter().map(|pair| pair.ids.len()).collect();
-        for batch in batches(&lengths, self.are_alone) {
-            waiting.check()?;
-            let rows: Vec<&TextTokens> = batch.texts.iter().filter_map(|&pair| encoded.get(pair)).collect();
-            for (&pair, score) in batch.texts.iter().zip(self.compute(&rows, batch.width)?) {
-                if let Some(place) = found.scores.get_mut(pair) {
-                    *place = score;
-                }
-            }
-        }
-        Ok(found)
+        let computed = compute_batches(
+            passages,
+            self.reader.are_alone,
+            waiting,
+            |passage| self.encode(text, passage),
+            |rows, width| self.compute(rows, width),
+        )?;
+        let scores = computed.results.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(PassageScores { scores, cut: computed.cut })
+    }
+
+    fn encode(&self, text: &str, passage: &str) -> Result<TextTokens> {
+        self.reader.tokenizer.encode_pair(text, passage, self.reader.max_tokens)
+    }
+
+    /// Returns a digest of what decides scores: the files of the graph and the tokenizer, and the settings.
+    fn digest(&self, files: Digest) -> Digest {
+        let info = &self.info;
+        let settings =
+            format!("reranker, format 1, {} tokens, sigmoid {}", info.max_tokens, info.uses_sigmoid);
+        Digest::of(format!("{settings}\n{files}").as_bytes())
     }
 
     /// Computes the scores of the pairs of a batch.
     fn compute(&self, rows: &[&TextTokens], width: usize) -> Result<Vec<f64>> {
-        let numbers = self.graph.run(rows, width, &self.output)?;
+        let numbers = self.reader.graph.run(rows, width, &self.output)?;
         if let [_, labels] = numbers.shape.as_slice()
             && *labels != 1
         {
