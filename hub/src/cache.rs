@@ -152,9 +152,8 @@ impl HubCache {
         }
         let bytes = size_of(&folder, DEPTH + 3)?;
         fs::remove_dir_all(&folder).map_err(io_error("remove", &folder))?;
-        let locks = self.root.join(".locks").join(repository.folder());
         // Empty files: whatever keeps them does no harm.
-        let _ = fs::remove_dir_all(locks);
+        let _ = fs::remove_dir_all(self.locks(repository));
         Ok(Some(bytes))
     }
 
@@ -169,8 +168,11 @@ impl HubCache {
 
     /// Returns the place of the file that is locked while a blob is fetched.
     pub(crate) fn lock(&self, repository: &Repository, digest: &FileDigest) -> PathBuf {
-        let name = format!("{}.lock", digest.as_str());
-        self.root.join(".locks").join(repository.folder()).join(name)
+        self.locks(repository).join(format!("{}.lock", digest.as_str()))
+    }
+
+    fn locks(&self, repository: &Repository) -> PathBuf {
+        self.root.join(".locks").join(repository.folder())
     }
 
     /// Returns the folder of a commit.
@@ -188,7 +190,7 @@ impl HubCache {
         }
         // What is in the way may be a link to a blob that somebody removed, or of a pull that is faster. A rename replaces both at once, so
         // that no other pull finds nothing in between. The folder of locks is listed by no program.
-        let folder = self.root.join(".locks").join(repository.folder());
+        let folder = self.locks(repository);
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
         let made = tempfile::Builder::new().make_in(&folder, |made| link(&blob, made, &file.path));
         let made = made.map_err(io_error("create a link in", &folder))?;
@@ -343,5 +345,6 @@ mod tests {
             fs::remove_file(&path).unwrap();
         }
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(cache.locks(&repository)).unwrap().count(), 0);
     }
 }
