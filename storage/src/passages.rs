@@ -1,4 +1,4 @@
-//! Passages in a database: what all databases share.
+//! Keeps passages in a database, and finds them.
 
 pub(crate) mod blocks;
 pub(crate) mod change;
@@ -18,30 +18,93 @@ use async_trait::async_trait;
 
 use self::change::{Change, PassageReport, PreparedPassage, Removal};
 use self::scores::Question;
-use self::settings::Settings;
+use self::settings::{Settings, no_vectors};
 use self::tables::Tables;
 
 /// How many passages a transaction adds. Larger ones keep others waiting for longer.
 const BATCH: usize = 2_048;
 
-/// Passages in the tables of a database.
-#[derive(Debug)]
-pub(crate) struct Passages<T> {
-    pub(crate) tables: T,
-    settings: Settings,
+/// Keeps passages in a database, and finds them by words and by vectors.
+///
+/// [`sqlite`](Self::sqlite) opens one for the processes of one machine, [`postgres`](Self::postgres) one for several machines. Any number
+/// of them may add and search at once. Each owner has passages of its own: neither what is found by words nor its scores depend on those
+/// of others. Words have the scores of a [`WordIndex`](alloquy_retrieval::WordIndex), to the last digit.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use alloquy_core::Owner;
+/// use alloquy_retrieval::{Lookup, NgramEmbedder, Passage};
+/// use alloquy_storage::{PassageDatabase, SqlitePassageOptions};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("passages.db");
+/// # pollster::block_on(async {
+/// let embedder = Arc::new(NgramEmbedder::default());
+/// let passages = PassageDatabase::sqlite(&path, SqlitePassageOptions::default(), Some(embedder)).await?;
+/// let owner = Owner::local();
+/// let tea = Passage::new("1", "Tea is grown in Assam.").source("tea.md");
+/// let report = passages.add(&owner, vec![tea.clone(), Passage::new("2", "Coffee is grown in Kona.")]).await?;
+/// assert_eq!((report.added, report.kept), (2, 0));
+///
+/// let found = passages.hybrid().find(&owner, &Lookup::new("Where is tea grown?")).await?;
+/// assert_eq!(found.passages[0].id, "1");
+///
+/// // Only the tea remains, and is not stored again.
+/// let report = passages.sync(&owner, vec![tea]).await?;
+/// assert_eq!((report.added, report.kept, report.removed), (0, 1, 1));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PassageDatabase {
+    tables: Arc<dyn Tables>,
+    settings: Arc<Settings>,
     embedder: Option<Arc<dyn Embedder>>,
 }
 
-impl<T: Tables> Passages<T> {
-    pub(crate) fn new(tables: T, settings: Settings, embedder: Option<Arc<dyn Embedder>>) -> Arc<Self> {
-        Arc::new(Self { tables, settings, embedder })
+impl PassageDatabase {
+    pub(crate) fn new(tables: impl Tables, settings: Settings, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self { tables: Arc::new(tables), settings: Arc::new(settings), embedder }
     }
 
-    pub(crate) async fn add(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
+    /// Adds passages of an owner. One with the id of another replaces it. One that is there already stays, with its vector.
+    ///
+    /// Each 2,048 passages are one transaction. After an error those before it stay, and the same call again continues.
+    ///
+    /// # Errors
+    /// Those of the embedder and of the database. [`ErrorKind::Invalid`] for a passage that is too large or whose metadata is nested too
+    /// deeply.
+    pub async fn add(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
         self.update(owner, passages, Removal::Nothing).await
     }
 
-    pub(crate) async fn replace(
+    /// Makes these the only passages of a document: adds them as [`add`](Self::add) does, and removes all others with this
+    /// [source](Passage::source).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a passage with another source.
+    ///
+    /// ```
+    /// use alloquy_core::Owner;
+    /// use alloquy_retrieval::{Chunker, Document};
+    /// use alloquy_storage::{PassageDatabase, SqlitePassageOptions};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("passages.db");
+    /// # pollster::block_on(async {
+    /// let passages = PassageDatabase::sqlite(&path, SqlitePassageOptions::default(), None).await?;
+    /// for text in ["# Tea\n\nGreen.\n\n# Coffee\n\nBlack.", "# Tea\n\nGreen."] {
+    ///     let document = Document::markdown("drinks.md", text);
+    ///     passages.replace(&Owner::local(), "drinks.md", Chunker::default().passages(&document)).await?;
+    /// }
+    /// assert_eq!(passages.len(&Owner::local()).await?, 1);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn replace(
         &self,
         owner: &Owner,
         source: &str,
@@ -59,18 +122,21 @@ impl<T: Tables> Passages<T> {
         self.update(owner, passages, Removal::Others { source, kept }).await
     }
 
-    pub(crate) async fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
+    /// Makes these the only passages of an owner: adds them as [`add`](Self::add) does, and removes all others.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub async fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
         let kept = ids(&passages);
         self.update(owner, passages, Removal::Others { source: None, kept }).await
     }
 
-    pub(crate) async fn remove(&self, owner: &Owner, ids: &[&str]) -> Result<usize> {
-        let ids = ids.iter().map(|&id| id.to_owned()).collect();
-        let change = Change { added: Vec::new(), removal: Removal::Ids(ids) };
-        Ok(self.tables.change(owner, change).await?.removed)
-    }
-
-    pub(crate) async fn add_vectors(
+    /// Adds passages whose vectors are known, as [`add`](Self::add) does.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite;
+    /// [`ErrorKind::Unsupported`] for a database without vectors.
+    pub async fn add_vectors(
         &self,
         owner: &Owner,
         passages: Vec<(Passage, Vec<f32>)>,
@@ -93,27 +159,60 @@ impl<T: Tables> Passages<T> {
         Ok(report)
     }
 
-    pub(crate) async fn len(&self, owner: &Owner) -> Result<usize> {
+    /// Removes passages of an owner, and returns how many there were.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn remove(&self, owner: &Owner, ids: &[&str]) -> Result<usize> {
+        let ids = ids.iter().map(|&id| id.to_owned()).collect();
+        let change = Change { added: Vec::new(), removal: Removal::Ids(ids) };
+        Ok(self.tables.change(owner, change).await?.removed)
+    }
+
+    /// Returns how many passages an owner has.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn len(&self, owner: &Owner) -> Result<usize> {
         let passages = self.tables.state(owner).await?.passages;
         Ok(usize::try_from(passages).unwrap_or(usize::MAX))
     }
 
-    pub(crate) async fn nearest(&self, owner: &Owner, vector: &[f32], lookup: &Lookup) -> Result<Found> {
+    /// Returns whether an owner has no passages.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn is_empty(&self, owner: &Owner) -> Result<bool> {
+        Ok(self.len(owner).await? == 0)
+    }
+
+    /// Finds the passages nearest to a vector; the text of the lookup is not read.
+    ///
+    /// # Errors
+    /// Those of the database, and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite;
+    /// [`ErrorKind::Unsupported`] for a database without vectors.
+    pub async fn nearest(&self, owner: &Owner, vector: &[f32], lookup: &Lookup) -> Result<Found> {
         self.check_vector(vector)?;
         let hits = self.tables.by_vector(owner, vector.to_vec(), lookup.clone()).await?;
         Ok(Found::new(hits.passages, self.version_of_vectors(hits.version)))
     }
 
-    pub(crate) fn words(self: &Arc<Self>) -> Arc<dyn Retriever> {
-        Arc::new(ByWords { passages: self.clone() })
+    /// Returns the retriever by words, `words`.
+    pub fn words(&self) -> Arc<dyn Retriever> {
+        Arc::new(ByWords { database: self.clone() })
     }
 
-    pub(crate) fn vectors(self: &Arc<Self>) -> Result<Arc<dyn Retriever>> {
+    /// Returns the retriever by vectors, `vectors`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a database without vectors.
+    pub fn vectors(&self) -> Result<Arc<dyn Retriever>> {
         let embedder = self.embedder.clone().ok_or_else(no_vectors)?;
-        Ok(Arc::new(ByVectors { passages: self.clone(), embedder }))
+        Ok(Arc::new(ByVectors { database: self.clone(), embedder }))
     }
 
-    pub(crate) fn hybrid(self: &Arc<Self>) -> Arc<dyn Retriever> {
+    /// Returns the retriever by words and vectors with their usual weights; without an embedder, that by words.
+    pub fn hybrid(&self) -> Arc<dyn Retriever> {
         match self.vectors() {
             Ok(vectors) => {
                 let hybrid = Hybrid::default().retriever(Hybrid::WORDS, self.words());
@@ -121,6 +220,11 @@ impl<T: Tables> Passages<T> {
             }
             Err(_) => self.words(),
         }
+    }
+
+    /// Waits until the accepted calls are done, and closes the file or the connections. Later calls fail.
+    pub async fn close(&self) {
+        self.tables.close().await;
     }
 
     /// Adds passages in batches. The last one also removes others, so that a change of a few passages is one transaction.
@@ -232,55 +336,49 @@ fn of_passage(error: Error, id: &str) -> Error {
     error.context(format!("passage {id:?}"))
 }
 
-fn no_vectors() -> Error {
-    let message =
-        "the passages have no vectors: open a database of its own with an embedder, or search by words";
-    Error::new(ErrorKind::Unsupported, message)
-}
-
 /// Finds passages by words.
 #[derive(Debug)]
-struct ByWords<T> {
-    passages: Arc<Passages<T>>,
+struct ByWords {
+    database: PassageDatabase,
 }
 
 #[async_trait]
-impl<T: Tables> Retriever for ByWords<T> {
+impl Retriever for ByWords {
     fn name(&self) -> &str {
         "words"
     }
 
     async fn version(&self, owner: &Owner) -> Result<Digest> {
-        let state = self.passages.tables.state(owner).await?;
-        Ok(self.passages.settings.version_of_words(state.version))
+        let state = self.database.tables.state(owner).await?;
+        Ok(self.database.settings.version_of_words(state.version))
     }
 
     async fn find(&self, owner: &Owner, lookup: &Lookup) -> Result<Found> {
-        let question = Question::new(self.passages.settings.words, &lookup.text);
+        let question = Question::new(self.database.settings.words, &lookup.text);
         if question.words.is_empty() {
             return Ok(Found::new(Vec::new(), self.version(owner).await?));
         }
-        let hits = self.passages.tables.by_words(owner, question, lookup.clone()).await?;
-        Ok(Found::new(hits.passages, self.passages.settings.version_of_words(hits.version)))
+        let hits = self.database.tables.by_words(owner, question, lookup.clone()).await?;
+        Ok(Found::new(hits.passages, self.database.settings.version_of_words(hits.version)))
     }
 }
 
 /// Finds passages by vectors.
 #[derive(Debug)]
-struct ByVectors<T> {
-    passages: Arc<Passages<T>>,
+struct ByVectors {
+    database: PassageDatabase,
     embedder: Arc<dyn Embedder>,
 }
 
 #[async_trait]
-impl<T: Tables> Retriever for ByVectors<T> {
+impl Retriever for ByVectors {
     fn name(&self) -> &str {
         "vectors"
     }
 
     async fn version(&self, owner: &Owner) -> Result<Digest> {
-        let state = self.passages.tables.state(owner).await?;
-        Ok(self.passages.version_of_vectors(state.version))
+        let state = self.database.tables.state(owner).await?;
+        Ok(self.database.version_of_vectors(state.version))
     }
 
     async fn find(&self, owner: &Owner, lookup: &Lookup) -> Result<Found> {
@@ -288,6 +386,6 @@ impl<T: Tables> Retriever for ByVectors<T> {
             return Ok(Found::new(Vec::new(), self.version(owner).await?));
         }
         let vector = embed_query(&*self.embedder, &lookup.text).await?;
-        self.passages.nearest(owner, &vector, lookup).await
+        self.database.nearest(owner, &vector, lookup).await
     }
 }

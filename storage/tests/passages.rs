@@ -15,8 +15,7 @@ use alloquy_retrieval::{
     Retriever, StemLanguage, VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate, laws,
 };
 use alloquy_storage::{
-    PassageReport, PostgresPassageOptions, PostgresPassages, SqlitePassageOptions, SqlitePassages,
-    SqliteStore, VectorSearch,
+    PassageDatabase, PassageReport, PostgresPassageOptions, SqlitePassageOptions, SqliteStore, VectorSearch,
 };
 use pollster::block_on;
 use proptest::prelude::*;
@@ -33,37 +32,25 @@ enum Place {
     Postgres(String),
 }
 
-/// Passages in a database of any kind.
+/// Passages in a database of any kind, whose calls are waited for.
 #[derive(Clone, Debug)]
-enum Database {
-    Sqlite(SqlitePassages),
-    Postgres(PostgresPassages),
-}
-
-/// Calls the same method of any database.
-macro_rules! each {
-    ($database:expr, $passages:ident => $call:expr) => {
-        match $database {
-            Database::Sqlite($passages) => $call,
-            Database::Postgres($passages) => $call,
-        }
-    };
-}
+struct Database(PassageDatabase);
 
 impl Place {
     async fn open(&self, words: WordOptions, embedder: Option<Arc<dyn Embedder>>) -> Result<Database> {
-        match self {
+        let opened = match self {
             Self::Sqlite(path) => {
                 let mut options = SqlitePassageOptions::default();
                 options.words = words;
-                Ok(Database::Sqlite(SqlitePassages::open(path, options, embedder).await?))
+                PassageDatabase::sqlite(path, options, embedder).await?
             }
             Self::Postgres(url) => {
                 let mut options = PostgresPassageOptions::default();
                 options.words = words;
-                Ok(Database::Postgres(PostgresPassages::open(url, options, embedder).await?))
+                PassageDatabase::postgres(url, options, embedder).await?
             }
-        }
+        };
+        Ok(Database(opened))
     }
 
     fn by_words(&self) -> Database {
@@ -85,39 +72,39 @@ impl Place {
 
 impl Database {
     fn add(&self, owner: &Owner, passages: Vec<Passage>) -> PassageReport {
-        each!(self, database => block_on(database.add(owner, passages)).unwrap())
+        block_on(self.0.add(owner, passages)).unwrap()
     }
 
     fn replace(&self, owner: &Owner, source: &str, passages: Vec<Passage>) -> Result<PassageReport> {
-        each!(self, database => block_on(database.replace(owner, source, passages)))
+        block_on(self.0.replace(owner, source, passages))
     }
 
     fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> PassageReport {
-        each!(self, database => block_on(database.sync(owner, passages)).unwrap())
+        block_on(self.0.sync(owner, passages)).unwrap()
     }
 
     fn remove(&self, owner: &Owner, ids: &[&str]) -> usize {
-        each!(self, database => block_on(database.remove(owner, ids)).unwrap())
+        block_on(self.0.remove(owner, ids)).unwrap()
     }
 
     fn len(&self, owner: &Owner) -> usize {
-        each!(self, database => block_on(database.len(owner)).unwrap())
+        block_on(self.0.len(owner)).unwrap()
     }
 
     fn words(&self) -> Arc<dyn Retriever> {
-        each!(self, database => database.words())
+        self.0.words()
     }
 
     fn vectors(&self) -> Arc<dyn Retriever> {
-        each!(self, database => database.vectors().unwrap())
+        self.0.vectors().unwrap()
     }
 
     fn hybrid(&self) -> Arc<dyn Retriever> {
-        each!(self, database => database.hybrid())
+        self.0.hybrid()
     }
 
     fn close(&self) {
-        each!(self, database => block_on(database.close()));
+        block_on(self.0.close());
     }
 }
 
@@ -208,7 +195,7 @@ fn the_index_of_neighbours_obeys_the_laws() {
     let mut options = PostgresPassageOptions::default();
     options.search = VectorSearch::Hnsw { candidates: 100 };
     let embedder = Arc::new(NgramEmbedder::new(256));
-    let passages = match block_on(PostgresPassages::open(&url, options, Some(embedder))) {
+    let passages = match block_on(PassageDatabase::postgres(&url, options, Some(embedder))) {
         Err(error) if error.kind() == ErrorKind::Unsupported => return eprintln!("skipped: {error:#}"),
         opened => opened.unwrap(),
     };
@@ -345,7 +332,7 @@ fn integers_of_one_byte_find_the_same() {
     let mut options = SqlitePassageOptions::default();
     options.vectors = VectorFormat::Int8;
     let embedder = Arc::new(NgramEmbedder::default());
-    let database = block_on(SqlitePassages::open(&path, options, Some(embedder.clone()))).unwrap();
+    let database = block_on(PassageDatabase::sqlite(&path, options, Some(embedder.clone()))).unwrap();
     let memory = VectorIndex::new(embedder, VectorFormat::Int8).unwrap();
     let pages =
         vec![Passage::new("1", "Green tea"), Passage::new("2", "Black coffee"), Passage::new("3", "Greens")];
@@ -507,20 +494,19 @@ fn other_settings_and_contents_are_refused() {
         options.b = -1.0;
         assert_eq!(block_on(place.open(options, None)).unwrap_err().kind(), ErrorKind::Invalid);
         let database = place.by_words();
-        let refused = each!(&database, database => database.vectors().unwrap_err());
+        let refused = database.0.vectors().unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         let vectors = vec![(Passage::new("1", "tea"), vec![1.0])];
-        let refused =
-            each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
+        let refused = block_on(database.0.add_vectors(&me(), vectors)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         database.close();
-        let error = each!(&database, database => block_on(database.len(&me())).unwrap_err());
+        let error = block_on(database.0.len(&me())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Store);
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("passages.db");
     drop(block_on(SqliteStore::open(&path)).unwrap());
-    let error = block_on(SqlitePassages::open(&path, SqlitePassageOptions::default(), None)).unwrap_err();
+    let error = block_on(PassageDatabase::sqlite(&path, SqlitePassageOptions::default(), None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
 }
 
@@ -537,27 +523,23 @@ fn given_vectors_are_checked_and_found() {
         let Some(database) = place.by_vectors(256) else { continue };
         let pages =
             (0..50).map(|number| (Passage::new(format!("{number:02}"), "page"), unit(number))).collect();
-        let report = each!(&database, database => block_on(database.add_vectors(&me(), pages)).unwrap());
+        let report = block_on(database.0.add_vectors(&me(), pages)).unwrap();
         assert_eq!(report.added, 50);
         let lookup = Lookup::new("").limit(3);
-        let near =
-            each!(&database, database => block_on(database.nearest(&me(), &unit(7), &lookup)).unwrap());
+        let near = block_on(database.0.nearest(&me(), &unit(7), &lookup)).unwrap();
         let ids: Vec<&str> = near.passages.iter().map(|passage| passage.id.as_str()).collect();
         assert_eq!(ids, ["07", "00", "01"], "equal scores are sorted by id");
         for wrong in [vec![1.0], vec![f32::NAN; 256]] {
             let vectors = vec![(Passage::new("x", "page"), wrong.clone())];
-            let error =
-                each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
+            let error = block_on(database.0.add_vectors(&me(), vectors)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
-            let error =
-                each!(&database, database => block_on(database.nearest(&me(), &wrong, &lookup)).unwrap_err());
+            let error = block_on(database.0.nearest(&me(), &wrong, &lookup)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
         }
         // A new vector of the same passage replaces the former one.
         let moved = vec![(Passage::new("00", "page"), unit(200))];
-        each!(&database, database => block_on(database.add_vectors(&me(), moved)).unwrap());
-        let near =
-            each!(&database, database => block_on(database.nearest(&me(), &unit(200), &lookup)).unwrap());
+        block_on(database.0.add_vectors(&me(), moved)).unwrap();
+        let near = block_on(database.0.nearest(&me(), &unit(200), &lookup)).unwrap();
         assert_eq!(near.passages[0].id, "00");
         assert_eq!(database.len(&me()), 50);
     }
@@ -718,8 +700,8 @@ impl Retriever for FullText {
     }
 }
 
-/// Our words find about as much as the full-text search of SQLite, which `SqlitePassages` does not use: its scores depend on the passages
-/// of all owners.
+/// Our words find about as much as the full-text search of SQLite, which a `PassageDatabase` does not use: its scores depend on the
+/// passages of all owners.
 #[test]
 fn the_full_text_search_of_sqlite_finds_as_much() {
     let pages = pages();

@@ -89,7 +89,7 @@ pub(crate) struct Changed {
 
 /// What a change of passages did.
 ///
-/// [`SqlitePassages`](crate::SqlitePassages) has an example.
+/// [`PassageDatabase`](crate::PassageDatabase) has an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassageReport {
