@@ -433,6 +433,48 @@ fn versions_change_with_what_is_found() {
     }
 }
 
+/// The keys of rows say which passages were there before, of any owner: the version must not.
+#[test]
+fn equal_versions_have_equal_passages() {
+    let (tea, coffee) = (Passage::new("1", "Green tea"), Passage::new("2", "Black coffee"));
+    let (places, more) = (Places::new(), Places::new());
+    for (place, after_another) in places.each().iter().zip(more.each()) {
+        let first = place.by_words();
+        let second = after_another.by_words();
+        second.add(&other(), vec![Passage::new("x", "Oolong tea")]);
+        for database in [&first, &second] {
+            database.add(&me(), vec![tea.clone(), coffee.clone()]);
+        }
+        assert_eq!(version(&first), version(&second));
+        first.remove(&me(), &["2"]);
+        second.remove(&me(), &["1"]);
+        assert_ne!(version(&first), version(&second));
+        first.add(&me(), vec![coffee.clone()]);
+        let before = version(&first);
+        first.sync(&me(), vec![coffee.clone()]);
+        assert_ne!(version(&first), before);
+    }
+}
+
+/// Indexes of databases do not take names of any length.
+#[test]
+fn names_may_be_long() {
+    let digests: Vec<String> = (0..200_u8).map(|number| Digest::of(&[number]).to_string()).collect();
+    let name = digests.concat();
+    for place in Places::new().each() {
+        let database = place.by_words();
+        let passage = Passage::new(&name, "Green tea").source(&name).metadata(&name, name.as_str());
+        assert_eq!(database.add(&me(), vec![passage.clone()]).added, 1);
+        assert_eq!(database.add(&me(), vec![passage]).kept, 1);
+        assert_eq!(found_ids(&*database.words(), &me(), "tea"), [name.as_str()]);
+        let changed = Passage::new(&name, "Black tea").source(&name);
+        let report = database.replace(&me(), &name, vec![changed]).unwrap();
+        assert_eq!((report.added, report.removed), (1, 0));
+        assert_eq!(database.remove(&me(), &[&name]), 1);
+        assert_eq!(database.len(&me()), 0);
+    }
+}
+
 /// A passage of a document.
 fn part(source: &str, id: &str) -> Passage {
     Passage::new(id, format!("tea {id}")).source(source)

@@ -111,13 +111,15 @@ pub(crate) fn is_sparse(removed: usize, passages: u64) -> bool {
     removed > FEW && removed as u64 > passages / 4
 }
 
-/// Returns the version after a change: a digest of the former one and of what has changed, so that two databases with the same version had
-/// the same changes.
-pub(crate) fn next_version(before: Digest, removed: &[i64], added: &[PreparedPassage]) -> Digest {
+/// Returns the version after a change: a digest of the former one, of the digests of removed passages, and of those of added ones. So two
+/// databases with the same version have the same passages, whatever the keys of their rows are.
+pub(crate) fn next_version(before: Digest, mut removed: Vec<Vec<u8>>, added: &[PreparedPassage]) -> Digest {
+    // Databases return them in any order.
+    removed.sort_unstable();
     let mut bytes = before.as_bytes().to_vec();
-    for key in removed {
+    for digest in removed {
         bytes.push(b'-');
-        bytes.extend(key.to_le_bytes());
+        bytes.extend(digest);
     }
     for passage in added {
         bytes.push(b'+');
