@@ -2,7 +2,10 @@
 #![cfg(all(feature = "retrieval", feature = "sqlite", feature = "postgres"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::path::{Path, PathBuf};
+#[path = "../../retrieval/tests/eval/mod.rs"]
+mod eval;
+
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,8 +14,8 @@ use alloquy_core::media::Digest;
 use alloquy_core::query::{Filter, MetadataValue};
 use alloquy_core::{ErrorKind, Owner, Result};
 use alloquy_retrieval::{
-    Chunker, Document, Embedder, Evaluation, Found, JudgedQuestion, Lookup, NgramEmbedder, Passage,
-    Retriever, StemLanguage, VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate, laws,
+    Embedder, Found, Lookup, NgramEmbedder, Passage, Retriever, StemLanguage, VectorFormat, VectorIndex,
+    WordIndex, WordOptions, laws,
 };
 use alloquy_storage::{
     PassageDatabase, PassageReport, PostgresPassageOptions, SqlitePassageOptions, SqliteStore, VectorSearch,
@@ -21,6 +24,8 @@ use pollster::block_on;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
+
+use self::eval::measured;
 
 /// Where a PostgreSQL server is: a URL whose user may create schemas, and the extension pgvector.
 const POSTGRES: &str = "ALLOQUY_TEST_POSTGRES";
@@ -668,32 +673,6 @@ fn only_its_user_can_read_a_database() {
     }
 }
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The passages of the pages of `docs/`, as the evaluation of `alloquy-retrieval` has them.
-fn pages() -> Vec<Passage> {
-    let mut pages: Vec<PathBuf> =
-        std::fs::read_dir(repository().join("docs")).unwrap().map(|page| page.unwrap().path()).collect();
-    pages.sort();
-    let mut passages = Vec::new();
-    for page in pages.iter().filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        let document = Document::from_bytes(name, &std::fs::read(page).unwrap()).unwrap();
-        passages.extend(Chunker::default().passages(&document));
-    }
-    passages
-}
-
-fn measured(name: &str, retriever: &dyn Retriever) -> Evaluation {
-    let path = repository().join("retrieval/tests/eval/questions.jsonl");
-    let questions = JudgedQuestion::read(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let evaluation = block_on(evaluate(retriever, &me(), &questions)).unwrap();
-    eprintln!("{name:<40} {:.4} {:.4} {:.4}", evaluation.ndcg, evaluation.recall, evaluation.mrr);
-    evaluation
-}
-
 /// The full-text search of SQLite, of all words in quotes.
 #[derive(Debug)]
 struct FullText(Mutex<Connection>);
@@ -746,7 +725,7 @@ impl Retriever for FullText {
 /// passages of all owners.
 #[test]
 fn the_full_text_search_of_sqlite_finds_as_much() {
-    let pages = pages();
+    let pages = eval::passages();
     for (tokenizer, stems) in [("unicode61", None), ("porter unicode61", Some(StemLanguage::English))] {
         let full_text = measured(&format!("FTS5, {tokenizer}"), &FullText::new(&pages, tokenizer));
         let mut options = WordOptions::default();
@@ -761,7 +740,7 @@ fn the_full_text_search_of_sqlite_finds_as_much() {
 /// The floors are those of the indexes in memory.
 #[test]
 fn answers_are_found() {
-    let pages = pages();
+    let pages = eval::passages();
     for (stems, floor) in [(None, 0.50), (Some(StemLanguage::English), 0.52)] {
         let mut options = WordOptions::default();
         options.stems = stems;
