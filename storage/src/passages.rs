@@ -6,7 +6,7 @@ pub(crate) mod scores;
 pub(crate) mod settings;
 pub(crate) mod tables;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
@@ -84,7 +84,8 @@ impl PassageDatabase {
     /// [source](Passage::source).
     ///
     /// # Errors
-    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a passage with another source.
+    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a passage with another source, [`ErrorKind::Conflict`] if another call has
+    /// changed some of these passages meanwhile: the same call again completes it.
     ///
     /// ```
     /// use alloquy_core::Owner;
@@ -117,18 +118,16 @@ impl PassageDatabase {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let kept = ids(&passages);
         let source = Some(source.to_owned());
-        self.update(owner, passages, Removal::Others { source, kept }).await
+        self.update(owner, passages, Removal::Others { source }).await
     }
 
     /// Makes these the only passages of an owner: adds them as [`add`](Self::add) does, and removes all others.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// As [`add`](Self::add), and [`ErrorKind::Conflict`] as for [`replace`](Self::replace).
     pub async fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
-        let kept = ids(&passages);
-        self.update(owner, passages, Removal::Others { source: None, kept }).await
+        self.update(owner, passages, Removal::Others { source: None }).await
     }
 
     /// Adds passages whose vectors are known, as [`add`](Self::add) does.
@@ -150,7 +149,7 @@ impl PassageDatabase {
         let mut report = PassageReport::default();
         for batch in batches(prepared) {
             let (added, kept) = self.new_ones(owner, batch).await?;
-            let change = Change { added, removal: Removal::Nothing };
+            let change = Change { added, kept: Vec::new(), removal: Removal::Nothing };
             if !change.is_empty() {
                 report.added += self.tables.change(owner, change).await?.added;
             }
@@ -165,7 +164,7 @@ impl PassageDatabase {
     /// Those of the database.
     pub async fn remove(&self, owner: &Owner, ids: &[&str]) -> Result<usize> {
         let ids = ids.iter().map(|&id| id.to_owned()).collect();
-        let change = Change { added: Vec::new(), removal: Removal::Ids(ids) };
+        let change = Change { added: Vec::new(), kept: Vec::new(), removal: Removal::Ids(ids) };
         Ok(self.tables.change(owner, change).await?.removed)
     }
 
@@ -229,14 +228,14 @@ impl PassageDatabase {
 
     /// Adds passages in batches. The last one also removes others, so that a change of a few passages is one transaction.
     async fn update(&self, owner: &Owner, passages: Vec<Passage>, removal: Removal) -> Result<PassageReport> {
-        let mut report = PassageReport::default();
+        let mut update = Update::default();
         let mut batches = batches(passages);
         let last = batches.pop().unwrap_or_default();
         for batch in batches {
-            self.write(owner, &batch, Removal::Nothing, &mut report).await?;
+            self.write(owner, &batch, Removal::Nothing, &mut update).await?;
         }
-        self.write(owner, &last, removal, &mut report).await?;
-        Ok(report)
+        self.write(owner, &last, removal, &mut update).await?;
+        Ok(update.report)
     }
 
     async fn write(
@@ -244,19 +243,24 @@ impl PassageDatabase {
         owner: &Owner,
         passages: &[Passage],
         removal: Removal,
-        report: &mut PassageReport,
+        update: &mut Update,
     ) -> Result<()> {
         let prepared = passages.iter().map(|passage| self.prepared(passage));
-        let (mut added, kept) = self.new_ones(owner, prepared.collect::<Result<_>>()?).await?;
+        let prepared: Vec<PreparedPassage> = prepared.collect::<Result<_>>()?;
+        update.stored.extend(prepared.iter().map(|passage| (passage.id.clone(), passage.digest)));
+        let (mut added, kept) = self.new_ones(owner, prepared).await?;
         let cut = self.embed(&mut added, passages).await?;
-        let change = Change { added, removal };
+        let mut change = Change { added, kept: Vec::new(), removal };
+        if matches!(change.removal, Removal::Others { .. }) {
+            change.kept = update.kept_beside(&change.added);
+        }
         if !change.is_empty() {
             let changed = self.tables.change(owner, change).await?;
-            report.added += changed.added;
-            report.removed += changed.removed;
+            update.report.added += changed.added;
+            update.report.removed += changed.removed;
         }
-        report.kept += kept;
-        report.cut.extend(cut);
+        update.report.kept += kept;
+        update.report.cut.extend(cut);
         Ok(())
     }
 
@@ -271,28 +275,30 @@ impl PassageDatabase {
         owner: &Owner,
         passages: Vec<PreparedPassage>,
     ) -> Result<(Vec<PreparedPassage>, usize)> {
-        let names = passages.iter().map(|passage| (passage.id.clone(), passage.digest)).collect();
-        let known = self.tables.known(owner, names).await?;
         let mut seen = HashSet::new();
         let mut new = Vec::new();
         // Of those with one id the last one is stored.
         for passage in passages.into_iter().rev() {
-            if seen.insert(passage.id.clone()) && !known.contains(&passage.id) {
+            if seen.insert(passage.id.clone()) {
                 new.push(passage);
             }
         }
         new.reverse();
-        let kept = seen.len() - new.len();
-        Ok((new, kept))
+        let names = new.iter().map(|passage| (passage.id.clone(), passage.digest)).collect();
+        let known = self.tables.known(owner, names).await?;
+        new.retain(|passage| !known.contains(&passage.id));
+        Ok((new, known.len()))
     }
 
     /// Computes the vectors of new passages, and returns the ids of those that were cut.
     async fn embed(&self, new: &mut [PreparedPassage], passages: &[Passage]) -> Result<Vec<String>> {
         let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
+        // The last one with an id is the one that is stored.
+        let by_id: HashMap<&str, &Passage> =
+            passages.iter().map(|passage| (passage.id.as_str(), passage)).collect();
         let mut wanted = Vec::new();
         for prepared in new.iter() {
-            // The last one with an id is the one that is stored.
-            wanted.extend(passages.iter().rfind(|passage| passage.id == prepared.id).cloned());
+            wanted.extend(by_id.get(prepared.id.as_str()).map(|&passage| passage.clone()));
         }
         let embeddings = embed_passages(&**embedder, &wanted).await?;
         for (prepared, vector) in new.iter_mut().zip(embeddings.vectors) {
@@ -313,8 +319,21 @@ impl PassageDatabase {
     }
 }
 
-fn ids(passages: &[Passage]) -> HashSet<String> {
-    passages.iter().map(|passage| passage.id.clone()).collect()
+/// What a call has stored so far.
+#[derive(Debug, Default)]
+struct Update {
+    report: PassageReport,
+    /// The digests of its passages by their ids, in all of its batches.
+    stored: HashMap<String, Digest>,
+}
+
+impl Update {
+    /// Returns the passages of the call that its last change does not add.
+    fn kept_beside(&self, added: &[PreparedPassage]) -> Vec<(String, Digest)> {
+        let added: HashSet<&str> = added.iter().map(|passage| passage.id.as_str()).collect();
+        let kept = self.stored.iter().filter(|(id, _)| !added.contains(id.as_str()));
+        kept.map(|(id, digest)| (id.clone(), *digest)).collect()
+    }
 }
 
 fn batches<P>(items: Vec<P>) -> Vec<Vec<P>> {

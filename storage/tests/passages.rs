@@ -14,8 +14,8 @@ use alloquy_core::media::Digest;
 use alloquy_core::query::{Filter, MetadataValue};
 use alloquy_core::{ErrorKind, Owner, Result};
 use alloquy_retrieval::{
-    Embedder, Found, Lookup, NgramEmbedder, Passage, Retriever, StemLanguage, VectorFormat, VectorIndex,
-    WordIndex, WordOptions, laws,
+    Embedder, Embeddings, Found, Lookup, NgramEmbedder, Passage, Retriever, StemLanguage, TextKind,
+    VectorFormat, VectorIndex, WordIndex, WordOptions, laws,
 };
 use alloquy_storage::{
     PassageDatabase, PassageReport, PostgresPassageOptions, SqlitePassageOptions, SqliteStore, VectorSearch,
@@ -501,6 +501,56 @@ fn the_passages_of_a_document_are_replaced() {
         let twice = vec![Passage::new("x", "first"), Passage::new("x", "second")];
         assert_eq!(database.add(&other(), twice).added, 1);
         assert_eq!(found_ids(&*database.words(), &other(), "second"), ["x"]);
+        let twice = vec![Passage::new("x", "second"), Passage::new("x", "third")];
+        assert_eq!(database.sync(&other(), twice).added, 1, "the last one is not stored yet");
+        assert_eq!(found_ids(&*database.words(), &other(), "third"), ["x"]);
+    }
+}
+
+/// Replaces the document once, while the vectors of another replacement are computed.
+#[derive(Debug)]
+struct Meanwhile {
+    embedder: NgramEmbedder,
+    other: Mutex<Option<Database>>,
+}
+
+#[async_trait::async_trait]
+impl Embedder for Meanwhile {
+    fn digest(&self) -> Digest {
+        self.embedder.digest()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.embedder.dimensions()
+    }
+
+    async fn embed(&self, texts: &[&str], kind: TextKind) -> Result<Embeddings> {
+        let other = self.other.lock().unwrap().take();
+        if let Some(other) = other {
+            other.0.replace(&me(), "a", vec![part("a", "a1"), part("a", "a3")]).await?;
+        }
+        self.embedder.embed(texts, kind).await
+    }
+}
+
+#[test]
+fn two_replacements_of_a_document_do_not_mix() {
+    for place in Places::new().each() {
+        let Some(other) = place.by_vectors(256) else { continue };
+        other.replace(&me(), "a", vec![part("a", "a1"), part("a", "a2")]).unwrap();
+        let meanwhile =
+            Meanwhile { embedder: NgramEmbedder::new(256), other: Mutex::new(Some(other.clone())) };
+        let database = block_on(place.open(WordOptions::default(), Some(Arc::new(meanwhile)))).unwrap();
+        let pages = vec![part("a", "a1"), part("a", "a2"), part("a", "a4")];
+        // The other call removes a2, which this one has found stored.
+        let error = database.replace(&me(), "a", pages.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error:#}");
+        assert!(error.whole().contains("a2"), "{}", error.whole());
+        assert_eq!(database.len(&me()), 2, "an error changed something");
+        database.replace(&me(), "a", pages).unwrap();
+        let mut ids = found_ids(&*database.words(), &me(), "tea");
+        ids.sort();
+        assert_eq!(ids, ["a1", "a2", "a4"]);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use alloquy_core::media::Digest;
 use alloquy_core::query::Filter;
+use alloquy_core::{Error, ErrorKind};
 use alloquy_retrieval::{Bm25, Passage, WordOptions};
 
 use crate::failure::Failure;
@@ -60,10 +61,9 @@ pub(crate) enum Removal {
     Nothing,
     /// Those with these ids.
     Ids(HashSet<String>),
-    /// Those of a document, or of all, that have other ids.
+    /// Those of a document, or of all, that the change neither adds nor keeps.
     Others {
         source: Option<String>,
-        kept: HashSet<String>,
     },
 }
 
@@ -71,12 +71,30 @@ pub(crate) enum Removal {
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) added: Vec<PreparedPassage>,
+    /// The ids and digests of passages that were found stored, and stay.
+    pub(crate) kept: Vec<(String, Digest)>,
     pub(crate) removal: Removal,
 }
 
 impl Change {
     pub(crate) fn is_empty(&self) -> bool {
         self.added.is_empty() && matches!(self.removal, Removal::Nothing)
+    }
+
+    /// Returns the ids of the passages that are stored after the change.
+    pub(crate) fn ids(&self) -> HashSet<&str> {
+        let added = self.added.iter().map(|passage| passage.id.as_str());
+        added.chain(self.kept.iter().map(|(id, _)| id.as_str())).collect()
+    }
+
+    /// Fails unless the passages that stay are stored, as those are that a transaction finds.
+    ///
+    /// They were looked for before the transaction, because vectors take long to compute. If another call has replaced some of them since,
+    /// the document would have some passages of each.
+    pub(crate) fn check_kept(&self, known: &HashSet<String>) -> Result<(), Failure> {
+        let Some((id, _)) = self.kept.iter().find(|(id, _)| !known.contains(id)) else { return Ok(()) };
+        let message = format!("another call has changed passage {id:?} since this one began: call again");
+        Err(Error::new(ErrorKind::Conflict, message).into())
     }
 }
 

@@ -20,6 +20,9 @@ pub(super) async fn known(
     owner: &Owner,
     passages: &[(String, Digest)],
 ) -> Result<HashSet<String>, Failure> {
+    if passages.is_empty() {
+        return Ok(HashSet::new());
+    }
     let mut ids: Vec<&[u8]> = Vec::new();
     let mut digests: Vec<&[u8]> = Vec::new();
     for (id, digest) in passages {
@@ -45,7 +48,8 @@ pub(super) async fn change(
     vectors: Option<&Pgvector>,
 ) -> Result<(Changed, Digest), Failure> {
     let mut row = owners::lock(unit, owner).await?;
-    let gone = to_remove(unit, row.key, &change.removal).await?;
+    change.check_kept(&known(unit, owner, &change.kept).await?)?;
+    let gone = to_remove(unit, row.key, change).await?;
     let replaced = change.added.iter().map(|passage| passage.id.as_str());
     let mut keys = gone.clone();
     keys.extend(keys_of(unit, row.key, replaced).await?);
@@ -75,14 +79,14 @@ async fn keys_of(
 }
 
 /// Returns the keys of the passages that a change removes.
-async fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Vec<i64>, Failure> {
-    let (source, kept) = match removal {
+async fn to_remove(unit: &Transaction<'_>, owner: i64, change: &Change) -> Result<Vec<i64>, Failure> {
+    let source = match &change.removal {
         Removal::Nothing => return Ok(Vec::new()),
         Removal::Ids(ids) => return keys_of(unit, owner, ids.iter().map(String::as_str)).await,
-        Removal::Others { source, kept } => (source, kept),
+        Removal::Others { source } => source,
     };
     let source = source.as_ref().map(String::as_bytes);
-    let kept: Vec<&[u8]> = kept.iter().map(String::as_bytes).collect();
+    let kept: Vec<&[u8]> = change.ids().into_iter().map(str::as_bytes).collect();
     let of_source = if source.is_some() { "sha256(source) = sha256($3::bytea)" } else { "$3::bytea IS NULL" };
     let sql = format!(
         "SELECT key FROM passages p WHERE owner = $1 AND {of_source}

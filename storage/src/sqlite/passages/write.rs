@@ -40,7 +40,8 @@ pub(super) fn change(
     vectors: Option<&VectorSettings>,
 ) -> Result<Changed, Failure> {
     let mut row = owners::find_or_add(unit, owner)?;
-    let gone = to_remove(unit, row.key, &change.removal)?;
+    change.check_kept(&known(unit, owner, &change.kept)?)?;
+    let gone = to_remove(unit, row.key, change)?;
     let mut keys = gone.clone();
     for passage in &change.added {
         keys.extend(key_of(unit, row.key, &passage.id)?);
@@ -63,16 +64,17 @@ fn key_of(unit: &Transaction<'_>, owner: i64, id: &str) -> Result<Option<i64>, F
 }
 
 /// Returns the keys of the passages that a change removes.
-fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Vec<i64>, Failure> {
+fn to_remove(unit: &Transaction<'_>, owner: i64, change: &Change) -> Result<Vec<i64>, Failure> {
     let mut keys = Vec::new();
-    match removal {
+    match &change.removal {
         Removal::Nothing => {}
         Removal::Ids(ids) => {
             for id in ids {
                 keys.extend(key_of(unit, owner, id)?);
             }
         }
-        Removal::Others { source, kept } => {
+        Removal::Others { source } => {
+            let kept = change.ids();
             let mut sql = "SELECT key, id FROM passages WHERE owner = ?1".to_owned();
             let mut values: Vec<&dyn rusqlite::ToSql> = vec![&owner];
             if let Some(source) = source {
@@ -83,7 +85,7 @@ fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Ve
             let mut rows = statement.query(values.as_slice())?;
             while let Some(row) = rows.next()? {
                 let id: String = row.get(1)?;
-                if !kept.contains(&id) {
+                if !kept.contains(id.as_str()) {
                     keys.push(row.get(0)?);
                 }
             }
