@@ -1,5 +1,7 @@
 //! Vectors of many texts, in batches, checked.
 
+use std::borrow::Borrow;
+
 use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::words::searched_text;
@@ -9,7 +11,7 @@ use crate::{Embedder, Embeddings, Passage, TextKind};
 pub(crate) const BATCH: usize = 64;
 
 /// Computes the vectors of at most [`BATCH`] texts.
-pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[&str], kind: TextKind) -> Result<Embeddings> {
+async fn embed(embedder: &dyn Embedder, texts: &[&str], kind: TextKind) -> Result<Embeddings> {
     let embeddings = embedder.embed(texts, kind).await?;
     if embeddings.vectors.len() != texts.len() {
         let message = format!(
@@ -39,14 +41,22 @@ pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[&str], kind: TextKin
 pub async fn embed_passages(embedder: &dyn Embedder, passages: &[Passage]) -> Result<Embeddings> {
     let mut all = Embeddings::default();
     for batch in passages.chunks(BATCH) {
-        let texts: Vec<String> = batch.iter().map(searched_text).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let embeddings = embed(embedder, &texts, TextKind::Passage).await?;
+        let embeddings = embed_batch(embedder, batch).await?;
         let before = all.vectors.len();
         all.cut.extend(embeddings.cut.iter().map(|index| before + index));
         all.vectors.extend(embeddings.vectors);
     }
     Ok(all)
+}
+
+/// Computes the vectors of passages at once.
+pub(crate) async fn embed_batch<P>(embedder: &dyn Embedder, batch: &[P]) -> Result<Embeddings>
+where
+    P: Borrow<Passage> + Sync,
+{
+    let texts: Vec<String> = batch.iter().map(|passage| searched_text(passage.borrow())).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    embed(embedder, &texts, TextKind::Passage).await
 }
 
 /// Computes the vector of a question.

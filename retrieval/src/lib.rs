@@ -7,7 +7,7 @@
 //! | [`Index`] | by words, by vectors, by both | a folder |
 //! | [`WordIndex`] | by words: BM25, in any language | memory |
 //! | [`VectorIndex`] | by vectors that an [`Embedder`] computes | memory |
-//! | `SqlitePassages`, `PostgresPassages` of `alloquy-storage` | by words, by vectors, by both | a database |
+//! | `PassageDatabase` of `alloquy-storage` | by words, by vectors, by both | a database |
 //! | [`MemoryRetriever`] | by how many words they share with the question | memory |
 //! | [`Hybrid`] | by several retrievers at once, whose ranks are [joined](fuse()) | |
 //! | [`Reranked`] | by a retriever, in the order of a [`Reranker`] | |

@@ -6,12 +6,11 @@ use alloquy_core::media::Digest;
 use alloquy_core::{Owner, Result};
 use async_trait::async_trait;
 
-use crate::embedding::{BATCH, embed, embed_query};
+use crate::embedding::{BATCH, embed_batch, embed_query};
 use crate::owners::Owners;
 use crate::table::PassageTable;
 use crate::vectors::{VectorFormat, Vectors};
-use crate::words::searched_text;
-use crate::{Embedder, Found, Lookup, Passage, Retriever, TextKind};
+use crate::{Embedder, Found, Lookup, Passage, Retriever};
 
 /// Finds the passages whose vectors are nearest to that of a text: those that mean the same in other words.
 ///
@@ -59,9 +58,7 @@ impl VectorIndex {
     pub async fn add(&self, owner: &Owner, passages: Vec<Passage>) -> Result<Vec<String>> {
         let mut cut = Vec::new();
         for batch in passages.chunks(BATCH) {
-            let texts: Vec<String> = batch.iter().map(searched_text).collect();
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let embeddings = embed(&*self.embedder, &texts, TextKind::Passage).await?;
+            let embeddings = embed_batch(&*self.embedder, batch).await?;
             let ids = embeddings.cut.iter().filter_map(|&index| batch.get(index));
             cut.extend(ids.map(|passage| passage.id.clone()));
             self.add_vectors(owner, batch.iter().cloned().zip(embeddings.vectors).collect())?;

@@ -1,38 +1,18 @@
 //! How well the retrievers find the answers of questions over `docs/`, which were judged by reading the pages.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
-use std::path::{Path, PathBuf};
+mod eval;
+
 use std::sync::Arc;
 
 use alloquy_core::Owner;
 use alloquy_retrieval::{
-    Chunker, Document, Evaluation, Hybrid, JudgedQuestion, NgramEmbedder, Passage, Retriever, StemLanguage,
-    VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate,
+    Hybrid, NgramEmbedder, Passage, Retriever, StemLanguage, VectorFormat, VectorIndex, WordIndex,
+    WordOptions,
 };
 use pollster::block_on;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn questions() -> Vec<JudgedQuestion> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/eval/questions.jsonl");
-    JudgedQuestion::read(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-/// The passages of the pages of `docs/`, without the generated lists of the public API.
-fn passages() -> Vec<Passage> {
-    let mut pages: Vec<PathBuf> =
-        std::fs::read_dir(root().join("docs")).unwrap().map(|page| page.unwrap().path()).collect();
-    pages.sort();
-    let mut passages = Vec::new();
-    for page in pages.iter().filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        let document = Document::from_bytes(name, &std::fs::read(page).unwrap()).unwrap();
-        passages.extend(Chunker::default().passages(&document));
-    }
-    passages
-}
+use self::eval::{measured, passages, questions};
 
 fn words(passages: &[Passage], stems: Option<StemLanguage>) -> Arc<dyn Retriever> {
     let mut options = WordOptions::default();
@@ -46,12 +26,6 @@ fn vectors(passages: &[Passage], format: VectorFormat, dimensions: usize) -> Arc
     let index = VectorIndex::new(Arc::new(NgramEmbedder::new(dimensions)), format).unwrap();
     block_on(index.add(&Owner::local(), passages.to_vec())).unwrap();
     Arc::new(index)
-}
-
-fn measured(name: &str, retriever: &dyn Retriever) -> Evaluation {
-    let evaluation = block_on(evaluate(retriever, &Owner::local(), &questions())).unwrap();
-    eprintln!("{name:<28} {:.4} {:.4} {:.4}", evaluation.ndcg, evaluation.recall, evaluation.mrr);
-    evaluation
 }
 
 #[test]

@@ -16,9 +16,7 @@ use alloquy_core::query::Filter;
 use alloquy_retrieval::{
     Lookup, NgramEmbedder, Passage, Retriever, VectorFormat, Vectors, WordIndex, WordOptions,
 };
-use alloquy_storage::{
-    Durability, PostgresPassageOptions, PostgresPassages, SqlitePassageOptions, SqlitePassages,
-};
+use alloquy_storage::{Durability, PassageDatabase, PostgresPassageOptions, SqlitePassageOptions};
 use alloquy_testing::Draws;
 use pollster::block_on;
 use rusqlite::Connection;
@@ -109,7 +107,7 @@ fn main() {
     let mut options = SqlitePassageOptions::default();
     options.durability = Durability::Crash;
     let path = folder.path().join("words.db");
-    let sqlite = block_on(SqlitePassages::open(path, options.clone(), None)).unwrap();
+    let sqlite = block_on(PassageDatabase::sqlite(path, options.clone(), None)).unwrap();
     let start = Instant::now();
     block_on(sqlite.add(&owner, passages.clone())).unwrap();
     row("SQLite: adding 10,000 passages", start.elapsed());
@@ -120,7 +118,7 @@ fn main() {
         let sign = if url.contains('?') { '&' } else { '?' };
         let url = format!("{url}{sign}schema=bench_{}", std::process::id());
         let postgres =
-            block_on(PostgresPassages::open(&url, PostgresPassageOptions::default(), None)).unwrap();
+            block_on(PassageDatabase::postgres(&url, PostgresPassageOptions::default(), None)).unwrap();
         let start = Instant::now();
         block_on(postgres.add(&owner, passages)).unwrap();
         row("PostgreSQL: adding 10,000 passages", start.elapsed());
@@ -129,7 +127,7 @@ fn main() {
 
     let embedder = Arc::new(NgramEmbedder::new(DIMENSIONS));
     let path = folder.path().join("vectors.db");
-    let sqlite = block_on(SqlitePassages::open(path, options, Some(embedder))).unwrap();
+    let sqlite = block_on(PassageDatabase::sqlite(path, options, Some(embedder))).unwrap();
     let mut draws = Draws::default();
     let all =
         (0..VECTORS).map(|number| (Passage::new(format!("{number}"), "page"), vector(&mut draws))).collect();

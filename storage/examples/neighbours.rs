@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::Owner;
 use alloquy_retrieval::{Lookup, NgramEmbedder, Passage};
-use alloquy_storage::{PostgresPassageOptions, PostgresPassages, VectorSearch};
+use alloquy_storage::{PassageDatabase, PostgresPassageOptions, VectorSearch};
 
 const DIMENSIONS: usize = 384;
 /// Vectors are near one of these, as those of texts on one subject are.
@@ -37,7 +37,7 @@ impl Random {
 
 /// Asks all questions, and returns what each found and the median of the times.
 async fn ask(
-    passages: &PostgresPassages,
+    passages: &PassageDatabase,
     questions: &[Vec<f32>],
 ) -> alloquy_core::Result<(Vec<Vec<String>>, Duration)> {
     let lookup = Lookup::new("").limit(LIMIT);
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let embedder = Arc::new(NgramEmbedder::new(DIMENSIONS));
     pollster::block_on(async {
         let mut options = PostgresPassageOptions::default();
-        let exact = PostgresPassages::open(&url, options, Some(embedder.clone())).await?;
+        let exact = PassageDatabase::postgres(&url, options, Some(embedder.clone())).await?;
         let start = Instant::now();
         exact.add_vectors(&Owner::local(), vectors).await?;
         println!("{count} vectors were added in {:.1?}", start.elapsed());
@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             options.search = VectorSearch::Hnsw { candidates };
             let start = Instant::now();
             // The first time, this makes the index.
-            let indexed = PostgresPassages::open(&url, options, Some(embedder.clone())).await?;
+            let indexed = PassageDatabase::postgres(&url, options, Some(embedder.clone())).await?;
             let opened = start.elapsed();
             let (found, time) = ask(&indexed, &questions).await?;
             let recall = recall(&found, &nearest);

@@ -74,13 +74,13 @@
 //!
 //! # Passages
 //!
-//! With the feature `retrieval`, databases also keep the passages of documents, and find them by words and vectors for
+//! With the feature `retrieval`, a `PassageDatabase` keeps the passages of documents, and finds them by words and vectors for
 //! `alloquy-retrieval`:
 //!
-//! | type | features | use |
+//! | opened by | features | use |
 //! |---|---|---|
-//! | `SqlitePassages` | `retrieval`, `sqlite` | passages for the processes of one machine |
-//! | `PostgresPassages` | `retrieval`, `postgres` | passages for several machines; beyond a million of them with `pgvector` |
+//! | `PassageDatabase::sqlite` | `retrieval`, `sqlite` | passages for the processes of one machine |
+//! | `PassageDatabase::postgres` | `retrieval`, `postgres` | passages for several machines; beyond a million of them with `pgvector` |
 //!
 //! # What is acknowledged
 //!
@@ -160,17 +160,17 @@ pub use journal::{Journal, JournaledStore};
 pub use media_folder::{MediaFolder, read_media};
 pub use open::{open, open_for_reading};
 #[cfg(all(feature = "retrieval", any(feature = "sqlite", feature = "postgres")))]
-pub use passages::change::PassageReport;
+pub use passages::{PassageDatabase, change::PassageReport};
 #[cfg(all(feature = "postgres", feature = "guards"))]
 pub use postgres::PostgresLimits;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 #[cfg(all(feature = "postgres", feature = "retrieval"))]
-pub use postgres::{PostgresPassageOptions, PostgresPassages, VectorSearch};
+pub use postgres::{PostgresPassageOptions, VectorSearch};
 pub use snapshots::{SavedSnapshot, SnapshotFolder};
+#[cfg(all(feature = "sqlite", feature = "retrieval"))]
+pub use sqlite::SqlitePassageOptions;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 #[cfg(all(feature = "sqlite", feature = "guards"))]
 pub use sqlite::{SqliteLimits, SqliteReplies};
-#[cfg(all(feature = "sqlite", feature = "retrieval"))]
-pub use sqlite::{SqlitePassageOptions, SqlitePassages};

@@ -20,7 +20,7 @@ mod words;
 #[cfg(feature = "guards")]
 pub use self::limits::PostgresLimits;
 #[cfg(feature = "retrieval")]
-pub use self::passages::{PostgresPassageOptions, PostgresPassages, VectorSearch};
+pub use self::passages::{PostgresPassageOptions, VectorSearch};
 
 use std::sync::Arc;
 use std::time::Duration;

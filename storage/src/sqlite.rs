@@ -22,7 +22,7 @@ mod words;
 #[cfg(feature = "guards")]
 pub use self::limits::SqliteLimits;
 #[cfg(feature = "retrieval")]
-pub use self::passages::{SqlitePassageOptions, SqlitePassages};
+pub use self::passages::SqlitePassageOptions;
 #[cfg(feature = "guards")]
 pub use self::replies::SqliteReplies;
 

@@ -2,7 +2,10 @@
 #![cfg(all(feature = "retrieval", feature = "sqlite", feature = "postgres"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::path::{Path, PathBuf};
+#[path = "../../retrieval/tests/eval/mod.rs"]
+mod eval;
+
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,17 +14,18 @@ use alloquy_core::media::Digest;
 use alloquy_core::query::{Filter, MetadataValue};
 use alloquy_core::{ErrorKind, Owner, Result};
 use alloquy_retrieval::{
-    Chunker, Document, Embedder, Evaluation, Found, JudgedQuestion, Lookup, NgramEmbedder, Passage,
-    Retriever, StemLanguage, VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate, laws,
+    Embedder, Embeddings, Found, Lookup, NgramEmbedder, Passage, Retriever, StemLanguage, TextKind,
+    VectorFormat, VectorIndex, WordIndex, WordOptions, laws,
 };
 use alloquy_storage::{
-    PassageReport, PostgresPassageOptions, PostgresPassages, SqlitePassageOptions, SqlitePassages,
-    SqliteStore, VectorSearch,
+    PassageDatabase, PassageReport, PostgresPassageOptions, SqlitePassageOptions, SqliteStore, VectorSearch,
 };
 use pollster::block_on;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
+
+use self::eval::measured;
 
 /// Where a PostgreSQL server is: a URL whose user may create schemas, and the extension pgvector.
 const POSTGRES: &str = "ALLOQUY_TEST_POSTGRES";
@@ -33,37 +37,25 @@ enum Place {
     Postgres(String),
 }
 
-/// Passages in a database of any kind.
+/// Passages in a database of any kind, whose calls are waited for.
 #[derive(Clone, Debug)]
-enum Database {
-    Sqlite(SqlitePassages),
-    Postgres(PostgresPassages),
-}
-
-/// Calls the same method of any database.
-macro_rules! each {
-    ($database:expr, $passages:ident => $call:expr) => {
-        match $database {
-            Database::Sqlite($passages) => $call,
-            Database::Postgres($passages) => $call,
-        }
-    };
-}
+struct Database(PassageDatabase);
 
 impl Place {
     async fn open(&self, words: WordOptions, embedder: Option<Arc<dyn Embedder>>) -> Result<Database> {
-        match self {
+        let opened = match self {
             Self::Sqlite(path) => {
                 let mut options = SqlitePassageOptions::default();
                 options.words = words;
-                Ok(Database::Sqlite(SqlitePassages::open(path, options, embedder).await?))
+                PassageDatabase::sqlite(path, options, embedder).await?
             }
             Self::Postgres(url) => {
                 let mut options = PostgresPassageOptions::default();
                 options.words = words;
-                Ok(Database::Postgres(PostgresPassages::open(url, options, embedder).await?))
+                PassageDatabase::postgres(url, options, embedder).await?
             }
-        }
+        };
+        Ok(Database(opened))
     }
 
     fn by_words(&self) -> Database {
@@ -85,39 +77,39 @@ impl Place {
 
 impl Database {
     fn add(&self, owner: &Owner, passages: Vec<Passage>) -> PassageReport {
-        each!(self, database => block_on(database.add(owner, passages)).unwrap())
+        block_on(self.0.add(owner, passages)).unwrap()
     }
 
     fn replace(&self, owner: &Owner, source: &str, passages: Vec<Passage>) -> Result<PassageReport> {
-        each!(self, database => block_on(database.replace(owner, source, passages)))
+        block_on(self.0.replace(owner, source, passages))
     }
 
     fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> PassageReport {
-        each!(self, database => block_on(database.sync(owner, passages)).unwrap())
+        block_on(self.0.sync(owner, passages)).unwrap()
     }
 
     fn remove(&self, owner: &Owner, ids: &[&str]) -> usize {
-        each!(self, database => block_on(database.remove(owner, ids)).unwrap())
+        block_on(self.0.remove(owner, ids)).unwrap()
     }
 
     fn len(&self, owner: &Owner) -> usize {
-        each!(self, database => block_on(database.len(owner)).unwrap())
+        block_on(self.0.len(owner)).unwrap()
     }
 
     fn words(&self) -> Arc<dyn Retriever> {
-        each!(self, database => database.words())
+        self.0.words()
     }
 
     fn vectors(&self) -> Arc<dyn Retriever> {
-        each!(self, database => database.vectors().unwrap())
+        self.0.vectors().unwrap()
     }
 
     fn hybrid(&self) -> Arc<dyn Retriever> {
-        each!(self, database => database.hybrid())
+        self.0.hybrid()
     }
 
     fn close(&self) {
-        each!(self, database => block_on(database.close()));
+        block_on(self.0.close());
     }
 }
 
@@ -208,7 +200,7 @@ fn the_index_of_neighbours_obeys_the_laws() {
     let mut options = PostgresPassageOptions::default();
     options.search = VectorSearch::Hnsw { candidates: 100 };
     let embedder = Arc::new(NgramEmbedder::new(256));
-    let passages = match block_on(PostgresPassages::open(&url, options, Some(embedder))) {
+    let passages = match block_on(PassageDatabase::postgres(&url, options, Some(embedder))) {
         Err(error) if error.kind() == ErrorKind::Unsupported => return eprintln!("skipped: {error:#}"),
         opened => opened.unwrap(),
     };
@@ -345,7 +337,7 @@ fn integers_of_one_byte_find_the_same() {
     let mut options = SqlitePassageOptions::default();
     options.vectors = VectorFormat::Int8;
     let embedder = Arc::new(NgramEmbedder::default());
-    let database = block_on(SqlitePassages::open(&path, options, Some(embedder.clone()))).unwrap();
+    let database = block_on(PassageDatabase::sqlite(&path, options, Some(embedder.clone()))).unwrap();
     let memory = VectorIndex::new(embedder, VectorFormat::Int8).unwrap();
     let pages =
         vec![Passage::new("1", "Green tea"), Passage::new("2", "Black coffee"), Passage::new("3", "Greens")];
@@ -446,6 +438,48 @@ fn versions_change_with_what_is_found() {
     }
 }
 
+/// The keys of rows say which passages were there before, of any owner: the version must not.
+#[test]
+fn equal_versions_have_equal_passages() {
+    let (tea, coffee) = (Passage::new("1", "Green tea"), Passage::new("2", "Black coffee"));
+    let (places, more) = (Places::new(), Places::new());
+    for (place, after_another) in places.each().iter().zip(more.each()) {
+        let first = place.by_words();
+        let second = after_another.by_words();
+        second.add(&other(), vec![Passage::new("x", "Oolong tea")]);
+        for database in [&first, &second] {
+            database.add(&me(), vec![tea.clone(), coffee.clone()]);
+        }
+        assert_eq!(version(&first), version(&second));
+        first.remove(&me(), &["2"]);
+        second.remove(&me(), &["1"]);
+        assert_ne!(version(&first), version(&second));
+        first.add(&me(), vec![coffee.clone()]);
+        let before = version(&first);
+        first.sync(&me(), vec![coffee.clone()]);
+        assert_ne!(version(&first), before);
+    }
+}
+
+/// Indexes of databases do not take names of any length.
+#[test]
+fn names_may_be_long() {
+    let digests: Vec<String> = (0..200_u8).map(|number| Digest::of(&[number]).to_string()).collect();
+    let name = digests.concat();
+    for place in Places::new().each() {
+        let database = place.by_words();
+        let passage = Passage::new(&name, "Green tea").source(&name).metadata(&name, name.as_str());
+        assert_eq!(database.add(&me(), vec![passage.clone()]).added, 1);
+        assert_eq!(database.add(&me(), vec![passage]).kept, 1);
+        assert_eq!(found_ids(&*database.words(), &me(), "tea"), [name.as_str()]);
+        let changed = Passage::new(&name, "Black tea").source(&name);
+        let report = database.replace(&me(), &name, vec![changed]).unwrap();
+        assert_eq!((report.added, report.removed), (1, 0));
+        assert_eq!(database.remove(&me(), &[&name]), 1);
+        assert_eq!(database.len(&me()), 0);
+    }
+}
+
 /// A passage of a document.
 fn part(source: &str, id: &str) -> Passage {
     Passage::new(id, format!("tea {id}")).source(source)
@@ -467,6 +501,56 @@ fn the_passages_of_a_document_are_replaced() {
         let twice = vec![Passage::new("x", "first"), Passage::new("x", "second")];
         assert_eq!(database.add(&other(), twice).added, 1);
         assert_eq!(found_ids(&*database.words(), &other(), "second"), ["x"]);
+        let twice = vec![Passage::new("x", "second"), Passage::new("x", "third")];
+        assert_eq!(database.sync(&other(), twice).added, 1, "the last one is not stored yet");
+        assert_eq!(found_ids(&*database.words(), &other(), "third"), ["x"]);
+    }
+}
+
+/// Replaces the document once, while the vectors of another replacement are computed.
+#[derive(Debug)]
+struct Meanwhile {
+    embedder: NgramEmbedder,
+    other: Mutex<Option<Database>>,
+}
+
+#[async_trait::async_trait]
+impl Embedder for Meanwhile {
+    fn digest(&self) -> Digest {
+        self.embedder.digest()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.embedder.dimensions()
+    }
+
+    async fn embed(&self, texts: &[&str], kind: TextKind) -> Result<Embeddings> {
+        let other = self.other.lock().unwrap().take();
+        if let Some(other) = other {
+            other.0.replace(&me(), "a", vec![part("a", "a1"), part("a", "a3")]).await?;
+        }
+        self.embedder.embed(texts, kind).await
+    }
+}
+
+#[test]
+fn two_replacements_of_a_document_do_not_mix() {
+    for place in Places::new().each() {
+        let Some(other) = place.by_vectors(256) else { continue };
+        other.replace(&me(), "a", vec![part("a", "a1"), part("a", "a2")]).unwrap();
+        let meanwhile =
+            Meanwhile { embedder: NgramEmbedder::new(256), other: Mutex::new(Some(other.clone())) };
+        let database = block_on(place.open(WordOptions::default(), Some(Arc::new(meanwhile)))).unwrap();
+        let pages = vec![part("a", "a1"), part("a", "a2"), part("a", "a4")];
+        // The other call removes a2, which this one has found stored.
+        let error = database.replace(&me(), "a", pages.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error:#}");
+        assert!(error.whole().contains("a2"), "{}", error.whole());
+        assert_eq!(database.len(&me()), 2, "an error changed something");
+        database.replace(&me(), "a", pages).unwrap();
+        let mut ids = found_ids(&*database.words(), &me(), "tea");
+        ids.sort();
+        assert_eq!(ids, ["a1", "a2", "a4"]);
     }
 }
 
@@ -507,20 +591,19 @@ fn other_settings_and_contents_are_refused() {
         options.b = -1.0;
         assert_eq!(block_on(place.open(options, None)).unwrap_err().kind(), ErrorKind::Invalid);
         let database = place.by_words();
-        let refused = each!(&database, database => database.vectors().unwrap_err());
+        let refused = database.0.vectors().unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         let vectors = vec![(Passage::new("1", "tea"), vec![1.0])];
-        let refused =
-            each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
+        let refused = block_on(database.0.add_vectors(&me(), vectors)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         database.close();
-        let error = each!(&database, database => block_on(database.len(&me())).unwrap_err());
+        let error = block_on(database.0.len(&me())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Store);
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("passages.db");
     drop(block_on(SqliteStore::open(&path)).unwrap());
-    let error = block_on(SqlitePassages::open(&path, SqlitePassageOptions::default(), None)).unwrap_err();
+    let error = block_on(PassageDatabase::sqlite(&path, SqlitePassageOptions::default(), None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
 }
 
@@ -537,27 +620,23 @@ fn given_vectors_are_checked_and_found() {
         let Some(database) = place.by_vectors(256) else { continue };
         let pages =
             (0..50).map(|number| (Passage::new(format!("{number:02}"), "page"), unit(number))).collect();
-        let report = each!(&database, database => block_on(database.add_vectors(&me(), pages)).unwrap());
+        let report = block_on(database.0.add_vectors(&me(), pages)).unwrap();
         assert_eq!(report.added, 50);
         let lookup = Lookup::new("").limit(3);
-        let near =
-            each!(&database, database => block_on(database.nearest(&me(), &unit(7), &lookup)).unwrap());
+        let near = block_on(database.0.nearest(&me(), &unit(7), &lookup)).unwrap();
         let ids: Vec<&str> = near.passages.iter().map(|passage| passage.id.as_str()).collect();
         assert_eq!(ids, ["07", "00", "01"], "equal scores are sorted by id");
         for wrong in [vec![1.0], vec![f32::NAN; 256]] {
             let vectors = vec![(Passage::new("x", "page"), wrong.clone())];
-            let error =
-                each!(&database, database => block_on(database.add_vectors(&me(), vectors)).unwrap_err());
+            let error = block_on(database.0.add_vectors(&me(), vectors)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
-            let error =
-                each!(&database, database => block_on(database.nearest(&me(), &wrong, &lookup)).unwrap_err());
+            let error = block_on(database.0.nearest(&me(), &wrong, &lookup)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
         }
         // A new vector of the same passage replaces the former one.
         let moved = vec![(Passage::new("00", "page"), unit(200))];
-        each!(&database, database => block_on(database.add_vectors(&me(), moved)).unwrap());
-        let near =
-            each!(&database, database => block_on(database.nearest(&me(), &unit(200), &lookup)).unwrap());
+        block_on(database.0.add_vectors(&me(), moved)).unwrap();
+        let near = block_on(database.0.nearest(&me(), &unit(200), &lookup)).unwrap();
         assert_eq!(near.passages[0].id, "00");
         assert_eq!(database.len(&me()), 50);
     }
@@ -644,32 +723,6 @@ fn only_its_user_can_read_a_database() {
     }
 }
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The passages of the pages of `docs/`, as the evaluation of `alloquy-retrieval` has them.
-fn pages() -> Vec<Passage> {
-    let mut pages: Vec<PathBuf> =
-        std::fs::read_dir(repository().join("docs")).unwrap().map(|page| page.unwrap().path()).collect();
-    pages.sort();
-    let mut passages = Vec::new();
-    for page in pages.iter().filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        let document = Document::from_bytes(name, &std::fs::read(page).unwrap()).unwrap();
-        passages.extend(Chunker::default().passages(&document));
-    }
-    passages
-}
-
-fn measured(name: &str, retriever: &dyn Retriever) -> Evaluation {
-    let path = repository().join("retrieval/tests/eval/questions.jsonl");
-    let questions = JudgedQuestion::read(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let evaluation = block_on(evaluate(retriever, &me(), &questions)).unwrap();
-    eprintln!("{name:<40} {:.4} {:.4} {:.4}", evaluation.ndcg, evaluation.recall, evaluation.mrr);
-    evaluation
-}
-
 /// The full-text search of SQLite, of all words in quotes.
 #[derive(Debug)]
 struct FullText(Mutex<Connection>);
@@ -718,11 +771,11 @@ impl Retriever for FullText {
     }
 }
 
-/// Our words find about as much as the full-text search of SQLite, which `SqlitePassages` does not use: its scores depend on the passages
-/// of all owners.
+/// Our words find about as much as the full-text search of SQLite, which a `PassageDatabase` does not use: its scores depend on the
+/// passages of all owners.
 #[test]
 fn the_full_text_search_of_sqlite_finds_as_much() {
-    let pages = pages();
+    let pages = eval::passages();
     for (tokenizer, stems) in [("unicode61", None), ("porter unicode61", Some(StemLanguage::English))] {
         let full_text = measured(&format!("FTS5, {tokenizer}"), &FullText::new(&pages, tokenizer));
         let mut options = WordOptions::default();
@@ -737,7 +790,7 @@ fn the_full_text_search_of_sqlite_finds_as_much() {
 /// The floors are those of the indexes in memory.
 #[test]
 fn answers_are_found() {
-    let pages = pages();
+    let pages = eval::passages();
     for (stems, floor) in [(None, 0.50), (Some(StemLanguage::English), 0.52)] {
         let mut options = WordOptions::default();
         options.stems = stems;

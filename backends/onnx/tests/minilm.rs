@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, missing_docs)] // a test may panic
 
 mod common;
+#[path = "../../../retrieval/tests/eval/mod.rs"]
+mod eval;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,8 +16,8 @@ use alloquy_core::media::Digest;
 use alloquy_core::{Owner, Result};
 use alloquy_onnx::OnnxEmbedder;
 use alloquy_retrieval::{
-    Chunker, Document, Embedder, Embeddings, Evaluation, Hybrid, JudgedQuestion, Passage, Retriever,
-    StemLanguage, TextKind, VectorFormat, VectorIndex, WordIndex, WordOptions, evaluate, laws,
+    Embedder, Embeddings, Hybrid, Passage, Retriever, StemLanguage, TextKind, VectorFormat, VectorIndex,
+    WordIndex, WordOptions, laws,
 };
 use async_trait::async_trait;
 use half::f16;
@@ -23,6 +25,7 @@ use pollster::block_on;
 use serde_json::json;
 
 use self::common::minilm::minilm;
+use self::eval::{measured, passages, questions};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/minilm")
@@ -91,35 +94,6 @@ impl Embedder for Recorded {
         }
         self.embedder.embed(texts, kind).await
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The passages of the pages of `docs/`, as the crate for retrieval judges them.
-fn passages() -> Vec<Passage> {
-    let mut pages: Vec<PathBuf> =
-        std::fs::read_dir(root().join("docs")).unwrap().map(|page| page.unwrap().path()).collect();
-    pages.sort();
-    let mut passages = Vec::new();
-    for page in pages.iter().filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        let document = Document::from_bytes(name, &std::fs::read(page).unwrap()).unwrap();
-        passages.extend(Chunker::default().passages(&document));
-    }
-    passages
-}
-
-fn questions() -> Vec<JudgedQuestion> {
-    let path = root().join("retrieval/tests/eval/questions.jsonl");
-    JudgedQuestion::read(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn measured(name: &str, retriever: &dyn Retriever) -> Evaluation {
-    let evaluation = block_on(evaluate(retriever, &Owner::local(), &questions())).unwrap();
-    eprintln!("{name:<28} {:.4} {:.4} {:.4}", evaluation.ndcg, evaluation.recall, evaluation.mrr);
-    evaluation
 }
 
 #[test]

@@ -12,9 +12,8 @@ use super::loaded::Loaded;
 use super::manifest::{Manifest, SegmentEntry};
 use super::options::IndexOptions;
 use super::{files, segment};
-use crate::embedding::{BATCH, embed};
-use crate::words::searched_text;
-use crate::{Document, Embedder, Passage, TextKind, Vectors};
+use crate::embedding::{BATCH, embed_batch};
+use crate::{Document, Embedder, Passage, Vectors};
 
 /// As many new passages are one segment: what is lost when a program is killed, and how often files are written.
 const SEGMENT: usize = 2_048;
@@ -238,9 +237,7 @@ impl<'a> Update<'a> {
         };
         let mut vectors = Vectors::new(embedder.dimensions(), self.options.vectors)?;
         for batch in passages.chunks(BATCH) {
-            let texts: Vec<String> = batch.iter().map(|passage| searched_text(passage)).collect();
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let embeddings = embed(embedder, &texts, TextKind::Passage).await?;
+            let embeddings = embed_batch(embedder, batch).await?;
             self.report.cut += embeddings.cut.len();
             for (passage, vector) in batch.iter().zip(&embeddings.vectors) {
                 let source = passage.source.as_deref().unwrap_or_default();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use alloquy_core::media::Digest;
 use alloquy_core::query::Filter;
+use alloquy_core::{Error, ErrorKind};
 use alloquy_retrieval::{Bm25, Passage, WordOptions};
 
 use crate::failure::Failure;
@@ -60,10 +61,9 @@ pub(crate) enum Removal {
     Nothing,
     /// Those with these ids.
     Ids(HashSet<String>),
-    /// Those of a document, or of all, that have other ids.
+    /// Those of a document, or of all, that the change neither adds nor keeps.
     Others {
         source: Option<String>,
-        kept: HashSet<String>,
     },
 }
 
@@ -71,12 +71,30 @@ pub(crate) enum Removal {
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) added: Vec<PreparedPassage>,
+    /// The ids and digests of passages that were found stored, and stay.
+    pub(crate) kept: Vec<(String, Digest)>,
     pub(crate) removal: Removal,
 }
 
 impl Change {
     pub(crate) fn is_empty(&self) -> bool {
         self.added.is_empty() && matches!(self.removal, Removal::Nothing)
+    }
+
+    /// Returns the ids of the passages that are stored after the change.
+    pub(crate) fn ids(&self) -> HashSet<&str> {
+        let added = self.added.iter().map(|passage| passage.id.as_str());
+        added.chain(self.kept.iter().map(|(id, _)| id.as_str())).collect()
+    }
+
+    /// Fails unless the passages that stay are stored, as those are that a transaction finds.
+    ///
+    /// They were looked for before the transaction, because vectors take long to compute. If another call has replaced some of them since,
+    /// the document would have some passages of each.
+    pub(crate) fn check_kept(&self, known: &HashSet<String>) -> Result<(), Failure> {
+        let Some((id, _)) = self.kept.iter().find(|(id, _)| !known.contains(id)) else { return Ok(()) };
+        let message = format!("another call has changed passage {id:?} since this one began: call again");
+        Err(Error::new(ErrorKind::Conflict, message).into())
     }
 }
 
@@ -89,7 +107,7 @@ pub(crate) struct Changed {
 
 /// What a change of passages did.
 ///
-/// [`SqlitePassages`](crate::SqlitePassages) has an example.
+/// [`PassageDatabase`](crate::PassageDatabase) has an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassageReport {
@@ -111,13 +129,15 @@ pub(crate) fn is_sparse(removed: usize, passages: u64) -> bool {
     removed > FEW && removed as u64 > passages / 4
 }
 
-/// Returns the version after a change: a digest of the former one and of what has changed, so that two databases with the same version had
-/// the same changes.
-pub(crate) fn next_version(before: Digest, removed: &[i64], added: &[PreparedPassage]) -> Digest {
+/// Returns the version after a change: a digest of the former one, of the digests of removed passages, and of those of added ones. So two
+/// databases with the same version have the same passages, whatever the keys of their rows are.
+pub(crate) fn next_version(before: Digest, mut removed: Vec<Vec<u8>>, added: &[PreparedPassage]) -> Digest {
+    // Databases return them in any order.
+    removed.sort_unstable();
     let mut bytes = before.as_bytes().to_vec();
-    for key in removed {
+    for digest in removed {
         bytes.push(b'-');
-        bytes.extend(key.to_le_bytes());
+        bytes.extend(digest);
     }
     for passage in added {
         bytes.push(b'+');

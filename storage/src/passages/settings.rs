@@ -68,3 +68,10 @@ impl Settings {
         Digest::of(format!("vectors {:?} {search} {passages}", self.vectors).as_bytes())
     }
 }
+
+/// Returns the error of a search or a change by vectors in a database without any.
+pub(crate) fn no_vectors() -> Error {
+    let message =
+        "the passages have no vectors: open a database of its own with an embedder, or search by words";
+    Error::new(ErrorKind::Unsupported, message)
+}

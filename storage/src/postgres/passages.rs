@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Owner, Result};
-use alloquy_retrieval::{Embedder, Found, Lookup, Passage, Retriever, VectorFormat, WordOptions};
+use alloquy_retrieval::{Embedder, Lookup, VectorFormat, WordOptions};
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, Transaction};
 
@@ -22,14 +22,14 @@ use self::pgvector::Pgvector;
 use super::place::Place;
 use super::transaction;
 use crate::failure::Failure;
-use crate::passages::Passages;
-use crate::passages::change::{Change, Changed, PassageReport};
+use crate::passages::PassageDatabase;
+use crate::passages::change::{Change, Changed};
 use crate::passages::scores::Question;
-use crate::passages::settings::Settings;
+use crate::passages::settings::{Settings, no_vectors};
 use crate::passages::tables::{Hits, State, Tables};
 use crate::tasks::Tasks;
 
-/// How [`PostgresPassages`] are made.
+/// How [`PassageDatabase::postgres`] keeps passages.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct PostgresPassageOptions {
@@ -39,45 +39,16 @@ pub struct PostgresPassageOptions {
     pub search: VectorSearch,
 }
 
-/// Keeps passages in a PostgreSQL database of version 13 or newer, and finds them by words and by vectors.
-///
-/// Any number of processes, on any number of machines, may add and search at once. Each owner has passages of its own: neither what is
-/// found by words nor its scores depend on those of others. Changes of one owner take turns.
-///
-/// * Words have the scores of a [`WordIndex`](alloquy_retrieval::WordIndex), to the last digit. The full-text search of PostgreSQL is not
-///   used: its ranks know nothing of how rare a word is.
-/// * Vectors need the extension `pgvector`, which is created where the role may do so. They are compared exactly, or by its index HNSW.
-///
-/// ```no_run
-/// use std::sync::Arc;
-///
-/// use alloquy_core::Owner;
-/// use alloquy_retrieval::{Lookup, NgramEmbedder, Passage};
-/// use alloquy_storage::{PostgresPassageOptions, PostgresPassages, VectorSearch};
-///
-/// # pollster::block_on(async {
-/// let mut options = PostgresPassageOptions::default();
-/// options.search = VectorSearch::Hnsw { candidates: 100 };
-/// let url = "postgres://alloquy:secret@db.example/chats";
-/// let passages = PostgresPassages::open(url, options, Some(Arc::new(NgramEmbedder::default()))).await?;
-/// let owner = Owner::local();
-/// passages.add(&owner, vec![Passage::new("1", "Tea is grown in Assam.")]).await?;
-/// let found = passages.hybrid().find(&owner, &Lookup::new("Where is tea grown?")).await?;
-/// println!("{}", found.passages[0].text);
-/// # Ok::<(), alloquy_core::Error>(())
-/// # })?;
-/// # Ok::<(), alloquy_core::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct PostgresPassages {
-    passages: Arc<Passages<PostgresTables>>,
-}
-
-impl PostgresPassages {
-    /// Connects to the database that a URL names, and creates the tables where there are none. Without an embedder it has no vectors.
+impl PassageDatabase {
+    /// Connects to the PostgreSQL database that a URL names, of version 13 or newer, and creates the tables where there are none. Without
+    /// an embedder it has no vectors.
     ///
     /// The URL is that of [`PostgresStore::open`](crate::PostgresStore::open), and may be the same. The tables are in a schema of their
     /// own: that of the URL, with `_passages` at its end.
+    ///
+    /// * Changes of one owner take turns.
+    /// * The full-text search of PostgreSQL is not used: its ranks know nothing of how rare a word is.
+    /// * Vectors need the extension `pgvector`, which is created where the role may do so. They are compared exactly, or by its index HNSW.
     ///
     /// # Errors
     /// * [`ErrorKind::Conflict`] for passages that were stored with another embedder or other words, with both.
@@ -85,7 +56,28 @@ impl PostgresPassages {
     /// * [`ErrorKind::Store`] when the server cannot be reached or refuses.
     /// * [`ErrorKind::Unsupported`] for tables of a newer version or of another program, for a server that is too old, and for an embedder
     ///   where `pgvector` is not installed or must be created by an administrator.
-    pub async fn open(
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::Owner;
+    /// use alloquy_retrieval::{Lookup, NgramEmbedder, Passage};
+    /// use alloquy_storage::{PassageDatabase, PostgresPassageOptions, VectorSearch};
+    ///
+    /// # pollster::block_on(async {
+    /// let mut options = PostgresPassageOptions::default();
+    /// options.search = VectorSearch::Hnsw { candidates: 100 };
+    /// let url = "postgres://alloquy:secret@db.example/chats";
+    /// let passages = PassageDatabase::postgres(url, options, Some(Arc::new(NgramEmbedder::default()))).await?;
+    /// let owner = Owner::local();
+    /// passages.add(&owner, vec![Passage::new("1", "Tea is grown in Assam.")]).await?;
+    /// let found = passages.hybrid().find(&owner, &Lookup::new("Where is tea grown?")).await?;
+    /// println!("{}", found.passages[0].text);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub async fn postgres(
         url: &str,
         options: PostgresPassageOptions,
         embedder: Option<Arc<dyn Embedder>>,
@@ -93,108 +85,7 @@ impl PostgresPassages {
         // The extension stores numbers as they are.
         let settings = Settings::of(options.words, embedder.as_deref(), VectorFormat::F32)?;
         let tables = PostgresTables::open(url, options.search, settings.clone()).await?;
-        Ok(Self { passages: Passages::new(tables, settings, embedder) })
-    }
-
-    /// Adds passages of an owner. One with the id of another replaces it. One that is there already stays, with its vector.
-    ///
-    /// Each 2,048 passages are one transaction. After an error those before it stay, and the same call again continues.
-    ///
-    /// # Errors
-    /// Those of the embedder and of the database. [`ErrorKind::Invalid`] for a passage that is too large or whose metadata is nested too
-    /// deeply.
-    pub async fn add(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
-        self.passages.add(owner, passages).await
-    }
-
-    /// Makes these the only passages of a document: adds them as [`add`](Self::add) does, and removes all others with this
-    /// [source](Passage::source).
-    ///
-    /// # Errors
-    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a passage with another source.
-    pub async fn replace(
-        &self,
-        owner: &Owner,
-        source: &str,
-        passages: Vec<Passage>,
-    ) -> Result<PassageReport> {
-        self.passages.replace(owner, source, passages).await
-    }
-
-    /// Makes these the only passages of an owner: adds them as [`add`](Self::add) does, and removes all others.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
-    pub async fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
-        self.passages.sync(owner, passages).await
-    }
-
-    /// Adds passages whose vectors are known, as [`add`](Self::add) does.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite;
-    /// [`ErrorKind::Unsupported`] for a database without vectors.
-    pub async fn add_vectors(
-        &self,
-        owner: &Owner,
-        passages: Vec<(Passage, Vec<f32>)>,
-    ) -> Result<PassageReport> {
-        self.passages.add_vectors(owner, passages).await
-    }
-
-    /// Removes passages of an owner, and returns how many there were.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn remove(&self, owner: &Owner, ids: &[&str]) -> Result<usize> {
-        self.passages.remove(owner, ids).await
-    }
-
-    /// Returns how many passages an owner has.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn len(&self, owner: &Owner) -> Result<usize> {
-        self.passages.len(owner).await
-    }
-
-    /// Returns whether an owner has no passages.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn is_empty(&self, owner: &Owner) -> Result<bool> {
-        Ok(self.len(owner).await? == 0)
-    }
-
-    /// Finds the passages nearest to a vector; the text of the lookup is not read.
-    ///
-    /// # Errors
-    /// Those of the database, and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite.
-    pub async fn nearest(&self, owner: &Owner, vector: &[f32], lookup: &Lookup) -> Result<Found> {
-        self.passages.nearest(owner, vector, lookup).await
-    }
-
-    /// Returns the retriever by words, `words`.
-    pub fn words(&self) -> Arc<dyn Retriever> {
-        self.passages.words()
-    }
-
-    /// Returns the retriever by vectors, `vectors`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] for a database without vectors.
-    pub fn vectors(&self) -> Result<Arc<dyn Retriever>> {
-        self.passages.vectors()
-    }
-
-    /// Returns the retriever by words and vectors with their usual weights; without an embedder, that by words.
-    pub fn hybrid(&self) -> Arc<dyn Retriever> {
-        self.passages.hybrid()
-    }
-
-    /// Waits until the accepted calls are done, and closes the connections. Later calls fail.
-    pub async fn close(&self) {
-        self.passages.tables.close().await;
+        Ok(Self::new(tables, settings, embedder))
     }
 }
 
@@ -298,8 +189,7 @@ impl Tables for PostgresTables {
         let search = self.search;
         self.read(async move |unit: &Transaction<'_>, pgvector: Option<&Pgvector>| {
             let Some(pgvector) = pgvector else {
-                let words = "the passages have no vectors: search by words";
-                return Err(Error::new(ErrorKind::Unsupported, words).into());
+                return Err(no_vectors().into());
             };
             find::by_vector(unit, &owner, pgvector, search, &vector, &lookup).await
         })

@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Owner, Result};
-use alloquy_retrieval::{
-    Embedder, Found, Lookup, Passage, Retriever, VectorFormat, VectorSettings, WordOptions,
-};
+use alloquy_retrieval::{Embedder, Lookup, VectorFormat, VectorSettings, WordOptions};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
@@ -22,10 +20,10 @@ use super::database::{Contents, connect, open, transact};
 use super::schema;
 use crate::durability::Durability;
 use crate::failure::Failure;
-use crate::passages::Passages;
-use crate::passages::change::{Change, Changed, PassageReport};
+use crate::passages::PassageDatabase;
+use crate::passages::change::{Change, Changed};
 use crate::passages::scores::Question;
-use crate::passages::settings::Settings;
+use crate::passages::settings::{Settings, no_vectors};
 use crate::passages::tables::{Hits, State, Tables};
 use crate::worker::Worker;
 
@@ -39,7 +37,7 @@ const CONTENTS: Contents = Contents {
     page: 8_192,
 };
 
-/// How [`SqlitePassages`] are made.
+/// How [`PassageDatabase::sqlite`] keeps passages.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SqlitePassageOptions {
@@ -51,183 +49,30 @@ pub struct SqlitePassageOptions {
     pub durability: Durability,
 }
 
-/// Keeps passages in a SQLite database, and finds them by words and by vectors.
-///
-/// Any number of processes of one machine may add and search at once. The database holds nothing else, and only the user who created it
-/// can read it. Each owner has passages of its own: neither what is found nor its scores depend on those of others.
-///
-/// * Words have the scores of a [`WordIndex`](alloquy_retrieval::WordIndex), to the last digit. Nothing of them is in memory.
-/// * The vector of a question is compared with all of its owner, so it misses none. Those of the owners who asked last are in memory.
-/// * A search takes place on a thread of its own, and does not wait for changes.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use alloquy_core::Owner;
-/// use alloquy_retrieval::{Lookup, NgramEmbedder, Passage};
-/// use alloquy_storage::{SqlitePassageOptions, SqlitePassages};
-///
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("passages.db");
-/// # pollster::block_on(async {
-/// let embedder = Arc::new(NgramEmbedder::default());
-/// let passages = SqlitePassages::open(&path, SqlitePassageOptions::default(), Some(embedder)).await?;
-/// let owner = Owner::local();
-/// let tea = Passage::new("1", "Tea is grown in Assam.").source("tea.md");
-/// let report = passages.add(&owner, vec![tea.clone(), Passage::new("2", "Coffee is grown in Kona.")]).await?;
-/// assert_eq!((report.added, report.kept), (2, 0));
-///
-/// let found = passages.hybrid().find(&owner, &Lookup::new("Where is tea grown?")).await?;
-/// assert_eq!(found.passages[0].id, "1");
-///
-/// // Only the tea remains, and is not stored again.
-/// let report = passages.sync(&owner, vec![tea]).await?;
-/// assert_eq!((report.added, report.kept, report.removed), (0, 1, 1));
-/// # Ok::<(), alloquy_core::Error>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct SqlitePassages {
-    passages: Arc<Passages<SqliteTables>>,
-}
-
-impl SqlitePassages {
-    /// Opens the database at a path, and creates it where there is none. Without an embedder it has no vectors.
+impl PassageDatabase {
+    /// Opens the SQLite database at a path, and creates it where there is none. Without an embedder it has no vectors.
+    ///
+    /// The database holds nothing else, and only the user who created it can read it.
+    ///
+    /// * Nothing of the words is in memory.
+    /// * The vector of a question is compared with all of its owner, so it misses none. Those of the owners who asked last are in memory.
+    /// * A search takes place on a thread of its own, and does not wait for changes.
     ///
     /// # Errors
     /// * [`ErrorKind::Conflict`] for a database that was made with another embedder or other words, with both.
     /// * [`ErrorKind::Invalid`] for options that are not possible.
     /// * [`ErrorKind::Store`] for a path that cannot be opened, [`ErrorKind::Corrupt`] for a file that is not a SQLite database,
     ///   [`ErrorKind::Unsupported`] for a database of a newer version or with other contents.
-    pub async fn open(
+    ///
+    /// [`PassageDatabase`] has an example.
+    pub async fn sqlite(
         path: impl AsRef<Path>,
         options: SqlitePassageOptions,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self> {
         let settings = Settings::of(options.words, embedder.as_deref(), options.vectors)?;
         let tables = SqliteTables::open(path.as_ref(), options.durability, settings.clone()).await?;
-        Ok(Self { passages: Passages::new(tables, settings, embedder) })
-    }
-
-    /// Adds passages of an owner. One with the id of another replaces it. One that is there already stays, with its vector.
-    ///
-    /// Each 2,048 passages are one transaction. After an error those before it stay, and the same call again continues.
-    ///
-    /// # Errors
-    /// Those of the embedder and of the database. [`ErrorKind::Invalid`] for a passage that is too large or whose metadata is nested too
-    /// deeply.
-    pub async fn add(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
-        self.passages.add(owner, passages).await
-    }
-
-    /// Makes these the only passages of a document: adds them as [`add`](Self::add) does, and removes all others with this
-    /// [source](Passage::source).
-    ///
-    /// # Errors
-    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a passage with another source.
-    ///
-    /// ```
-    /// use alloquy_core::Owner;
-    /// use alloquy_retrieval::{Chunker, Document};
-    /// use alloquy_storage::{SqlitePassageOptions, SqlitePassages};
-    ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("passages.db");
-    /// # pollster::block_on(async {
-    /// let passages = SqlitePassages::open(&path, SqlitePassageOptions::default(), None).await?;
-    /// for text in ["# Tea\n\nGreen.\n\n# Coffee\n\nBlack.", "# Tea\n\nGreen."] {
-    ///     let document = Document::markdown("drinks.md", text);
-    ///     passages.replace(&Owner::local(), "drinks.md", Chunker::default().passages(&document)).await?;
-    /// }
-    /// assert_eq!(passages.len(&Owner::local()).await?, 1);
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub async fn replace(
-        &self,
-        owner: &Owner,
-        source: &str,
-        passages: Vec<Passage>,
-    ) -> Result<PassageReport> {
-        self.passages.replace(owner, source, passages).await
-    }
-
-    /// Makes these the only passages of an owner: adds them as [`add`](Self::add) does, and removes all others.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
-    pub async fn sync(&self, owner: &Owner, passages: Vec<Passage>) -> Result<PassageReport> {
-        self.passages.sync(owner, passages).await
-    }
-
-    /// Adds passages whose vectors are known, as [`add`](Self::add) does.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add), and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite;
-    /// [`ErrorKind::Unsupported`] for a database without vectors.
-    pub async fn add_vectors(
-        &self,
-        owner: &Owner,
-        passages: Vec<(Passage, Vec<f32>)>,
-    ) -> Result<PassageReport> {
-        self.passages.add_vectors(owner, passages).await
-    }
-
-    /// Removes passages of an owner, and returns how many there were.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn remove(&self, owner: &Owner, ids: &[&str]) -> Result<usize> {
-        self.passages.remove(owner, ids).await
-    }
-
-    /// Returns how many passages an owner has.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn len(&self, owner: &Owner) -> Result<usize> {
-        self.passages.len(owner).await
-    }
-
-    /// Returns whether an owner has no passages.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn is_empty(&self, owner: &Owner) -> Result<bool> {
-        Ok(self.len(owner).await? == 0)
-    }
-
-    /// Finds the passages nearest to a vector; the text of the lookup is not read.
-    ///
-    /// # Errors
-    /// Those of the database, and [`ErrorKind::Invalid`] for a vector of another length, or with a number that is not finite.
-    pub async fn nearest(&self, owner: &Owner, vector: &[f32], lookup: &Lookup) -> Result<Found> {
-        self.passages.nearest(owner, vector, lookup).await
-    }
-
-    /// Returns the retriever by words, `words`.
-    pub fn words(&self) -> Arc<dyn Retriever> {
-        self.passages.words()
-    }
-
-    /// Returns the retriever by vectors, `vectors`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] for a database without vectors.
-    pub fn vectors(&self) -> Result<Arc<dyn Retriever>> {
-        self.passages.vectors()
-    }
-
-    /// Returns the retriever by words and vectors with their usual weights; without an embedder, that by words.
-    pub fn hybrid(&self) -> Arc<dyn Retriever> {
-        self.passages.hybrid()
-    }
-
-    /// Waits until the accepted calls are done, and closes the file. Later calls fail.
-    pub async fn close(&self) {
-        self.passages.tables.close().await;
+        Ok(Self::new(tables, settings, embedder))
     }
 }
 
@@ -333,7 +178,7 @@ impl Tables for SqliteTables {
 
     async fn by_vector(&self, owner: &Owner, vector: Vec<f32>, lookup: Lookup) -> Result<Hits> {
         let Some(settings) = self.vectors.clone() else {
-            return Err(Error::new(ErrorKind::Unsupported, "the passages have no vectors: search by words"));
+            return Err(no_vectors());
         };
         let owner = owner.clone();
         self.search(move |unit, cache| find::by_vector(unit, cache, &owner, &settings, &vector, &lookup))

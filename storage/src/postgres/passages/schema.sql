@@ -23,10 +23,11 @@ CREATE TABLE passages (
     digest BYTEA NOT NULL,
     length BIGINT NOT NULL,
     body TEXT NOT NULL,
-    checksum BIGINT NOT NULL,
-    UNIQUE (owner, id)
+    checksum BIGINT NOT NULL
 );
 
+-- An index has no room for long names.
+CREATE UNIQUE INDEX passages_by_id ON passages (owner, sha256(id));
 CREATE INDEX passages_by_source ON passages (owner, sha256(source));
 
 CREATE TABLE metadata (

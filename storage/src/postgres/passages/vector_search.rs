@@ -2,7 +2,7 @@
 
 /// How a PostgreSQL database finds the nearest vectors.
 ///
-/// [`PostgresPassages`](crate::PostgresPassages) has an example.
+/// [`PassageDatabase::postgres`](crate::PassageDatabase::postgres) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VectorSearch {

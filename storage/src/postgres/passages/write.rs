@@ -20,6 +20,9 @@ pub(super) async fn known(
     owner: &Owner,
     passages: &[(String, Digest)],
 ) -> Result<HashSet<String>, Failure> {
+    if passages.is_empty() {
+        return Ok(HashSet::new());
+    }
     let mut ids: Vec<&[u8]> = Vec::new();
     let mut digests: Vec<&[u8]> = Vec::new();
     for (id, digest) in passages {
@@ -27,7 +30,8 @@ pub(super) async fn known(
         digests.push(digest.as_bytes());
     }
     let sql = "SELECT p.id FROM unnest($2::bytea[], $3::bytea[]) AS wanted (id, digest)
-        JOIN passages p ON p.owner = (SELECT key FROM owners WHERE name = $1) AND p.id = wanted.id AND p.digest = wanted.digest";
+        JOIN passages p ON p.owner = (SELECT key FROM owners WHERE name = $1) AND sha256(p.id) = sha256(wanted.id)
+            AND p.digest = wanted.digest";
     let statement = unit.prepare_cached(sql).await?;
     let mut known = HashSet::new();
     for row in unit.query(&statement, &[&owner.as_str(), &ids, &digests]).await? {
@@ -44,39 +48,45 @@ pub(super) async fn change(
     vectors: Option<&Pgvector>,
 ) -> Result<(Changed, Digest), Failure> {
     let mut row = owners::lock(unit, owner).await?;
-    let gone = to_remove(unit, row.key, &change.removal).await?;
-    let replaced: HashSet<String> = change.added.iter().map(|passage| passage.id.clone()).collect();
-    let mut removed = gone.clone();
-    removed.extend(keys_of(unit, row.key, &replaced).await?);
-    remove(unit, &mut row, &removed).await?;
+    change.check_kept(&known(unit, owner, &change.kept).await?)?;
+    let gone = to_remove(unit, row.key, change).await?;
+    let replaced = change.added.iter().map(|passage| passage.id.as_str());
+    let mut keys = gone.clone();
+    keys.extend(keys_of(unit, row.key, replaced).await?);
+    let removed = remove(unit, &mut row, &keys).await?;
     add(unit, &mut row, &change.added, vectors).await?;
     if is_sparse(row.totals.removed.len(), row.totals.passages) {
         repack(unit, &mut row).await?;
     }
     if !removed.is_empty() || !change.added.is_empty() {
-        row.version = next_version(row.version, &removed, &change.added);
+        row.version = next_version(row.version, removed, &change.added);
         owners::write(unit, &row).await?;
     }
     Ok((Changed { added: change.added.len(), removed: gone.len() }, row.version))
 }
 
-async fn keys_of(unit: &Transaction<'_>, owner: i64, ids: &HashSet<String>) -> Result<Vec<i64>, Failure> {
-    let ids: Vec<&[u8]> = ids.iter().map(String::as_bytes).collect();
-    let sql = "SELECT key FROM passages WHERE owner = $1 AND id = ANY($2) ORDER BY key";
+async fn keys_of(
+    unit: &Transaction<'_>,
+    owner: i64,
+    ids: impl Iterator<Item = &str>,
+) -> Result<Vec<i64>, Failure> {
+    let ids: Vec<&[u8]> = ids.map(str::as_bytes).collect();
+    let sql = "SELECT key FROM passages WHERE owner = $1
+            AND sha256(id) = ANY (SELECT sha256(wanted.id) FROM unnest($2::bytea[]) AS wanted (id)) ORDER BY key";
     let statement = unit.prepare_cached(sql).await?;
     let rows = unit.query(&statement, &[&owner, &ids]).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// Returns the keys of the passages that a change removes.
-async fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Vec<i64>, Failure> {
-    let (source, kept) = match removal {
+async fn to_remove(unit: &Transaction<'_>, owner: i64, change: &Change) -> Result<Vec<i64>, Failure> {
+    let source = match &change.removal {
         Removal::Nothing => return Ok(Vec::new()),
-        Removal::Ids(ids) => return keys_of(unit, owner, ids).await,
-        Removal::Others { source, kept } => (source, kept),
+        Removal::Ids(ids) => return keys_of(unit, owner, ids.iter().map(String::as_str)).await,
+        Removal::Others { source } => source,
     };
     let source = source.as_ref().map(String::as_bytes);
-    let kept: Vec<&[u8]> = kept.iter().map(String::as_bytes).collect();
+    let kept: Vec<&[u8]> = change.ids().into_iter().map(str::as_bytes).collect();
     let of_source = if source.is_some() { "sha256(source) = sha256($3::bytea)" } else { "$3::bytea IS NULL" };
     let sql = format!(
         "SELECT key FROM passages p WHERE owner = $1 AND {of_source}
@@ -87,20 +97,22 @@ async fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Res
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// Removes passages. Blocks still have them: their keys are noted.
-async fn remove(unit: &Transaction<'_>, row: &mut OwnerRow, keys: &[i64]) -> Result<(), Failure> {
+/// Removes passages, and returns their digests. Blocks still have them: their keys are noted.
+async fn remove(unit: &Transaction<'_>, row: &mut OwnerRow, keys: &[i64]) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut digests = Vec::new();
     if keys.is_empty() {
-        return Ok(());
+        return Ok(digests);
     }
-    let sql = "DELETE FROM passages WHERE key = ANY($1) RETURNING key, length";
+    let sql = "DELETE FROM passages WHERE key = ANY($1) RETURNING key, length, digest";
     let statement = unit.prepare_cached(sql).await?;
     for removed in unit.query(&statement, &[&keys]).await? {
         let length: i64 = removed.try_get(1)?;
         row.totals.passages = row.totals.passages.saturating_sub(1);
         row.totals.words = row.totals.words.saturating_sub(length.unsigned_abs());
         row.totals.removed.insert(removed.try_get(0)?);
+        digests.push(removed.try_get(2)?);
     }
-    Ok(())
+    Ok(digests)
 }
 
 async fn add(

@@ -40,18 +40,19 @@ pub(super) fn change(
     vectors: Option<&VectorSettings>,
 ) -> Result<Changed, Failure> {
     let mut row = owners::find_or_add(unit, owner)?;
-    let gone = to_remove(unit, row.key, &change.removal)?;
-    let mut removed = gone.clone();
+    change.check_kept(&known(unit, owner, &change.kept)?)?;
+    let gone = to_remove(unit, row.key, change)?;
+    let mut keys = gone.clone();
     for passage in &change.added {
-        removed.extend(key_of(unit, row.key, &passage.id)?);
+        keys.extend(key_of(unit, row.key, &passage.id)?);
     }
-    remove(unit, &mut row, &removed)?;
+    let removed = remove(unit, &mut row, &keys)?;
     add(unit, &mut row, &change.added, vectors)?;
     if is_sparse(row.totals.removed.len(), row.totals.passages) {
         repack(unit, &mut row)?;
     }
     if !removed.is_empty() || !change.added.is_empty() {
-        row.version = next_version(row.version, &removed, &change.added);
+        row.version = next_version(row.version, removed, &change.added);
         owners::write(unit, &row)?;
     }
     Ok(Changed { added: change.added.len(), removed: gone.len() })
@@ -63,16 +64,17 @@ fn key_of(unit: &Transaction<'_>, owner: i64, id: &str) -> Result<Option<i64>, F
 }
 
 /// Returns the keys of the passages that a change removes.
-fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Vec<i64>, Failure> {
+fn to_remove(unit: &Transaction<'_>, owner: i64, change: &Change) -> Result<Vec<i64>, Failure> {
     let mut keys = Vec::new();
-    match removal {
+    match &change.removal {
         Removal::Nothing => {}
         Removal::Ids(ids) => {
             for id in ids {
                 keys.extend(key_of(unit, owner, id)?);
             }
         }
-        Removal::Others { source, kept } => {
+        Removal::Others { source } => {
+            let kept = change.ids();
             let mut sql = "SELECT key, id FROM passages WHERE owner = ?1".to_owned();
             let mut values: Vec<&dyn rusqlite::ToSql> = vec![&owner];
             if let Some(source) = source {
@@ -83,7 +85,7 @@ fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Ve
             let mut rows = statement.query(values.as_slice())?;
             while let Some(row) = rows.next()? {
                 let id: String = row.get(1)?;
-                if !kept.contains(&id) {
+                if !kept.contains(id.as_str()) {
                     keys.push(row.get(0)?);
                 }
             }
@@ -93,17 +95,21 @@ fn to_remove(unit: &Transaction<'_>, owner: i64, removal: &Removal) -> Result<Ve
     Ok(keys)
 }
 
-/// Removes passages. Blocks still have them: their keys are noted.
-fn remove(unit: &Transaction<'_>, row: &mut OwnerRow, keys: &[i64]) -> Result<(), Failure> {
-    let mut statement = unit.prepare_cached("DELETE FROM passages WHERE key = ?1 RETURNING length")?;
+/// Removes passages, and returns their digests. Blocks still have them: their keys are noted.
+fn remove(unit: &Transaction<'_>, row: &mut OwnerRow, keys: &[i64]) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut digests = Vec::new();
+    let mut statement =
+        unit.prepare_cached("DELETE FROM passages WHERE key = ?1 RETURNING length, digest")?;
     for key in keys {
-        let length: Option<u32> = statement.query_row([key], |row| row.get(0)).optional()?;
-        let Some(length) = length else { continue };
+        let removed: Option<(u32, Vec<u8>)> =
+            statement.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let Some((length, digest)) = removed else { continue };
+        digests.push(digest);
         row.totals.passages = row.totals.passages.saturating_sub(1);
         row.totals.words = row.totals.words.saturating_sub(length.into());
         row.totals.removed.insert(*key);
     }
-    Ok(())
+    Ok(digests)
 }
 
 fn add(
