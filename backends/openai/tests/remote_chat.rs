@@ -552,7 +552,7 @@ fn very_many_calls_are_read_in_time() {
     stub.plan([Answer::Raw(sse(Dialect::LlamaCpp, &events))]);
     let begun = Instant::now();
     let replied = reply(&model, with_tool("What time is it?")).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
     let ids: HashSet<&str> = replied.message.tool_calls().map(|call| call.id.as_str()).collect();
     assert_eq!(ids.len(), 20_000);
 }
