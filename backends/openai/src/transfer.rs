@@ -8,10 +8,10 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use crate::dialect::Dialect;
-use crate::events::{DONE, EventStream, Stopped, parsed};
 use crate::fault;
 use crate::http::Http;
 use crate::reply::ReplyReader;
+use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
 /// used again.
@@ -52,7 +52,7 @@ impl Transfer {
     }
 
     async fn attempt(&mut self) -> Result<(), Stopped> {
-        let mut answer = EventStream::open(&self.http, self.dialect.path(), self.body.clone()).await?;
+        let mut answer = StreamedAnswer::open(&self.http, self.dialect.path(), self.body.clone()).await?;
         if !self.is_started {
             self.is_started = true;
             self.send(DecodeEventKind::Started { seed: self.seed }).await?;
@@ -92,7 +92,7 @@ impl Transfer {
     }
 
     /// Reads what follows the last token.
-    async fn rest(&mut self, mut answer: EventStream) {
+    async fn rest(&mut self, mut answer: StreamedAnswer) {
         let mut data = Vec::new();
         while answer.read(true, &mut data).await.is_ok() {
             for data in data.drain(..).filter(|data| data != DONE) {

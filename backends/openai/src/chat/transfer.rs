@@ -9,9 +9,9 @@ use tokio::time::timeout;
 
 use super::event::ChatEvent;
 use super::protocol::ChatProtocol;
-use crate::events::{DONE, EventStream, Stopped, parsed};
 use crate::fault;
 use crate::http::Http;
+use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the counts of tokens are waited for after the end of a reply.
 const REST: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl ChatTransfer {
     }
 
     async fn attempt(&self, is_accepted: &mut bool, progress: &mut Progress) -> Result<(), Stopped> {
-        let mut answer = EventStream::open(&self.http, self.protocol.path(), self.body.clone()).await?;
+        let mut answer = StreamedAnswer::open(&self.http, self.protocol.path(), self.body.clone()).await?;
         if !*is_accepted {
             *is_accepted = true;
             self.send(ChatEvent::Accepted).await?;
@@ -100,7 +100,7 @@ impl ChatTransfer {
     }
 
     /// Reads what follows the end of the reply: the counts of tokens.
-    async fn rest(&self, mut answer: EventStream, progress: &mut Progress) -> Result<(), Stopped> {
+    async fn rest(&self, mut answer: StreamedAnswer, progress: &mut Progress) -> Result<(), Stopped> {
         while !progress.is_done {
             let mut data = Vec::new();
             answer.read(true, &mut data).await?;

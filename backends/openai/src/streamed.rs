@@ -17,14 +17,14 @@ pub(crate) const DONE: &str = "[DONE]";
 
 /// The events of one answer.
 #[derive(Debug)]
-pub(crate) struct EventStream {
+pub(crate) struct StreamedAnswer {
     http: Arc<Http>,
     path: &'static str,
     response: Response,
     reader: EventReader,
 }
 
-impl EventStream {
+impl StreamedAnswer {
     /// Sends a request, and returns its answer once it has begun as a success.
     pub(crate) async fn open(http: &Arc<Http>, path: &'static str, body: String) -> Result<Self, Fault> {
         let first = http.timeouts.first;
