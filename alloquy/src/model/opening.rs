@@ -94,8 +94,8 @@ impl Model {
         ModelBuilder::decoder(Arc::new(decoder))
     }
 
-    /// Connects to the model on a server that takes token ids. `files` are its description files and its tokenizer, such as a folder
-    /// without weights. Blocks until the server has answered. [`Model::over`] takes a decoder with other settings.
+    /// Connects to the model on a server that takes token ids. `files` has its description files and its tokenizer, such as a folder
+    /// that needs no weights. Blocks until the server has answered. [`Model::over`] takes a decoder with other settings.
     ///
     /// ```no_run
     /// let model = alloquy::Model::remote("http://localhost:8000", "models/qwen3-4b")?;

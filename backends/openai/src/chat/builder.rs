@@ -66,8 +66,8 @@ impl RemoteChatBuilder {
     /// Connects. The server is asked only for the name of its model, and only if none is set.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for an address that is not one, and for a server with several models or without a list of them. The
-    /// kinds of a server's refusals.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for an address that is not one, and for a server with several models
+    /// or without a list of them. The kinds of a server's refusals.
     pub async fn connect(self) -> Result<RemoteChat> {
         let http = match self.protocol {
             ChatProtocol::Messages => Http::of_anthropic(&self.server)?,
