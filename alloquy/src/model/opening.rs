@@ -94,8 +94,8 @@ impl Model {
         ModelBuilder::decoder(Arc::new(decoder))
     }
 
-    /// Connects to the model on a server that takes token ids. `folder` has its description files and its tokenizer, and needs no
-    /// weights. Blocks until the server has answered. [`Model::over`] takes a decoder with other settings.
+    /// Connects to the model on a server that takes token ids. `files` has its description files and its tokenizer, such as a folder
+    /// that needs no weights. Blocks until the server has answered. [`Model::over`] takes a decoder with other settings.
     ///
     /// ```no_run
     /// let model = alloquy::Model::remote("http://localhost:8000", "models/qwen3-4b")?;
@@ -106,8 +106,11 @@ impl Model {
     /// # Errors
     /// The errors of `RemoteBuilder::connect` in the module `remote`, and those of [`ModelBuilder::build`].
     #[cfg(feature = "remote")]
-    pub fn remote(url: impl Into<String>, folder: impl AsRef<std::path::Path>) -> alloquy_core::Result<Self> {
-        let connecting = alloquy_openai::RemoteDecoder::connect(url, folder.as_ref());
+    pub fn remote(
+        server: impl Into<alloquy_openai::RemoteServer>,
+        files: impl Into<alloquy_openai::RemoteFiles>,
+    ) -> alloquy_core::Result<Self> {
+        let connecting = alloquy_openai::RemoteDecoder::connect(server, files);
         Self::over(pollster::block_on(connecting)?).build()
     }
 }

@@ -7,7 +7,7 @@ use alloquy_core::Result;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
 use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
-use alloquy_openai::{ApiKey, RemoteDecoder};
+use alloquy_openai::{ApiKey, RemoteDecoder, RemoteServer};
 use futures::StreamExt;
 
 fn main() -> Result<()> {
@@ -22,11 +22,11 @@ fn main() -> Result<()> {
 }
 
 async fn continue_text(url: &str, folder: &str, text: &str) -> Result<()> {
-    let mut builder = RemoteDecoder::builder(url, folder);
+    let mut server = RemoteServer::at(url);
     if std::env::var_os("REMOTE_KEY").is_some() {
-        builder = builder.key(ApiKey::variable("REMOTE_KEY")?);
+        server = server.key(ApiKey::variable("REMOTE_KEY")?);
     }
-    let decoder = builder.connect().await?;
+    let decoder = RemoteDecoder::connect(server, folder).await?;
     eprintln!("{:#?}", decoder.description());
     let mut parts = Vec::new();
     if let Some(bos) = &decoder.model().bos {

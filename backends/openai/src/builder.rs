@@ -10,25 +10,24 @@ use crate::decoder::{Connection, RemoteDecoder};
 use crate::description::RemoteDescription;
 use crate::dialect::Dialect;
 use crate::fingerprint;
-use crate::http::{Http, RemoteTimeouts};
-use crate::key::ApiKey;
+use crate::http::Http;
 use crate::memory::Memory;
 use crate::probe::probe;
 use crate::salt::SaltSecret;
+use crate::server::RemoteServer;
 use crate::source::RemoteFiles;
-use crate::transfer::RemoteRetries;
 use crate::worker::Worker;
 
 /// Settings of a [`RemoteDecoder`].
 ///
 /// ```no_run
-/// use alloquy_openai::{ApiKey, Dialect, RemoteDecoder};
+/// use alloquy_openai::{ApiKey, Dialect, RemoteDecoder, RemoteServer};
 ///
 /// # async fn example() -> alloquy_core::Result<()> {
-/// let decoder = RemoteDecoder::builder("https://models.example.com", "models/qwen3-4b")
+/// let server = RemoteServer::at("https://models.example.com").key(ApiKey::variable("MODELS_KEY")?);
+/// let decoder = RemoteDecoder::builder(server, "models/qwen3-4b")
 ///     .model("qwen3-4b")
 ///     .dialect(Dialect::Vllm)
-///     .key(ApiKey::variable("MODELS_KEY")?)
 ///     .connect()
 ///     .await?;
 /// println!("{:?}", decoder.description());
@@ -38,47 +37,33 @@ use crate::worker::Worker;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RemoteBuilder {
-    url: String,
+    server: RemoteServer,
     files: RemoteFiles,
     parts: Option<(Arc<dyn Tokenizer>, ModelInfo)>,
     model: Option<String>,
     dialect: Option<Dialect>,
-    key: Option<ApiKey>,
-    timeouts: RemoteTimeouts,
-    retries: RemoteRetries,
     salts: Option<SaltSecret>,
     priority: Option<i32>,
 }
 
 impl RemoteDecoder {
-    /// Sets up a connection to the server at an address, whose model has these files. [`RemoteBuilder`] has an example.
-    pub fn builder(url: impl Into<String>, files: impl Into<RemoteFiles>) -> RemoteBuilder {
-        RemoteBuilder::new(url.into(), files.into())
+    /// Sets up a connection to a server, whose model has these files. [`RemoteBuilder`] has an example.
+    pub fn builder(server: impl Into<RemoteServer>, files: impl Into<RemoteFiles>) -> RemoteBuilder {
+        RemoteBuilder::new(server.into(), files.into())
     }
 
     /// Connects to a server with the default settings. [`RemoteDecoder`] has an example.
     ///
     /// # Errors
     /// As [`RemoteBuilder::connect`].
-    pub async fn connect(url: impl Into<String>, files: impl Into<RemoteFiles>) -> Result<Self> {
-        Self::builder(url, files).connect().await
+    pub async fn connect(server: impl Into<RemoteServer>, files: impl Into<RemoteFiles>) -> Result<Self> {
+        Self::builder(server, files).connect().await
     }
 }
 
 impl RemoteBuilder {
-    fn new(url: String, files: RemoteFiles) -> Self {
-        Self {
-            url,
-            files,
-            parts: None,
-            model: None,
-            dialect: None,
-            key: None,
-            timeouts: RemoteTimeouts::default(),
-            retries: RemoteRetries::default(),
-            salts: None,
-            priority: None,
-        }
+    fn new(server: RemoteServer, files: RemoteFiles) -> Self {
+        Self { server, files, parts: None, model: None, dialect: None, salts: None, priority: None }
     }
 
     /// Uses a tokenizer and a description that are read already, instead of those of the files.
@@ -96,24 +81,6 @@ impl RemoteBuilder {
     /// Sets the protocol, which is found out otherwise.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = Some(dialect);
-        self
-    }
-
-    /// Sets the key that the server requires.
-    pub fn key(mut self, key: ApiKey) -> Self {
-        self.key = Some(key);
-        self
-    }
-
-    /// Sets how long requests wait.
-    pub fn timeouts(mut self, timeouts: RemoteTimeouts) -> Self {
-        self.timeouts = timeouts;
-        self
-    }
-
-    /// Sets how often requests are tried. Another attempt is made only before the first token.
-    pub fn retries(mut self, retries: RemoteRetries) -> Self {
-        self.retries = retries;
         self
     }
 
@@ -143,7 +110,7 @@ impl RemoteBuilder {
                 (Arc::new(tokenizer) as Arc<dyn Tokenizer>, info)
             }
         };
-        let http = Arc::new(Http::new(&self.url, self.key.as_ref(), &self.timeouts)?);
+        let http = Arc::new(Http::new(&self.server)?);
         let worker = Worker::start()?;
         let texts = fingerprint::encoded(&*tokenizer)?;
         let asked = Arc::clone(&http);
@@ -173,8 +140,6 @@ impl RemoteBuilder {
             info,
             tokenizer,
             description,
-            timeouts: self.timeouts,
-            retries: self.retries,
             salts: self.salts,
             priority: self.priority,
             memory: Arc::new(Mutex::new(Memory::default())),

@@ -17,11 +17,11 @@ use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
 use crate::description::RemoteDescription;
-use crate::http::{Http, RemoteTimeouts};
+use crate::http::Http;
 use crate::memory::{Memory, Recorder};
 use crate::reply::{ReplyReader, ReplyState};
 use crate::salt::SaltSecret;
-use crate::transfer::{RemoteRetries, Transfer};
+use crate::transfer::Transfer;
 use crate::wire::Ask;
 use crate::worker::Worker;
 
@@ -53,8 +53,6 @@ pub(crate) struct Connection {
     pub(crate) info: ModelInfo,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) description: RemoteDescription,
-    pub(crate) timeouts: RemoteTimeouts,
-    pub(crate) retries: RemoteRetries,
     pub(crate) salts: Option<SaltSecret>,
     pub(crate) priority: Option<i32>,
     pub(crate) memory: Arc<Mutex<Memory>>,
@@ -121,8 +119,6 @@ impl RemoteDecoder {
         let transfer = Transfer {
             http: Arc::clone(&connection.http),
             dialect,
-            timeouts: connection.timeouts,
-            retries: connection.retries,
             body,
             seed,
             reader,
@@ -152,7 +148,7 @@ impl RemoteDecoder {
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
         let http = Arc::clone(&connection.http);
-        let time = connection.timeouts.first;
+        let time = connection.http.timeouts.first;
         let answer =
             connection.worker.run(async move { http.post_within(time, dialect.path(), &body).await });
         let answer = answer.await?.map_err(|fault| fault.error)?;

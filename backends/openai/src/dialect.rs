@@ -8,6 +8,8 @@ mod sglang;
 mod trtllm;
 mod vllm;
 
+use std::str::FromStr;
+
 use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
@@ -20,8 +22,8 @@ use crate::wire::{Ask, Chunk};
 /// ```
 /// use alloquy_openai::Dialect;
 ///
-/// assert_eq!(Dialect::named("llamacpp")?, Dialect::LlamaCpp);
-/// assert!(Dialect::named("smtp").is_err());
+/// assert_eq!("llamacpp".parse::<Dialect>()?, Dialect::LlamaCpp);
+/// assert!("smtp".parse::<Dialect>().is_err());
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +46,7 @@ impl Dialect {
     pub const ALL: [Self; 5] =
         [Self::Completions, Self::Vllm, Self::LlamaCpp, Self::Sglang, Self::TensorRtLlm];
 
-    /// Returns the name, as [`Dialect::named`] reads it.
+    /// Returns the name, from which a dialect can be parsed.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,18 +56,6 @@ impl Dialect {
             Self::Sglang => "sglang",
             Self::TensorRtLlm => "trtllm",
         }
-    }
-
-    /// Returns the dialect of this name.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] with the names that exist.
-    pub fn named(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|dialect| dialect.as_str() == name);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join(", ");
-            Error::new(ErrorKind::Invalid, format!("dialect {name:?} is not one of: {names}"))
-        })
     }
 
     /// Returns whether the cache of an owner can be separated from those of others.
@@ -143,12 +133,24 @@ impl Dialect {
     /// Names the options that have no effect.
     pub(crate) fn ignored(self, sampling: &SamplingOptions) -> Vec<&'static str> {
         let effects = match self {
-            Self::Completions => &completions::EFFECTS,
+            Self::Completions => &ignored::OF_OPENAI,
             Self::Vllm => &vllm::EFFECTS,
             Self::LlamaCpp => &llamacpp::EFFECTS,
             Self::Sglang => &sglang::EFFECTS,
             Self::TensorRtLlm => &trtllm::EFFECTS,
         };
         ignored::ignored(sampling, effects)
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        if let Some(dialect) = Self::ALL.into_iter().find(|dialect| dialect.as_str() == name) {
+            return Ok(dialect);
+        }
+        let names = Self::ALL.map(Self::as_str).join(", ");
+        Err(Error::new(ErrorKind::Invalid, format!("dialect {name:?} is not one of: {names}")))
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use alloquy_core::{Error, ErrorKind};
 use serde_json::Value;
 
-/// How many characters of a server's message are quoted.
-const QUOTED: usize = 600;
+use crate::wire::quoted;
 
 /// A failure, and whether the same request may succeed later.
 #[derive(Debug)]
@@ -92,9 +91,9 @@ fn is_overflow(body: &Value, text: &str) -> bool {
 fn sentence(status: u16, body: &Value, text: &str) -> String {
     let places = ["/error/message", "/message", "/detail", "/error"];
     let said = places.iter().find_map(|place| body.pointer(place).and_then(Value::as_str)).unwrap_or(text);
-    let said: String = said.chars().take(QUOTED).collect();
+    let said = quoted(said);
     let advice = match status {
-        401 | 403 => ": set the key of the server with `key`",
+        401 | 403 => ": set the key of the server with `RemoteServer::key`",
         404 => ": check the address, the dialect and the name of the model",
         429 | 503 | 529 => ": it is overloaded, so try again later",
         _ => "",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::description::TokenizerCheck;
 use crate::dialect::Dialect;
 use crate::http::Http;
-use crate::wire::ids;
+use crate::wire::{ids, quoted};
 
 /// Texts that tokenizers split in different ways: words, numbers, spaces, scripts, code, emoji.
 const TEXTS: [&str; 20] = [
@@ -96,8 +96,9 @@ fn body(dialect: Dialect, model: &str, text: &str) -> Value {
 }
 
 fn differs(text: &str, ours: &[TokenId], theirs: &[TokenId]) -> Error {
+    let theirs = quoted(&format!("{theirs:?}"));
     let message = format!(
-        "the server has another tokenizer: {text:?} is {theirs:?} there and {ours:?} in the folder; use the folder of the \
+        "the server has another tokenizer: {text:?} is {theirs} there and {ours:?} in the folder; use the folder of the \
          server's model"
     );
     Error::new(ErrorKind::Model, message)

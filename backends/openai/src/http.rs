@@ -4,13 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::fault::{self, Fault};
-use crate::key::ApiKey;
+use crate::server::{RemoteRetries, RemoteServer, RemoteTimeouts};
 
 /// How many bytes an answer that is not a stream may have. llama.cpp's `/props` contains the whole chat template.
 const ANSWER: usize = 16 << 20;
@@ -18,63 +18,42 @@ const ANSWER: usize = 16 << 20;
 /// How long an answer that is not a stream may take.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 
-/// How long a request waits for the server.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use alloquy_openai::RemoteTimeouts;
-///
-/// let mut timeouts = RemoteTimeouts::default();
-/// timeouts.first = Duration::from_secs(20);
-/// assert_eq!(timeouts.connect, Duration::from_secs(10));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RemoteTimeouts {
-    /// For a connection. The default is 10 seconds.
-    pub connect: Duration,
-    /// For the first token, while the prompt is queued and computed. The default is 10 minutes.
-    pub first: Duration,
-    /// From one token to the next. The default is 1 minute.
-    pub between: Duration,
-}
-
-impl Default for RemoteTimeouts {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            first: Duration::from_secs(600),
-            between: Duration::from_secs(60),
-        }
-    }
-}
-
 /// Speaks to one server.
 #[derive(Clone)]
 pub(crate) struct Http {
     client: Client,
     base: Url,
-    bearer: Option<HeaderValue>,
-    /// Headers that some protocols require.
-    further: Vec<(&'static str, HeaderValue)>,
+    /// The key and what else the protocol requires.
+    headers: Vec<(&'static str, HeaderValue)>,
+    pub(crate) timeouts: RemoteTimeouts,
+    pub(crate) retries: RemoteRetries,
 }
 
 impl Http {
-    pub(crate) fn new(url: &str, key: Option<&ApiKey>, timeouts: &RemoteTimeouts) -> Result<Self> {
-        let base = address(url)?;
-        let bearer = key.map(|key| {
-            let mut value = HeaderValue::from_str(&key.bearer()).map_err(|_| {
-                // The cause would quote the key.
-                Error::new(ErrorKind::Invalid, "the key of the server is not the value of a header")
-            })?;
-            value.set_sensitive(true);
-            Ok::<_, Error>(value)
-        });
+    pub(crate) fn new(server: &RemoteServer) -> Result<Self> {
+        let mut http = Self::without_key(server)?;
+        if let Some(key) = &server.key {
+            http.headers.push(("authorization", secret(&key.bearer())?));
+        }
+        Ok(http)
+    }
+
+    /// Speaks Anthropic's protocol, which has the key in a header of its own.
+    pub(crate) fn of_anthropic(server: &RemoteServer) -> Result<Self> {
+        let mut http = Self::without_key(server)?;
+        http.headers.push(("anthropic-version", HeaderValue::from_static("2023-06-01")));
+        if let Some(key) = &server.key {
+            http.headers.push(("x-api-key", secret(key.secret())?));
+        }
+        Ok(http)
+    }
+
+    fn without_key(server: &RemoteServer) -> Result<Self> {
+        let base = address(&server.url)?;
         // It fails when another part of the process has chosen a provider already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
-            .connect_timeout(timeouts.connect)
+            .connect_timeout(server.timeouts.connect)
             .tcp_nodelay(true)
             // A request with prompts and a key is for this server alone.
             .redirect(reqwest::redirect::Policy::none())
@@ -82,22 +61,7 @@ impl Http {
             .map_err(|source| {
                 Error::new(ErrorKind::Backend, "cannot make a client of HTTP").with_source(source)
             })?;
-        Ok(Self { client, base, bearer: bearer.transpose()?, further: Vec::new() })
-    }
-
-    /// Adds the headers of Anthropic's protocol, which has the key in one of its own.
-    pub(crate) fn for_anthropic(mut self, key: Option<&ApiKey>) -> Result<Self> {
-        self.bearer = None;
-        self.further.push(("anthropic-version", HeaderValue::from_static("2023-06-01")));
-        if let Some(key) = key {
-            let mut value = HeaderValue::from_str(key.secret()).map_err(|_| {
-                // The cause would quote the key.
-                Error::new(ErrorKind::Invalid, "the key of the server is not the value of a header")
-            })?;
-            value.set_sensitive(true);
-            self.further.push(("x-api-key", value));
-        }
-        Ok(self)
+        Ok(Self { client, base, headers: Vec::new(), timeouts: server.timeouts, retries: server.retries })
     }
 
     /// Returns the address, as messages name it.
@@ -179,10 +143,7 @@ impl Http {
     ) -> Result<Response, Fault> {
         let mut request =
             self.client.request(method, format!("{}{path}", self.address())).header(ACCEPT, accept);
-        if let Some(bearer) = &self.bearer {
-            request = request.header(AUTHORIZATION, bearer.clone());
-        }
-        for (name, value) in &self.further {
+        for (name, value) in &self.headers {
             request = request.header(*name, value.clone());
         }
         if let Some(body) = body {
@@ -225,6 +186,16 @@ pub(crate) fn late(address: &str, path: &str, waited: Duration) -> Error {
     Error::new(ErrorKind::Busy, message)
 }
 
+/// Returns the value of a header that is never printed.
+fn secret(value: &str) -> Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        // The cause would quote the key.
+        Error::new(ErrorKind::Invalid, "the key of the server is not the value of a header")
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 fn address(url: &str) -> Result<Url> {
     let parsed = Url::parse(url)
         .ok()
@@ -236,7 +207,8 @@ fn address(url: &str) -> Result<Url> {
     };
     // The address is printed, so the secret is not quoted here either.
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        let message = "an address must not contain a user or a password: set the key with `key`";
+        let message =
+            "an address must not contain a user or a password: set the key with `RemoteServer::key`";
         return Err(Error::new(ErrorKind::Invalid, message));
     }
     if parsed.query().is_some() || parsed.fragment().is_some() {
@@ -251,10 +223,6 @@ fn address(url: &str) -> Result<Url> {
 
 impl fmt::Debug for Http {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Http")
-            .field("address", &self.address())
-            .field("key", &self.bearer.is_some())
-            .finish()
+        formatter.debug_struct("Http").field("address", &self.address()).finish_non_exhaustive()
     }
 }

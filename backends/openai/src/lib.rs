@@ -42,6 +42,7 @@
 //! A request is sent again only before its first token: when the connection fails, when it takes too long, and for the statuses
 //! 408, 429, 502, 503 and 504. It waits for `Retry-After`, or twice as long each time ([`RemoteRetries`]). After the first token a
 //! failure is the last item of the stream, and what was said before is kept. [`RemoteTimeouts`] says how long a request waits.
+//! [`RemoteServer`] has both, with the key.
 //!
 //! # What was cached
 //!
@@ -83,8 +84,10 @@ mod reply;
 #[cfg(feature = "retrieval")]
 mod retrieval;
 mod salt;
+mod server;
 mod source;
 mod sse;
+mod streamed;
 mod transfer;
 mod wire;
 mod worker;
@@ -94,7 +97,6 @@ pub use chat::{ChatProtocol, RemoteChat, RemoteChatBuilder};
 pub use decoder::RemoteDecoder;
 pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;
-pub use http::RemoteTimeouts;
 pub use key::ApiKey;
 #[cfg(feature = "retrieval")]
 pub use retrieval::{
@@ -102,5 +104,5 @@ pub use retrieval::{
     RemoteRerankerInfo,
 };
 pub use salt::SaltSecret;
+pub use server::{RemoteRetries, RemoteServer, RemoteTimeouts};
 pub use source::RemoteFiles;
-pub use transfer::RemoteRetries;

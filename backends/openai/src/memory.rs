@@ -36,7 +36,8 @@ impl Memory {
         cached: Option<usize>,
         block: usize,
     ) -> CacheReport {
-        let mut report = CacheReport::new(prompt.len(), cached.unwrap_or(0).min(prompt.len()));
+        let cached = cached.map(|cached| cached.min(prompt.len()));
+        let mut report = CacheReport::new(prompt.len(), cached.unwrap_or(0));
         let Some((shared, is_longer)) = self.longest(salt, prompt) else { return report };
         if is_longer {
             report.first_difference = Some(shared);

@@ -1,11 +1,13 @@
 //! Finds out what a server is: its dialect, its model, and how long its context is.
 
+use std::sync::Arc;
+
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::http::Http;
-use crate::wire::size;
+use crate::wire::{quoted, size};
 
 /// What a server says of itself.
 #[derive(Debug)]
@@ -47,13 +49,15 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
     Ok(probed)
 }
 
-/// Returns the name of a server's only model.
+/// Returns the name of the model: the given one, which the server need not list, or that of its only one.
 ///
 /// # Errors
 /// As [`probe`].
-#[cfg(feature = "retrieval")]
-pub(crate) async fn only_model(http: &Http) -> Result<String> {
-    let models = models(http).await?;
+pub(crate) async fn model_name(http: Arc<Http>, given: Option<String>) -> Result<String> {
+    if let Some(name) = given {
+        return Ok(name);
+    }
+    let models = models(&http).await?;
     let name = chosen(&models, None)?.and_then(name_of);
     name.map(str::to_owned).ok_or_else(no_model)
 }
@@ -105,15 +109,17 @@ pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Op
     let names: Vec<&str> = models.iter().filter_map(name_of).collect();
     let Some(wanted) = wanted else {
         if names.len() > 1 {
-            let message =
-                format!("the server has several models, choose one with `model`: {}", names.join(", "));
+            let message = format!(
+                "the server has several models, choose one with `model`: {}",
+                quoted(&names.join(", "))
+            );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         return Ok(models.first());
     };
     let found = models.iter().find(|entry| name_of(entry) == Some(wanted));
     if found.is_none() && !names.is_empty() {
-        let message = format!("the server has no model {wanted:?}, but: {}", names.join(", "));
+        let message = format!("the server has no model {wanted:?}, but: {}", quoted(&names.join(", ")));
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     Ok(found)

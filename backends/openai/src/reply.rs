@@ -5,7 +5,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind};
 
 use crate::memory::Recorder;
-use crate::wire::{Chunk, ChunkToken, ServerEnd};
+use crate::wire::{Chunk, ChunkToken, ServerEnd, ended_because};
 
 /// A reply while it comes.
 #[derive(Debug)]
@@ -59,9 +59,7 @@ impl ReplyReader {
             ServerEnd::Length if self.state.said >= self.limit => DecodeEnd::MaxTokens,
             ServerEnd::Length => return Err(self.short()),
             ServerEnd::Other(reason) => {
-                let message =
-                    format!("the server ended the reply for the reason {reason:?}: look into its log");
-                return Err(Error::new(ErrorKind::Backend, message));
+                return Err(Error::new(ErrorKind::Backend, ended_because(&reason)));
             }
         });
         Ok(())

@@ -3,67 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{Error, ErrorKind};
 use alloquy_engine::decoder::{DecodeEvent, DecodeEventKind};
-use reqwest::Response;
-use serde_json::Value;
 use tokio::sync::mpsc::Sender;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::dialect::Dialect;
-use crate::fault::{self, Fault};
-use crate::http::{Http, RemoteTimeouts, late};
+use crate::fault;
+use crate::http::Http;
 use crate::reply::ReplyReader;
-use crate::sse::EventReader;
-
-/// What ends a stream of completions. Other dialects end the answer.
-pub(crate) const DONE: &str = "[DONE]";
+use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
 /// used again.
 const REST: Duration = Duration::from_millis(250);
-
-/// How long the first wait before another attempt is. Each further one is twice as long.
-const BACKOFF: Duration = Duration::from_millis(250);
-
-/// How often a request is tried, and how long it waits in between.
-///
-/// ```
-/// use alloquy_openai::RemoteRetries;
-///
-/// let mut retries = RemoteRetries::default();
-/// retries.attempts = 1;
-/// assert_eq!(retries.longest_wait.as_secs(), 20);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RemoteRetries {
-    /// How often a request is sent, the first time included. The default is 4.
-    pub attempts: u32,
-    /// The longest wait before an attempt. A server that wants to be left alone for longer is not tried again. The default is
-    /// 20 seconds.
-    pub longest_wait: Duration,
-}
-
-impl Default for RemoteRetries {
-    fn default() -> Self {
-        Self { attempts: 4, longest_wait: Duration::from_secs(20) }
-    }
-}
-
-impl RemoteRetries {
-    /// Returns how long to wait before the next attempt; `None` if there is none.
-    pub(crate) fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
-        if !fault.is_passing || attempt >= self.attempts {
-            return None;
-        }
-        let wait = fault.retry_after.unwrap_or_else(|| BACKOFF * 2_u32.saturating_pow(attempt - 1));
-        match fault.retry_after {
-            Some(asked) if asked > self.longest_wait => None,
-            _ => Some(wait.min(self.longest_wait)),
-        }
-    }
-}
 
 /// The items of a stream.
 type Item = alloquy_core::Result<DecodeEvent>;
@@ -73,8 +25,6 @@ type Item = alloquy_core::Result<DecodeEvent>;
 pub(crate) struct Transfer {
     pub(crate) http: Arc<Http>,
     pub(crate) dialect: Dialect,
-    pub(crate) timeouts: RemoteTimeouts,
-    pub(crate) retries: RemoteRetries,
     pub(crate) body: String,
     pub(crate) seed: Option<u64>,
     pub(crate) reader: ReplyReader,
@@ -82,82 +32,40 @@ pub(crate) struct Transfer {
     pub(crate) is_started: bool,
 }
 
-/// The receiver of the events is gone.
-struct Unread;
-
-/// Why an attempt did not succeed.
-enum Stopped {
-    Failed(Fault),
-    Unread,
-}
-
-impl From<Fault> for Stopped {
-    fn from(fault: Fault) -> Self {
-        Self::Failed(fault)
-    }
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<Unread> for Stopped {
-    fn from(_: Unread) -> Self {
-        Self::Unread
-    }
-}
-
 impl Transfer {
     /// Sends the request, and the events of its reply. Another attempt is made only before the first token.
     pub(crate) async fn run(mut self) {
         let mut attempt = 1;
         loop {
-            let fault = match self.attempt().await {
+            let mut fault = match self.attempt().await {
                 Ok(()) | Err(Stopped::Unread) => return,
                 Err(Stopped::Failed(fault)) => fault,
             };
-            let Some(wait) = self.wait(&fault, attempt) else {
+            fault.is_passing &= !self.reader.has_begun();
+            if let Err(error) = self.http.retries.pause(fault, attempt).await {
                 // The receiver may be gone.
-                let _ = self.items.send(Err(fault.error)).await;
+                let _ = self.items.send(Err(error)).await;
                 return;
-            };
-            tracing::debug!(error = %fault.error, attempt, ?wait, "request failed and is sent again");
-            sleep(wait).await;
+            }
             attempt += 1;
         }
     }
 
-    /// Returns how long to wait before the next attempt; `None` if there is none.
-    fn wait(&self, fault: &Fault, attempt: u32) -> Option<Duration> {
-        if self.reader.has_begun() {
-            return None;
-        }
-        self.retries.wait(fault, attempt)
-    }
-
     async fn attempt(&mut self) -> Result<(), Stopped> {
-        let path = self.dialect.path();
-        let begun = timeout(self.timeouts.first, self.http.stream(path, self.body.clone())).await;
-        let mut response = match begun {
-            Ok(response) => response?,
-            Err(_) => return Err(Fault::passing(late(self.http.address(), path, self.timeouts.first)).into()),
-        };
+        let mut answer = StreamedAnswer::open(&self.http, self.dialect.path(), self.body.clone()).await?;
         if !self.is_started {
             self.is_started = true;
             self.send(DecodeEventKind::Started { seed: self.seed }).await?;
         }
-        let mut events = EventReader::default();
         while self.reader.state.end.is_none() {
-            let Some(bytes) = self.piece(&mut response).await? else { return Err(self.cut(&events).into()) };
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
-            let read = events.push(bytes.as_ref(), &mut data);
+            let read = answer.read(self.reader.has_begun(), &mut data).await;
             self.take(data).await?;
             read?;
         }
-        self.rest(response, events).await;
+        // A server that generates on is left: the connection is closed.
+        let _ = timeout(REST, self.rest(answer)).await;
         self.reader.finish();
         if let Some(end) = self.reader.state.end {
             self.send(DecodeEventKind::Finished(end)).await?;
@@ -183,64 +91,27 @@ impl Transfer {
         Ok(())
     }
 
-    async fn piece(
-        &self,
-        response: &mut Response,
-    ) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Stopped> {
-        let most = if self.reader.has_begun() { self.timeouts.between } else { self.timeouts.first };
-        match timeout(most, response.chunk()).await {
-            Ok(piece) => Ok(piece.map_err(|source| self.http.unreachable(source))?),
-            Err(_) => Err(Fault::passing(late(self.http.address(), self.dialect.path(), most)).into()),
+    /// Reads what follows the last token.
+    async fn rest(&mut self, mut answer: StreamedAnswer) {
+        let mut data = Vec::new();
+        while answer.read(true, &mut data).await.is_ok() {
+            for data in data.drain(..).filter(|data| data != DONE) {
+                let chunk =
+                    parsed(&data).and_then(|event| self.dialect.chunk(&event, self.reader.state.seen));
+                let Ok(chunk) = chunk else { return };
+                // A server that does not know the stop token would generate until its limit.
+                if !chunk.tokens.is_empty() {
+                    return;
+                }
+                // The reply has ended, so there are no further events.
+                if self.reader.take(chunk, &mut Vec::new()).is_err() {
+                    return;
+                }
+            }
         }
     }
 
-    /// Reads what follows the last token. A server that generates on is left: the connection is closed.
-    async fn rest(&mut self, mut response: Response, mut events: EventReader) {
-        let rest = async {
-            while let Ok(Some(bytes)) = response.chunk().await {
-                let mut data = Vec::new();
-                if events.push(&bytes, &mut data).is_err() {
-                    return;
-                }
-                for data in data.iter().filter(|data| *data != DONE) {
-                    let chunk =
-                        parsed(data).and_then(|event| self.dialect.chunk(&event, self.reader.state.seen));
-                    let Ok(chunk) = chunk else { return };
-                    // A server that does not know the stop token would generate until its limit.
-                    if !chunk.tokens.is_empty() {
-                        return;
-                    }
-                    // The reply has ended, so there are no further events.
-                    if self.reader.take(chunk, &mut Vec::new()).is_err() {
-                        return;
-                    }
-                }
-            }
-        };
-        let _ = timeout(REST, rest).await;
+    async fn send(&self, event: DecodeEventKind) -> Result<(), Stopped> {
+        self.items.send(Ok(DecodeEvent::now(event))).await.map_err(|_| Stopped::Unread)
     }
-
-    /// The answer ended before the reply did.
-    fn cut(&self, events: &EventReader) -> Fault {
-        let place = if events.is_within() { "within an event" } else { "before the end of the reply" };
-        let message = format!(
-            "the answer of {} ended {place}, after {} tokens: send the request again",
-            self.http.address(),
-            self.reader.state.seen
-        );
-        Fault::passing(Error::new(ErrorKind::Backend, message))
-    }
-
-    async fn send(&self, event: DecodeEventKind) -> Result<(), Unread> {
-        self.items.send(Ok(DecodeEvent::now(event))).await.map_err(|_| Unread)
-    }
-}
-
-/// Reads the data of an event as JSON.
-pub(crate) fn parsed(data: &str) -> alloquy_core::Result<Value> {
-    serde_json::from_str(data).map_err(|source| {
-        let quoted: String = data.chars().take(200).collect();
-        let message = format!("the server sent an event that is not JSON: {quoted:?}");
-        Error::new(ErrorKind::Backend, message).with_source(source)
-    })
 }

@@ -6,6 +6,12 @@ use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use serde_json::Value;
 
+/// How many characters of what a server sent are quoted.
+const QUOTED: usize = 600;
+
+/// How many tokens a server may count.
+const MOST_TOKENS: usize = 1 << 30;
+
 /// A request, before a dialect writes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
@@ -84,9 +90,25 @@ pub(crate) fn ids(value: &Value) -> Result<Vec<TokenId>> {
     Ok(ids)
 }
 
-/// Reads a number of tokens.
+/// Reads a text field, which is empty if it is missing.
+pub(crate) fn field<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the beginning of what a server sent, for a message. It may have sent megabytes.
+pub(crate) fn quoted(text: &str) -> String {
+    text.chars().take(QUOTED).collect()
+}
+
+/// Says that a server ended a reply for a reason of its own.
+pub(crate) fn ended_because(reason: &str) -> String {
+    format!("the server ended the reply for the reason {:?}: look into its log", quoted(reason))
+}
+
+/// Reads a number of tokens. A larger one than any context has is none, so that sums of them never overflow.
 pub(crate) fn size(value: &Value) -> Option<usize> {
-    value.as_u64().and_then(|size| usize::try_from(size).ok())
+    let size = value.as_u64().and_then(|size| usize::try_from(size).ok())?;
+    (size <= MOST_TOKENS).then_some(size)
 }
 
 /// Reads a log-probability. JSON has no minus infinity, so servers send `null` or a very low number.
@@ -97,7 +119,8 @@ pub(crate) fn logprob(value: &Value) -> f32 {
 
 /// Returns the error for a value that is not what the dialect has there.
 pub(crate) fn unreadable(expected: &str, value: &Value) -> Error {
-    let message = format!("the server sent {value} instead of {expected}: choose the server's dialect");
+    let sent = quoted(&value.to_string());
+    let message = format!("the server sent {sent} instead of {expected}: choose the server's dialect");
     Error::new(ErrorKind::Backend, message)
 }
 

@@ -12,13 +12,12 @@ use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind};
 use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder, GuidedDecoding, ThinkingRule};
 use alloquy_openai::{
-    ApiKey, Dialect, RemoteBuilder, RemoteDecoder, RemoteRetries, RemoteTimeouts, SaltSecret, TokenizerCheck,
+    ApiKey, Dialect, RemoteBuilder, RemoteRetries, RemoteTimeouts, SaltSecret, TokenizerCheck,
 };
-use alloquy_testing::ByteTokenizer;
 use futures::StreamExt;
 use proptest::prelude::*;
 use serde_json::json;
-use stub::{Answer, SCRIPT, Stub, prompt};
+use stub::{Answer, SCRIPT, Stub, builder_at, prompt, sse};
 
 /// Returns the ids that came, and the error that followed.
 fn reply(decoder: &dyn Decoder, limit: usize) -> (Vec<TokenId>, Option<Error>) {
@@ -83,7 +82,7 @@ fn requests_are_sent_again_only_before_the_first_token() {
         let mut retries = RemoteRetries::default();
         retries.attempts = 3;
         retries.longest_wait = Duration::from_millis(5);
-        let decoder = pollster::block_on(stub.builder().retries(retries).connect()).unwrap();
+        let decoder = pollster::block_on(builder_at(stub.server().retries(retries)).connect()).unwrap();
         stub.plan([Answer::Status(503, "", ""), Answer::Torn(0)]);
         assert_eq!(reply(&decoder, 5).1.map(|error| error.to_string()), None);
         assert_eq!(stub.shared.requests.lock().unwrap().len(), 3);
@@ -105,7 +104,7 @@ fn a_server_that_wants_a_long_rest_is_not_tried_again() {
     let stub = Stub::new(Dialect::Vllm);
     let mut retries = RemoteRetries::default();
     retries.longest_wait = Duration::from_millis(1500);
-    let decoder = pollster::block_on(stub.builder().retries(retries).connect()).unwrap();
+    let decoder = pollster::block_on(builder_at(stub.server().retries(retries)).connect()).unwrap();
     stub.plan([Answer::Status(429, "retry-after: 3600\r\n", "")]);
     assert_eq!(kind(&decoder), Some(ErrorKind::Busy));
     let begun = Instant::now();
@@ -210,7 +209,7 @@ fn a_silent_server_is_left() {
     let mut timeouts = RemoteTimeouts::default();
     timeouts.first = Duration::from_millis(200);
     timeouts.between = Duration::from_millis(200);
-    let decoder = pollster::block_on(stub.builder().timeouts(timeouts).connect()).unwrap();
+    let decoder = pollster::block_on(builder_at(stub.server().timeouts(timeouts)).connect()).unwrap();
     let _ = reply(&decoder, 5);
     stub.plan([Answer::Stall(0)]);
     let (ids, error) = reply(&decoder, 5);
@@ -256,10 +255,7 @@ fn what_a_server_cannot_do_is_refused() {
     assert_eq!(kind(stub.builder().salts(SaltSecret::new("x"))), Err(ErrorKind::Unsupported));
     assert_eq!(kind(stub.builder().model("another")), Err(ErrorKind::NotFound));
     for url in ["ftp://x", "http://user:secret@localhost", "localhost:80", "http://localhost?a=b"] {
-        let tokenizer = ByteTokenizer::new(["<end>"]);
-        let builder =
-            RemoteDecoder::builder(url, "unused").tokenizer(tokenizer, stub.decoder().model().clone());
-        assert_eq!(kind(builder), Err(ErrorKind::Invalid), "{url}");
+        assert_eq!(kind(builder_at(url)), Err(ErrorKind::Invalid), "{url}");
     }
 }
 
@@ -332,8 +328,8 @@ fn owners_have_salts_of_their_own_and_secrets_are_not_printed() {
     let stub = Stub::new(Dialect::Vllm);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "very-secret\n").unwrap();
-    let builder =
-        stub.builder().salts(SaltSecret::new("salty-secret")).key(ApiKey::file(file.path()).unwrap());
+    let server = stub.server().key(ApiKey::file(file.path()).unwrap());
+    let builder = builder_at(server).salts(SaltSecret::new("salty-secret"));
     let printed = format!("{builder:?}");
     let decoder = pollster::block_on(builder.connect()).unwrap();
     let mut salts = Vec::new();
@@ -374,6 +370,42 @@ fn what_was_cached_is_the_servers_and_a_miss_has_a_reason() {
     assert_eq!((third.cached, third.miss), (2, Some(MissReason::Evicted)));
     let statistics = pollster::block_on(decoder.cache_statistics()).unwrap().unwrap();
     assert_eq!((statistics.cached, statistics.computed), (13, 9 + 4 + 22));
+}
+
+#[test]
+fn numbers_of_any_size_are_survived() {
+    for dialect in Dialect::ALL {
+        let stub = Stub::new(dialect);
+        let decoder = stub.decoder();
+        // The second time, the prompt is remembered and the number is one that no context has.
+        for cached in [1_000_000, usize::MAX] {
+            stub.shared.cached.store(cached, Ordering::SeqCst);
+            let (ids, error) = outcome(&decoder, DecodeRequest::new(prompt("Tell me: "), usize::MAX));
+            assert_eq!(
+                (ids.len(), error.map(|error| error.to_string())),
+                (SCRIPT.len(), None),
+                "{dialect:?}"
+            );
+        }
+        let statistics = pollster::block_on(decoder.cache_statistics()).unwrap().unwrap();
+        assert_eq!((statistics.cached, statistics.computed), (9, 0), "{dialect:?}: one number was usable");
+    }
+}
+
+#[test]
+fn messages_quote_the_beginning_of_what_a_server_sent() {
+    let stub = Stub::new(Dialect::Vllm);
+    let decoder = stub.decoder();
+    let long = "x".repeat(1_000_000);
+    for event in [
+        json!({"choices": [{"token_ids": [], "finish_reason": long}]}),
+        json!({"choices": [{"token_ids": long}]}),
+        json!({"error": {"message": long}}),
+    ] {
+        stub.plan([Answer::Raw(sse(Dialect::Vllm, &[event]))]);
+        let message = reply(&decoder, 4).1.unwrap().whole();
+        assert!(message.contains("xxx") && message.len() < 2_000, "{} bytes", message.len());
+    }
 }
 
 proptest! {

@@ -109,6 +109,39 @@ fn every_option_changes_the_request_or_is_named() {
     }
 }
 
+/// As the table of `docs/remote.md` has it.
+#[test]
+fn options_without_an_effect_are_named() {
+    let cases: [(Dialect, &[&str]); 5] = [
+        (
+            Dialect::Completions,
+            &[
+                "top_k",
+                "min_p",
+                "typical_p",
+                "repetition_penalty",
+                "penalty_window",
+                "no_repeat_ngram",
+                "logprobs",
+            ],
+        ),
+        (Dialect::Vllm, &["typical_p", "penalty_window", "no_repeat_ngram"]),
+        (Dialect::LlamaCpp, &["no_repeat_ngram"]),
+        (Dialect::Sglang, &["typical_p", "penalty_window", "no_repeat_ngram", "seed"]),
+        (Dialect::TensorRtLlm, &["typical_p", "penalty_window", "no_repeat_ngram", "logprobs"]),
+    ];
+    for (dialect, expected) in cases {
+        let decoder = Stub::new(dialect).decoder();
+        let mut named = Vec::new();
+        for (name, sampling, _) in options() {
+            if decoder.ignored(&sampling).contains(&name) {
+                named.push(name);
+            }
+        }
+        assert_eq!(named, expected, "{dialect:?}");
+    }
+}
+
 #[test]
 fn texts_are_scored_where_the_server_can() {
     let stub = Stub::new(Dialect::Vllm);

@@ -1,11 +1,11 @@
 //! A real server of llama.cpp, on a model with known replies. It says when it skips.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod llama;
+
 use std::env;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 
 use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
 use alloquy_core::processor::PromptPart;
@@ -18,48 +18,12 @@ use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder, GuidedDec
 use alloquy_openai::{ChatProtocol, Dialect, RemoteChat, RemoteDecoder, TokenizerCheck};
 use alloquy_testing::laws;
 use futures::StreamExt;
+use llama::Llama;
 use serde_json::{Value, json};
 
-/// A server that ends with its test.
-struct Server {
-    process: Child,
-    url: String,
-    shared: PathBuf,
-}
-
-impl Server {
-    /// Starts the server, if this machine has one.
-    fn start() -> Option<Self> {
-        let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
-        let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
-        let script = shared.join("tools/llama_server.py");
-        let has_server = Command::new(&python)
-            .args(["-c", "import xllamacpp"])
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        if !has_server || !script.is_file() {
-            eprintln!(
-                "Skipping: no server of llama.cpp. Set ALLOQUY_SHARED, and ALLOQUY_LLAMA_PYTHON to a Python that has the \
-                 package xllamacpp"
-            );
-            return None;
-        }
-        let mut process = Command::new(python)
-            .arg(script)
-            .arg(shared.join("models/stories260k.gguf"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Some(Self { process, url: url.trim().to_owned(), shared })
-    }
-
+impl Llama {
     fn decoder(&self) -> RemoteDecoder {
-        let folder = self.shared.join("models/stories260k-hf64");
+        let folder = self.models.join("stories260k-hf64");
         pollster::block_on(RemoteDecoder::connect(&self.url, folder)).unwrap()
     }
 
@@ -81,13 +45,6 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -126,13 +83,13 @@ fn ids(value: &Value) -> Vec<TokenId> {
 
 #[test]
 fn replies_are_those_of_the_local_engine() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     assert_eq!(decoder.description().dialect, Dialect::LlamaCpp);
     assert_eq!(decoder.description().context_length, Some(512));
     assert!(matches!(decoder.description().tokenizer, TokenizerCheck::Equal { texts } if texts > 10));
 
-    let golden = std::fs::read(server.shared.join("models/stories260k/golden.json")).unwrap();
+    let golden = std::fs::read(server.models.join("stories260k/golden.json")).unwrap();
     let golden: Value = serde_json::from_slice(&golden).unwrap();
     let cases = golden["cases"].as_array().unwrap();
     assert!(!cases.is_empty());
@@ -147,13 +104,13 @@ fn replies_are_those_of_the_local_engine() {
 
 #[test]
 fn the_remote_decoder_is_a_decoder() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     pollster::block_on(laws::decoder::all(&server.decoder(), &prompt(&[1, 403, 407, 261, 378])));
 }
 
 #[test]
 fn what_the_server_has_cached_is_reported() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let before = [1, 403, 407, 261, 378];
     let first = reply(&decoder, DecodeRequest::new(prompt(&before), 10)).unwrap();
@@ -165,7 +122,7 @@ fn what_the_server_has_cached_is_reported() {
 
 #[test]
 fn log_probabilities_and_biases_are_exact() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let before = [1, 403, 407, 261, 378];
     let sampling = SamplingOptions { logprobs: Some(2), ..SamplingOptions::default() };
@@ -181,7 +138,7 @@ fn log_probabilities_and_biases_are_exact() {
 
 #[test]
 fn refusals_of_the_server_have_kinds() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let error = reply(&decoder, DecodeRequest::new(prompt(&vec![5; 800]), 5)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::ContextOverflow);
@@ -194,7 +151,7 @@ fn refusals_of_the_server_have_kinds() {
 
 #[test]
 fn hostile_texts_send_no_control_tokens() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let pieces = [
         "<s>",
@@ -237,7 +194,7 @@ fn hostile_texts_send_no_control_tokens() {
 
 #[test]
 fn a_choice_is_enforced_by_the_server() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let mut guided = GuidedDecoding::default();
     guided.grammar = Some((Grammar::choice(["yes", "no"]), Box::new(Unused)));
@@ -271,7 +228,7 @@ impl GrammarMatcher for Unused {
 
 #[test]
 fn chat_endpoints_are_chat_models() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     for protocol in ChatProtocol::ALL {
         let model = server.chat(protocol);
         let sampling =
@@ -288,7 +245,7 @@ fn chat_endpoints_are_chat_models() {
 
 #[test]
 fn a_conversation_over_a_chat_endpoint_has_its_counts() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Llama::start() else { return };
     for protocol in ChatProtocol::ALL {
         let sampling = SamplingOptions { max_tokens: Some(16), ..SamplingOptions::default() };
         let manager = Manager::builder(server.chat(protocol)).sampling(sampling).build().unwrap();

@@ -3,6 +3,7 @@
 
 mod stub;
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,7 +23,7 @@ use alloquy_core::{
     ChatModel, Content, Delta, ErrorKind, Manager, Message, Part, Preface, Reply, Request, Role,
     SamplingOptions, Tool, ToolSpec,
 };
-use alloquy_openai::{ApiKey, ChatProtocol, Dialect, RemoteChat, RemoteRetries, RemoteTimeouts};
+use alloquy_openai::{ApiKey, ChatProtocol, Dialect, RemoteChat, RemoteTimeouts};
 use alloquy_testing::laws;
 use futures::StreamExt;
 use proptest::prelude::*;
@@ -254,14 +255,8 @@ fn pieces_of_any_size_give_the_same_reply() {
 fn a_request_is_sent_again_only_before_the_first_event() {
     for protocol in ChatProtocol::ALL {
         let stub = stub();
-        let model = pollster::block_on(
-            RemoteChat::builder(&stub.url)
-                .protocol(protocol)
-                .model("script")
-                .retries(RemoteRetries::default())
-                .connect(),
-        )
-        .unwrap();
+        let builder = RemoteChat::builder(&stub.url).protocol(protocol).model("script");
+        let model = pollster::block_on(builder.connect()).unwrap();
         stub.plan([Answer::Status(503, "retry-after: 0\r\n", "{}"), Answer::Cut(0)]);
         assert_eq!(reply(&model, request("Hi")).unwrap().text(), SCRIPT);
         assert_eq!(stub.shared.requests.lock().unwrap().len(), 3);
@@ -340,7 +335,7 @@ fn silence_ends_a_reply_and_keeps_what_was_said() {
     let stub = stub();
     let mut timeouts = RemoteTimeouts::default();
     timeouts.between = Duration::from_millis(100);
-    let builder = RemoteChat::builder(&stub.url).model("script").timeouts(timeouts);
+    let builder = RemoteChat::builder(stub.server().timeouts(timeouts)).model("script");
     let model = pollster::block_on(builder.connect()).unwrap();
     reply(&model, request("Hi")).unwrap();
     stub.plan([Answer::Stall(stub.shared.length.load(Ordering::SeqCst) / 2)]);
@@ -365,8 +360,8 @@ fn the_key_is_sent_as_the_protocol_has_it_and_never_printed() {
     fs::write(file.path(), "hush").unwrap();
     for protocol in ChatProtocol::ALL {
         let stub = stub();
-        let key = ApiKey::file(file.path()).unwrap();
-        let builder = RemoteChat::builder(&stub.url).model("script").protocol(protocol).key(key);
+        let server = stub.server().key(ApiKey::file(file.path()).unwrap());
+        let builder = RemoteChat::builder(server).model("script").protocol(protocol);
         let model = pollster::block_on(builder.connect()).unwrap();
         reply(&model, request("Hi")).unwrap();
         let head = stub.shared.head.lock().unwrap().to_lowercase();
@@ -526,6 +521,40 @@ fn answers_are_read_as_the_files_say() {
         }
     }
     assert!(files >= 17, "only {files} exchanges are found");
+}
+
+#[test]
+fn numbers_of_any_size_are_survived() {
+    let stub = stub();
+    let usage = json!({"input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX, "cache_creation_input_tokens": u64::MAX});
+    let events = [
+        json!({"type": "message_start", "message": {"usage": usage}}),
+        json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hello"}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+    ];
+    stub.plan([Answer::Raw(sse(Dialect::LlamaCpp, &events))]);
+    let replied = reply(&stub.chat(ChatProtocol::Messages), request("Hi")).unwrap();
+    assert_eq!((replied.text().as_str(), replied.usage.prompt), ("Hello", 0));
+}
+
+#[test]
+fn very_many_calls_are_read_in_time() {
+    let stub = stub();
+    let model = stub.chat(ChatProtocol::Completions);
+    let call = |index: usize, id: String| json!({"index": index, "id": id, "function": {"name": "clock"}});
+    // Each of the second half has an id that is made, and the first ones to try are those of the first half.
+    let named = (0..10_000).map(|index| call(index, format!("call_{}", 10_001 + index)));
+    let unnamed = (10_000..20_000).map(|index| call(index, String::new()));
+    let calls: Vec<Value> = named.chain(unnamed).collect();
+    let mut events: Vec<Value> =
+        calls.chunks(1_000).map(|calls| json!({"choices": [{"delta": {"tool_calls": calls}}]})).collect();
+    events.push(json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}));
+    stub.plan([Answer::Raw(sse(Dialect::LlamaCpp, &events))]);
+    let begun = Instant::now();
+    let replied = reply(&model, with_tool("What time is it?")).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    let ids: HashSet<&str> = replied.message.tool_calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), 20_000);
 }
 
 /// Returns a reply as the files have it.

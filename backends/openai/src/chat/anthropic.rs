@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{ChatEnd, ChatEvent, ChatUsage};
 use super::question::{Question, SIGNATURE};
-use crate::wire::size;
+use crate::wire::{field, size};
 
 /// The sampling options of the protocol.
 const HONOURED: [&str; 5] = ["temperature", "top_p", "top_k", "max_tokens", "stop"];
@@ -97,10 +97,6 @@ fn conversation(messages: &[Value]) -> Result<(String, Vec<Value>)> {
         written.push(json!({"role": role, "content": blocks}));
     }
     Ok((system.join("\n\n"), written))
-}
-
-fn field<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn texts(message: &Value) -> Vec<&str> {

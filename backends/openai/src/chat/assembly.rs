@@ -8,10 +8,11 @@ use alloquy_core::report::{FinishReason, Usage, Warning};
 use alloquy_core::{Content, Delta, Error, ErrorKind, Message, Reply, Request, Role};
 use serde_json::Value;
 
-use super::calls::{OpenCall, fresh_id};
+use super::calls::OpenCalls;
 use super::event::{ChatEnd, ChatEvent, ChatUsage};
 use super::question::{Question, SIGNATURE};
 use super::stops::StopTexts;
+use crate::wire::ended_because;
 
 /// A reply while it comes.
 #[derive(Debug)]
@@ -19,9 +20,7 @@ pub(crate) struct Assembly {
     parts: Vec<Content>,
     stops: StopTexts,
     stop_string: Option<String>,
-    calls: Vec<OpenCall>,
-    /// The ids of calls in the conversation.
-    known_ids: HashSet<String>,
+    calls: OpenCalls,
     wants_calls: bool,
     wants_json: bool,
     max_tokens: Option<usize>,
@@ -50,8 +49,7 @@ impl Assembly {
             parts: Vec::new(),
             stops: StopTexts::new(question.sampling.stop.clone()),
             stop_string: None,
-            calls: Vec::new(),
-            known_ids,
+            calls: OpenCalls::new(known_ids),
             wants_calls: question.wants_calls(),
             wants_json: question.schema.is_some(),
             max_tokens: question.sampling.max_tokens,
@@ -79,7 +77,7 @@ impl Assembly {
                 self.add(Delta::Thinking(text), &mut deltas);
             }
             ChatEvent::Signature(signature) => self.signature.get_or_insert_default().push_str(&signature),
-            ChatEvent::Call { place, id, name } => self.begin_call(place, id, name),
+            ChatEvent::Call { place, id, name } => self.calls.begin(place, id, name),
             ChatEvent::Arguments { place, text } => self.grow_call(place, text, &mut deltas),
             ChatEvent::Usage(usage) => self.usage.update(usage),
             ChatEvent::End(end) => self.end = Some(end),
@@ -101,7 +99,7 @@ impl Assembly {
     pub(crate) fn failure(&self) -> Option<Error> {
         match &self.end {
             Some(ChatEnd::Other(reason)) if self.is_empty() => {
-                Some(Error::new(ErrorKind::Backend, because(reason)))
+                Some(Error::new(ErrorKind::Backend, ended_because(reason)))
             }
             _ => None,
         }
@@ -116,7 +114,7 @@ impl Assembly {
     pub(crate) fn close(&mut self) -> Vec<Delta> {
         let mut deltas = Vec::new();
         self.release(&mut deltas);
-        for call in std::mem::take(&mut self.calls) {
+        for call in self.calls.take() {
             if !self.wants_calls {
                 self.warnings.push(Warning::UnwantedCall { marker: call.name.clone() });
                 self.add(Delta::Text(call.raw()), &mut deltas);
@@ -145,7 +143,7 @@ impl Assembly {
             _ if self.stop_string.is_some() => FinishReason::StopString,
             (Some(Cut::Cancelled), _) => FinishReason::Cancelled,
             (None, Some(ChatEnd::Other(reason))) => {
-                error = Some(because(&reason));
+                error = Some(ended_because(&reason));
                 FinishReason::Error
             }
             (None, Some(ChatEnd::Length)) => self.length(),
@@ -233,37 +231,12 @@ impl Assembly {
         deltas.push(delta);
     }
 
-    /// Begins the call at a place, unless it has begun. Some servers have one place for all calls, and an id for each.
-    fn begin_call(&mut self, place: u64, id: String, name: String) {
-        let known = self.calls.iter_mut().rev().find(|call| call.place == place);
-        if let Some(call) = known
-            && (id.is_empty() || id == call.sent_id)
-        {
-            if call.name.is_empty() {
-                call.name = name;
-            }
-            return;
-        }
-        let own = if id.is_empty() || self.known_ids.contains(&id) {
-            fresh_id(&self.known_ids)
-        } else {
-            id.clone()
-        };
-        self.known_ids.insert(own.clone());
-        self.calls.push(OpenCall { place, id: own, sent_id: id, name, arguments: String::new() });
-    }
-
     fn grow_call(&mut self, place: u64, text: String, deltas: &mut Vec<Delta>) {
         self.release(deltas);
-        let Some(call) = self.calls.iter_mut().rev().find(|call| call.place == place) else { return };
-        call.arguments.push_str(&text);
+        let Some(call) = self.calls.grow(place, &text) else { return };
         if self.wants_calls {
             let piece = ToolCallDelta { id: call.id.clone(), name: call.name.clone(), text };
             deltas.push(Delta::Arguments(piece));
         }
     }
-}
-
-fn because(reason: &str) -> String {
-    format!("the server ended the reply for the reason {reason:?}: look into its log")
 }

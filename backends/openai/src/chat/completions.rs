@@ -6,23 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::event::{ChatEnd, ChatEvent, ChatUsage};
 use super::question::{Question, SIGNATURE};
-use crate::dialect::ignored::{Counted, Effects, ignored};
+use crate::dialect::ignored::{OF_OPENAI, ignored};
 use crate::wire::size;
-
-/// What the protocol defines. Servers differ in the rest.
-const EFFECTS: Effects = Effects {
-    honoured: &[
-        "temperature",
-        "top_p",
-        "presence_penalty",
-        "frequency_penalty",
-        "suppress",
-        "logit_bias",
-        "seed",
-    ],
-    repetition: Counted::PromptAndReply,
-    presence: Counted::Reply,
-};
 
 /// The bias of a token that must not be sampled.
 const BANNED: f32 = -100.0;
@@ -117,7 +102,7 @@ pub(crate) fn seed(options: &SamplingOptions) -> Option<i64> {
 
 /// Names the options that have no effect, or not on every server.
 fn ineffective(options: &SamplingOptions) -> Vec<&'static str> {
-    let mut names = ignored(options, &EFFECTS);
+    let mut names = ignored(options, &OF_OPENAI);
     // They need ids, which these servers do not send.
     for name in ["repetition_detection", "stop_tokens"] {
         if options.names().contains(&name) {

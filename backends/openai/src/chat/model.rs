@@ -17,9 +17,8 @@ use super::event::ChatEvent;
 use super::protocol::ChatProtocol;
 use super::question::Question;
 use super::transfer::ChatTransfer;
-use crate::http::{Http, RemoteTimeouts};
+use crate::http::Http;
 use crate::probe;
-use crate::transfer::RemoteRetries;
 use crate::worker::{Running, Worker};
 
 /// How many events the thread of the connection may be ahead of the reader.
@@ -53,8 +52,6 @@ pub(crate) struct ChatConnection {
     pub(crate) http: Arc<Http>,
     pub(crate) protocol: ChatProtocol,
     pub(crate) model: String,
-    pub(crate) timeouts: RemoteTimeouts,
-    pub(crate) retries: RemoteRetries,
 }
 
 impl RemoteChat {
@@ -79,8 +76,6 @@ impl RemoteChat {
         let transfer = ChatTransfer {
             http: Arc::clone(&self.connection.http),
             protocol: self.connection.protocol,
-            timeouts: self.connection.timeouts,
-            retries: self.connection.retries,
             body,
             events: sender,
         };

@@ -1,5 +1,7 @@
 //! The protocols of chat endpoints.
 
+use std::str::FromStr;
+
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
@@ -75,7 +77,7 @@ impl ChatProtocol {
     }
 }
 
-impl std::str::FromStr for ChatProtocol {
+impl FromStr for ChatProtocol {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{ChatEnd, ChatEvent, ChatUsage};
 use super::question::Question;
-use crate::wire::size;
+use crate::wire::{field, size};
 
 /// The sampling options of the protocol.
 const HONOURED: [&str; 4] = ["temperature", "top_p", "max_tokens", "stop"];
@@ -57,10 +57,6 @@ pub(crate) fn body(question: &mut Question) -> Result<Value> {
     }
     question.leave_out_variables();
     Ok(body.into())
-}
-
-fn field<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Adds the items of a message: its content, then its calls or results. Thinking is not sent back.

@@ -4,16 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use reqwest::Response;
 use tokio::sync::mpsc::Sender;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::event::ChatEvent;
 use super::protocol::ChatProtocol;
-use crate::fault::{self, Fault};
-use crate::http::{Http, RemoteTimeouts, late};
-use crate::sse::EventReader;
-use crate::transfer::{DONE, RemoteRetries, parsed};
+use crate::fault;
+use crate::http::Http;
+use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the counts of tokens are waited for after the end of a reply.
 const REST: Duration = Duration::from_secs(2);
@@ -26,8 +24,6 @@ const ANSWER: usize = 64 << 20;
 pub(crate) struct ChatTransfer {
     pub(crate) http: Arc<Http>,
     pub(crate) protocol: ChatProtocol,
-    pub(crate) timeouts: RemoteTimeouts,
-    pub(crate) retries: RemoteRetries,
     pub(crate) body: String,
     pub(crate) events: Sender<Result<ChatEvent>>,
 }
@@ -41,25 +37,6 @@ struct Progress {
     is_done: bool,
 }
 
-/// Why an attempt did not succeed.
-enum Stopped {
-    Failed(Fault),
-    /// The receiver of the events is gone.
-    Unread,
-}
-
-impl From<Fault> for Stopped {
-    fn from(fault: Fault) -> Self {
-        Self::Failed(fault)
-    }
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
 impl ChatTransfer {
     /// Sends the request, and the events of its reply. Another attempt is made only before the first event.
     pub(crate) async fn run(self) {
@@ -67,52 +44,39 @@ impl ChatTransfer {
         let mut is_accepted = false;
         loop {
             let mut progress = Progress::default();
-            let fault = match self.attempt(&mut is_accepted, &mut progress).await {
+            let mut fault = match self.attempt(&mut is_accepted, &mut progress).await {
                 Ok(()) | Err(Stopped::Unread) => return,
                 Err(Stopped::Failed(fault)) => fault,
             };
-            let wait = self.retries.wait(&fault, attempt).filter(|_| !progress.has_begun);
-            let Some(wait) = wait else {
+            fault.is_passing &= !progress.has_begun;
+            if let Err(error) = self.http.retries.pause(fault, attempt).await {
                 // The receiver may be gone.
-                let _ = self.events.send(Err(fault.error)).await;
+                let _ = self.events.send(Err(error)).await;
                 return;
-            };
-            tracing::debug!(error = %fault.error, attempt, ?wait, "request failed and is sent again");
-            sleep(wait).await;
+            }
             attempt += 1;
         }
     }
 
     async fn attempt(&self, is_accepted: &mut bool, progress: &mut Progress) -> Result<(), Stopped> {
-        let path = self.protocol.path();
-        let first = self.timeouts.first;
-        let answer = timeout(first, self.http.stream(path, self.body.clone())).await;
-        let Ok(response) = answer else {
-            return Err(Fault::passing(late(self.http.address(), path, first)).into());
-        };
-        let mut response = response?;
+        let mut answer = StreamedAnswer::open(&self.http, self.protocol.path(), self.body.clone()).await?;
         if !*is_accepted {
             *is_accepted = true;
             self.send(ChatEvent::Accepted).await?;
         }
-        let mut reader = EventReader::default();
         let mut length = 0;
         while !progress.has_ended {
-            let Some(bytes) = self.piece(&mut response, progress).await? else {
-                return Err(self.cut(&reader).into());
-            };
-            length += bytes.len();
+            // What was said before an event that cannot be read is part of the reply.
+            let mut data = Vec::new();
+            let read = answer.read(progress.has_begun, &mut data).await;
+            self.take(data, progress).await?;
+            length += read?;
             if length > ANSWER {
                 return Err(self.endless().into());
             }
-            // What was said before an event that cannot be read is part of the reply.
-            let mut data = Vec::new();
-            let read = reader.push(&bytes, &mut data);
-            self.take(data, progress).await?;
-            read?;
         }
         // The reply is complete, so that a failure after it changes nothing.
-        let _ = timeout(REST, self.rest(response, reader, progress)).await;
+        let _ = timeout(REST, self.rest(answer, progress)).await;
         Ok(())
     }
 
@@ -135,29 +99,11 @@ impl ChatTransfer {
         Ok(())
     }
 
-    async fn piece(
-        &self,
-        response: &mut Response,
-        progress: &Progress,
-    ) -> Result<Option<impl std::ops::Deref<Target = [u8]> + Send + use<>>, Stopped> {
-        let most = if progress.has_begun { self.timeouts.between } else { self.timeouts.first };
-        match timeout(most, response.chunk()).await {
-            Ok(piece) => Ok(piece.map_err(|source| self.http.unreachable(source))?),
-            Err(_) => Err(Fault::passing(late(self.http.address(), self.protocol.path(), most)).into()),
-        }
-    }
-
     /// Reads what follows the end of the reply: the counts of tokens.
-    async fn rest(
-        &self,
-        mut response: Response,
-        mut reader: EventReader,
-        progress: &mut Progress,
-    ) -> Result<(), Stopped> {
+    async fn rest(&self, mut answer: StreamedAnswer, progress: &mut Progress) -> Result<(), Stopped> {
         while !progress.is_done {
-            let Ok(Some(bytes)) = response.chunk().await else { return Ok(()) };
             let mut data = Vec::new();
-            reader.push(&bytes, &mut data)?;
+            answer.read(true, &mut data).await?;
             self.take(data, progress).await?;
         }
         Ok(())
@@ -168,14 +114,6 @@ impl ChatTransfer {
         let message =
             format!("an answer of {} has more than {ANSWER} bytes: set max_tokens", self.http.address());
         Error::new(ErrorKind::Backend, message)
-    }
-
-    /// The answer ended before the reply did.
-    fn cut(&self, reader: &EventReader) -> Fault {
-        let place = if reader.is_within() { "within an event" } else { "before the end of the reply" };
-        let address = self.http.address();
-        let message = format!("the answer of {address} ended {place}: send the request again");
-        Fault::passing(Error::new(ErrorKind::Backend, message))
     }
 
     async fn send(&self, event: ChatEvent) -> Result<(), Stopped> {

@@ -6,7 +6,6 @@ use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
-use super::ignored::{Counted, Effects};
 use crate::wire::{Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
 
 /// The bias of tokens that must not be sampled: the lowest one that servers take.
@@ -14,21 +13,6 @@ const BAN: f32 = -100.0;
 
 /// How servers name a token by its id among log-probabilities, where they are asked to.
 const TOKEN_ID: &str = "token_id:";
-
-/// The options of OpenAI's API. Servers that return ids have others too, but nothing says which.
-pub(crate) const EFFECTS: Effects = Effects {
-    honoured: &[
-        "temperature",
-        "top_p",
-        "presence_penalty",
-        "frequency_penalty",
-        "suppress",
-        "logit_bias",
-        "seed",
-    ],
-    repetition: Counted::PromptAndReply,
-    presence: Counted::Reply,
-};
 
 pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     let mut body = common(ask);

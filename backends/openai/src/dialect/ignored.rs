@@ -6,16 +6,24 @@ use alloquy_core::sampling::PenaltyScope;
 /// Options that the caller of a decoder applies itself, for every decoder.
 const OF_THE_CALLER: [&str; 4] = ["max_tokens", "repetition_detection", "stop", "stop_tokens"];
 
+/// Options that have their effect on every server.
+const EVERYWHERE: [&str; 6] =
+    ["temperature", "top_p", "presence_penalty", "frequency_penalty", "suppress", "logit_bias"];
+
 /// What sampling options do on the servers of a dialect.
 #[derive(Debug)]
 pub(crate) struct Effects {
-    /// The options that have their effect.
-    pub(crate) honoured: &'static [&'static str],
+    /// The options that have their effect, besides those of [`EVERYWHERE`].
+    pub(crate) further: &'static [&'static str],
     /// Whether the repetition penalty counts the prompt.
     pub(crate) repetition: Counted,
     /// Whether the presence and frequency penalties count the prompt.
     pub(crate) presence: Counted,
 }
+
+/// The options of OpenAI's API. Servers have others too, but nothing says which.
+pub(crate) const OF_OPENAI: Effects =
+    Effects { further: &["seed"], repetition: Counted::PromptAndReply, presence: Counted::Reply };
 
 /// Which tokens count for a penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +40,10 @@ pub(crate) fn ignored(sampling: &SamplingOptions, effects: &Effects) -> Vec<&'st
     // The scope is judged by its own: it matters also where no request names it.
     options.penalty_scope = None;
     let mut names = options.names();
-    names.retain(|name| !effects.honoured.contains(name) && !OF_THE_CALLER.contains(name));
+    names.retain(|name| {
+        let mut honoured = OF_THE_CALLER.iter().chain(&EVERYWHERE).chain(effects.further);
+        !honoured.any(|known| known == name)
+    });
     if scope_differs(&effective(sampling), effects) {
         names.push("penalty_scope");
     }

@@ -12,21 +12,7 @@ use crate::wire::{Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, s
 
 /// Its penalties count the prompt, all three of them.
 pub(crate) const EFFECTS: Effects = Effects {
-    honoured: &[
-        "temperature",
-        "top_k",
-        "top_p",
-        "min_p",
-        "typical_p",
-        "repetition_penalty",
-        "presence_penalty",
-        "frequency_penalty",
-        "penalty_window",
-        "suppress",
-        "logit_bias",
-        "seed",
-        "logprobs",
-    ],
+    further: &["top_k", "min_p", "typical_p", "repetition_penalty", "penalty_window", "seed", "logprobs"],
     repetition: Counted::PromptAndReply,
     presence: Counted::PromptAndReply,
 };
@@ -37,7 +23,7 @@ const SEEDS: u64 = 0xFFFF_FFFF;
 pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     let sampling = ask.sampling;
     // 0 is no window at all, and some versions refuse -1, their word for all tokens.
-    let all = ask.prompt.len() + ask.max_tokens;
+    let all = ask.prompt.len().saturating_add(ask.max_tokens);
     let window = sampling.penalty_window.filter(|window| *window > 0).map_or(all, |window| window.min(all));
     let mut body = Map::new();
     let fields = [

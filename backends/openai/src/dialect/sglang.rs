@@ -13,18 +13,7 @@ use crate::wire::{Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, s
 
 /// Seeds are sent, and have an effect only on servers that run with `--enable-deterministic-inference`.
 pub(crate) const EFFECTS: Effects = Effects {
-    honoured: &[
-        "temperature",
-        "top_k",
-        "top_p",
-        "min_p",
-        "repetition_penalty",
-        "presence_penalty",
-        "frequency_penalty",
-        "suppress",
-        "logit_bias",
-        "logprobs",
-    ],
+    further: &["top_k", "min_p", "repetition_penalty", "logprobs"],
     repetition: Counted::Reply,
     presence: Counted::Reply,
 };

@@ -12,18 +12,7 @@ use crate::wire::{Ask, no_grammar};
 
 /// Log-probabilities are by the texts of tokens, so they are not requested.
 pub(crate) const EFFECTS: Effects = Effects {
-    honoured: &[
-        "temperature",
-        "top_k",
-        "top_p",
-        "min_p",
-        "repetition_penalty",
-        "presence_penalty",
-        "frequency_penalty",
-        "suppress",
-        "logit_bias",
-        "seed",
-    ],
+    further: &["top_k", "min_p", "repetition_penalty", "seed"],
     repetition: Counted::PromptAndReply,
     presence: Counted::Chosen,
 };

@@ -11,19 +11,7 @@ use super::ignored::{Counted, Effects};
 use crate::wire::{Ask, logprob, no_grammar, unreadable};
 
 pub(crate) const EFFECTS: Effects = Effects {
-    honoured: &[
-        "temperature",
-        "top_k",
-        "top_p",
-        "min_p",
-        "repetition_penalty",
-        "presence_penalty",
-        "frequency_penalty",
-        "suppress",
-        "logit_bias",
-        "seed",
-        "logprobs",
-    ],
+    further: &["top_k", "min_p", "repetition_penalty", "seed", "logprobs"],
     repetition: Counted::PromptAndReply,
     presence: Counted::Reply,
 };

@@ -34,9 +34,9 @@ const SIMILAR: f64 = 0.99;
 
 /// A model of embeddings on a server that has OpenAI's `/v1/embeddings`: vLLM, SGLang, llama.cpp, Ollama, and services.
 ///
-/// Vectors always have a length of 1. A text without visible characters is not sent, as some servers refuse it: its vector is a fixed
-/// one, as is that of a text for which the server returns zeros. When the future of [`Embedder::embed`] is dropped, its connection is
-/// closed.
+/// Vectors always have a length of 1. A text that has no visible characters, its prefix included, is not sent, as some servers refuse
+/// it: its vector is a fixed one, as is that of a text for which the server returns zeros. When the future of [`Embedder::embed`] is
+/// dropped, its connection is closed.
 ///
 /// ```no_run
 /// use alloquy_openai::RemoteEmbedder;
@@ -211,7 +211,8 @@ impl EmbedderParts {
             known => Some(known),
         };
         // An answer that is longer than vectors can be is not read to its end.
-        let most = FRAME + texts.len() * (1024 + expected.unwrap_or(MOST_DIMENSIONS) * NUMBER);
+        let numbers = expected.unwrap_or(MOST_DIMENSIONS).min(MOST_DIMENSIONS);
+        let most = FRAME + texts.len() * (1024 + numbers * NUMBER);
         let answer: Answer = self.server.ask(PATH, &body, most).await?;
         let items = answer.data.into_iter().map(|item| (item.index, item.embedding));
         let mut vectors = Vec::with_capacity(texts.len());

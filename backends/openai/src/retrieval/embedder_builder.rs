@@ -1,13 +1,16 @@
 //! Connects to a server that computes vectors.
 
+use std::sync::Arc;
+
 use alloquy_core::Result;
 
 use super::answer::check_positive;
 use super::embedder::{EmbedderParts, RemoteEmbedder, RemoteEmbedderInfo};
-use super::server::ServerOptions;
-use crate::http::RemoteTimeouts;
-use crate::key::ApiKey;
-use crate::transfer::RemoteRetries;
+use super::server::Server;
+use crate::http::Http;
+use crate::probe::model_name;
+use crate::server::RemoteServer;
+use crate::worker::Worker;
 
 /// How many texts a request has. Some servers take no more.
 const BATCH: usize = 32;
@@ -15,12 +18,12 @@ const BATCH: usize = 32;
 /// Settings of a [`RemoteEmbedder`].
 ///
 /// ```no_run
-/// use alloquy_openai::{ApiKey, RemoteEmbedder};
+/// use alloquy_openai::{ApiKey, RemoteEmbedder, RemoteServer};
 ///
 /// # async fn example() -> alloquy_core::Result<()> {
-/// let embedder = RemoteEmbedder::builder("https://models.example.com")
+/// let server = RemoteServer::at("https://models.example.com").key(ApiKey::variable("MODELS_KEY")?);
+/// let embedder = RemoteEmbedder::builder(server)
 ///     .model("multilingual-e5-small")
-///     .key(ApiKey::variable("MODELS_KEY")?)
 ///     .query_prefix("query: ")
 ///     .passage_prefix("passage: ")
 ///     .connect()
@@ -32,7 +35,8 @@ const BATCH: usize = 32;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RemoteEmbedderBuilder {
-    server: ServerOptions,
+    server: RemoteServer,
+    model: Option<String>,
     revision: Option<String>,
     query_prefix: String,
     passage_prefix: String,
@@ -42,10 +46,11 @@ pub struct RemoteEmbedderBuilder {
 }
 
 impl RemoteEmbedder {
-    /// Sets up a connection to the server at an address. [`RemoteEmbedderBuilder`] has an example.
-    pub fn builder(url: impl Into<String>) -> RemoteEmbedderBuilder {
+    /// Sets up a connection to a server. [`RemoteEmbedderBuilder`] has an example.
+    pub fn builder(server: impl Into<RemoteServer>) -> RemoteEmbedderBuilder {
         RemoteEmbedderBuilder {
-            server: ServerOptions::new(url.into()),
+            server: server.into(),
+            model: None,
             revision: None,
             query_prefix: String::new(),
             passage_prefix: String::new(),
@@ -59,33 +64,15 @@ impl RemoteEmbedder {
     ///
     /// # Errors
     /// As [`RemoteEmbedderBuilder::connect`].
-    pub async fn connect(url: impl Into<String>) -> Result<Self> {
-        Self::builder(url).connect().await
+    pub async fn connect(server: impl Into<RemoteServer>) -> Result<Self> {
+        Self::builder(server).connect().await
     }
 }
 
 impl RemoteEmbedderBuilder {
     /// Sets the name by which the server knows the model. A server with one model needs none.
     pub fn model(mut self, name: impl Into<String>) -> Self {
-        self.server.model = Some(name.into());
-        self
-    }
-
-    /// Sets the key that the server requires.
-    pub fn key(mut self, key: ApiKey) -> Self {
-        self.server.key = Some(key);
-        self
-    }
-
-    /// Sets how long requests wait. An answer must be complete within [`RemoteTimeouts::first`].
-    pub fn timeouts(mut self, timeouts: RemoteTimeouts) -> Self {
-        self.server.timeouts = timeouts;
-        self
-    }
-
-    /// Sets how often requests are tried.
-    pub fn retries(mut self, retries: RemoteRetries) -> Self {
-        self.server.retries = retries;
+        self.model = Some(name.into());
         self
     }
 
@@ -139,7 +126,10 @@ impl RemoteEmbedderBuilder {
         check_positive("batch_size", Some(self.batch_size))?;
         check_positive("dimensions", self.dimensions)?;
         check_positive("max_characters", self.max_characters)?;
-        let (worker, server, model) = self.server.open().await?;
+        let http = Arc::new(Http::new(&self.server)?);
+        let worker = Worker::start()?;
+        let model = worker.run(model_name(Arc::clone(&http), self.model)).await??;
+        let server = Server(http);
         let info = RemoteEmbedderInfo {
             url: server.address().to_owned(),
             model,

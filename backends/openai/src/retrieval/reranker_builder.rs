@@ -1,23 +1,26 @@
 //! Connects to a server that orders passages.
 
+use std::sync::Arc;
+
 use alloquy_core::Result;
 
 use super::answer::check_positive;
 use super::reranker::{RemoteReranker, RemoteRerankerInfo, RerankerParts};
-use super::server::ServerOptions;
-use crate::http::RemoteTimeouts;
-use crate::key::ApiKey;
-use crate::transfer::RemoteRetries;
+use super::server::Server;
+use crate::http::Http;
+use crate::probe::model_name;
+use crate::server::RemoteServer;
+use crate::worker::Worker;
 
 /// Settings of a [`RemoteReranker`].
 ///
 /// ```no_run
-/// use alloquy_openai::{ApiKey, RemoteReranker};
+/// use alloquy_openai::{ApiKey, RemoteReranker, RemoteServer};
 ///
 /// # async fn example() -> alloquy_core::Result<()> {
-/// let reranker = RemoteReranker::builder("https://models.example.com")
+/// let server = RemoteServer::at("https://models.example.com").key(ApiKey::variable("MODELS_KEY")?);
+/// let reranker = RemoteReranker::builder(server)
 ///     .model("bge-reranker-v2-m3")
-///     .key(ApiKey::variable("MODELS_KEY")?)
 ///     .max_characters(4_000)
 ///     .connect()
 ///     .await?;
@@ -28,48 +31,31 @@ use crate::transfer::RemoteRetries;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RemoteRerankerBuilder {
-    server: ServerOptions,
+    server: RemoteServer,
+    model: Option<String>,
     revision: Option<String>,
     max_characters: Option<usize>,
 }
 
 impl RemoteReranker {
-    /// Sets up a connection to the server at an address. [`RemoteRerankerBuilder`] has an example.
-    pub fn builder(url: impl Into<String>) -> RemoteRerankerBuilder {
-        RemoteRerankerBuilder { server: ServerOptions::new(url.into()), revision: None, max_characters: None }
+    /// Sets up a connection to a server. [`RemoteRerankerBuilder`] has an example.
+    pub fn builder(server: impl Into<RemoteServer>) -> RemoteRerankerBuilder {
+        RemoteRerankerBuilder { server: server.into(), model: None, revision: None, max_characters: None }
     }
 
     /// Connects to a server with the default settings. [`RemoteReranker`] has an example.
     ///
     /// # Errors
     /// As [`RemoteRerankerBuilder::connect`].
-    pub async fn connect(url: impl Into<String>) -> Result<Self> {
-        Self::builder(url).connect().await
+    pub async fn connect(server: impl Into<RemoteServer>) -> Result<Self> {
+        Self::builder(server).connect().await
     }
 }
 
 impl RemoteRerankerBuilder {
     /// Sets the name by which the server knows the model. A server with one model needs none.
     pub fn model(mut self, name: impl Into<String>) -> Self {
-        self.server.model = Some(name.into());
-        self
-    }
-
-    /// Sets the key that the server requires.
-    pub fn key(mut self, key: ApiKey) -> Self {
-        self.server.key = Some(key);
-        self
-    }
-
-    /// Sets how long requests wait. An answer must be complete within [`RemoteTimeouts::first`].
-    pub fn timeouts(mut self, timeouts: RemoteTimeouts) -> Self {
-        self.server.timeouts = timeouts;
-        self
-    }
-
-    /// Sets how often requests are tried.
-    pub fn retries(mut self, retries: RemoteRetries) -> Self {
-        self.server.retries = retries;
+        self.model = Some(name.into());
         self
     }
 
@@ -93,7 +79,10 @@ impl RemoteRerankerBuilder {
     /// is chosen. Those of [`RemoteReranker`].
     pub async fn connect(self) -> Result<RemoteReranker> {
         check_positive("max_characters", self.max_characters)?;
-        let (worker, server, model) = self.server.open().await?;
+        let http = Arc::new(Http::new(&self.server)?);
+        let worker = Worker::start()?;
+        let model = worker.run(model_name(Arc::clone(&http), self.model)).await??;
+        let server = Server(http);
         let info = RemoteRerankerInfo {
             url: server.address().to_owned(),
             model,

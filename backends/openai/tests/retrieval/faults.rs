@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_openai::{RemoteEmbedder, RemoteRetries, RemoteTimeouts};
+use alloquy_openai::{RemoteEmbedder, RemoteEmbedderBuilder, RemoteRetries, RemoteTimeouts};
 use alloquy_retrieval::{Embedder, Embeddings, TextKind};
 use pollster::block_on;
 use proptest::prelude::*;
@@ -25,11 +25,12 @@ fn failure(embedder: &RemoteEmbedder) -> Error {
     embed(embedder).expect_err("an error")
 }
 
-fn patient(attempts: u32) -> RemoteRetries {
+/// Sets up an embedder whose requests are sent so often.
+fn patient(stub: &Stub, attempts: u32) -> RemoteEmbedderBuilder {
     let mut retries = RemoteRetries::default();
     retries.attempts = attempts;
     retries.longest_wait = Duration::from_millis(1500);
-    retries
+    RemoteEmbedder::builder(stub.server().retries(retries))
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn statuses_have_kinds() {
 #[test]
 fn only_what_failed_is_sent_again() {
     let stub = Stub::new();
-    let embedder = block_on(stub.embedder().batch_size(1).retries(patient(3)).connect()).unwrap();
+    let embedder = block_on(patient(&stub, 3).batch_size(1).connect()).unwrap();
     let expected = embed(&embedder).unwrap();
     stub.requests();
     // The second of three requests fails twice: once with a status, and once within its answer.
@@ -81,7 +82,7 @@ fn only_what_failed_is_sent_again() {
 #[test]
 fn a_server_is_left_alone_as_long_as_it_wants() {
     let stub = Stub::new();
-    let embedder = block_on(stub.embedder().retries(patient(2)).connect()).unwrap();
+    let embedder = block_on(patient(&stub, 2).connect()).unwrap();
     stub.plan([Answer::Status(429, "retry-after: 3600\r\n", String::new())]);
     assert_eq!(failure(&embedder).kind(), ErrorKind::Busy);
     let begun = Instant::now();
@@ -185,7 +186,7 @@ fn a_late_answer_is_an_error() {
     let stub = Stub::new();
     let mut timeouts = RemoteTimeouts::default();
     timeouts.first = Duration::from_millis(300);
-    let embedder = block_on(stub.embedder().timeouts(timeouts).connect()).unwrap();
+    let embedder = block_on(RemoteEmbedder::builder(stub.server().timeouts(timeouts)).connect()).unwrap();
     stub.plan([Answer::Stall]);
     assert_eq!(failure(&embedder).kind(), ErrorKind::Busy);
     waits_for(|| stub.shared.closed.load(Ordering::SeqCst) == 1);
@@ -194,7 +195,7 @@ fn a_late_answer_is_an_error() {
 #[test]
 fn dropping_the_future_closes_the_connection() {
     let stub = Stub::new();
-    let embedder = block_on(stub.embedder().retries(patient(4)).connect()).unwrap();
+    let embedder = block_on(patient(&stub, 4).connect()).unwrap();
     let begun = stub.shared.begun.load(Ordering::SeqCst);
     stub.plan([Answer::Stall]);
     let mut future = Box::pin(embedder.embed(&TEXTS, TextKind::Passage));

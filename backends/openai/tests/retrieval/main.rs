@@ -3,6 +3,10 @@
 
 mod embedder;
 mod faults;
+#[path = "../stub/http.rs"]
+mod http;
+#[path = "../llama/mod.rs"]
+mod llama;
 mod llamacpp;
 mod reranker;
 mod stub;

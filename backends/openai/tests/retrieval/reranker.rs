@@ -2,7 +2,7 @@
 
 use alloquy_core::ErrorKind;
 use alloquy_core::media::Digest;
-use alloquy_openai::{RemoteRerankerBuilder, RemoteRetries};
+use alloquy_openai::{RemoteReranker, RemoteRerankerBuilder, RemoteRetries};
 use alloquy_retrieval::{HEADING, Passage, Reranker, laws};
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -21,7 +21,8 @@ fn requests_for_scores_are_sent_again() {
     let stub = Stub::new();
     let mut retries = RemoteRetries::default();
     retries.attempts = 2;
-    let reranker = block_on(stub.reranker().retries(retries).connect()).unwrap();
+    let server = stub.server().retries(retries);
+    let reranker = block_on(RemoteReranker::connect(server)).unwrap();
     stub.requests();
     stub.plan([Answer::status(429)]);
     assert!(block_on(reranker.rerank("tea", passages())).is_ok());

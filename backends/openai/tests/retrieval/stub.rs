@@ -1,17 +1,18 @@
 //! A server of vectors and scores that answers from a plan.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use alloquy_openai::{
-    RemoteEmbedder, RemoteEmbedderBuilder, RemoteReranker, RemoteRerankerBuilder, RemoteRetries,
+    RemoteEmbedder, RemoteEmbedderBuilder, RemoteReranker, RemoteRerankerBuilder, RemoteRetries, RemoteServer,
 };
 use alloquy_retrieval::{Embedder, NgramEmbedder, TextKind};
 use serde_json::{Value, json};
+
+use crate::http::{self, Asked, respond};
 
 /// How many numbers the server's vectors have, if it is not asked for fewer.
 pub(crate) const DIMENSIONS: usize = 64;
@@ -63,21 +64,21 @@ pub(crate) struct Shared {
 
 impl Stub {
     pub(crate) fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::new(Shared::default());
         let state = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                thread::spawn(move || state.serve(stream));
-            }
-        });
+        let url = http::serve(move |stream, asked| state.answer(stream, &asked));
         Self { url, shared }
     }
 
+    /// Returns how the server is reached if requests are tried once.
+    pub(crate) fn server(&self) -> RemoteServer {
+        let mut retries = RemoteRetries::default();
+        retries.attempts = 1;
+        RemoteServer::at(&self.url).retries(retries)
+    }
+
     pub(crate) fn embedder(&self) -> RemoteEmbedderBuilder {
-        RemoteEmbedder::builder(&self.url).retries(once())
+        RemoteEmbedder::builder(self.server())
     }
 
     pub(crate) fn connected(&self) -> RemoteEmbedder {
@@ -85,7 +86,7 @@ impl Stub {
     }
 
     pub(crate) fn reranker(&self) -> RemoteRerankerBuilder {
-        RemoteReranker::builder(&self.url).retries(once())
+        RemoteReranker::builder(self.server())
     }
 
     pub(crate) fn plan(&self, answers: impl IntoIterator<Item = Answer>) {
@@ -98,44 +99,18 @@ impl Stub {
     }
 }
 
-fn once() -> RemoteRetries {
-    let mut retries = RemoteRetries::default();
-    retries.attempts = 1;
-    retries
-}
-
 impl Shared {
-    fn serve(&self, mut stream: TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut first = String::new();
-        if reader.read_line(&mut first).unwrap_or(0) == 0 {
-            return;
-        }
-        let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            if line.trim().is_empty() {
-                break;
-            }
-            let (name, value) = line.split_once(':').unwrap();
-            if name.eq_ignore_ascii_case("content-length") {
-                length = value.trim().parse().unwrap();
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        match path.as_str() {
-            "/v1/models" => respond(&mut stream, 200, "", &json!({"data": [{"id": "script"}]}).to_string()),
-            "/v1/embeddings" => self.answer(&mut stream, &body, &embeddings(&body)),
-            "/v1/rerank" => self.answer(&mut stream, &body, &ranks(&body)),
-            _ => respond(&mut stream, 404, "", "{}"),
+    fn answer(&self, stream: &mut TcpStream, asked: &Asked) {
+        let body = &asked.body;
+        match asked.path.as_str() {
+            "/v1/models" => respond(stream, 200, "", &json!({"data": [{"id": "script"}]}).to_string()),
+            "/v1/embeddings" => self.send(stream, body, &embeddings(body)),
+            "/v1/rerank" => self.send(stream, body, &ranks(body)),
+            _ => respond(stream, 404, "", "{}"),
         }
     }
 
-    fn answer(&self, stream: &mut TcpStream, request: &Value, answer: &Value) {
+    fn send(&self, stream: &mut TcpStream, request: &Value, answer: &Value) {
         self.requests.lock().unwrap().push(request.clone());
         self.begun.fetch_add(1, Ordering::SeqCst);
         let text = answer.to_string();
@@ -162,14 +137,6 @@ impl Shared {
             }
         }
     }
-}
-
-fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
-    let _ = stream.write_all(head.as_bytes());
-    let _ = stream.write_all(body.as_bytes());
 }
 
 fn texts(value: &Value) -> Vec<String> {

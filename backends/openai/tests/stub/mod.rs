@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, dead_code)] // a test may panic
 
 pub(crate) mod chat;
+mod http;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,8 +16,11 @@ use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
 use alloquy_core::tokenizer::Tokenizer;
-use alloquy_openai::{ChatProtocol, Dialect, RemoteBuilder, RemoteChat, RemoteDecoder, RemoteRetries};
+use alloquy_openai::{
+    ChatProtocol, Dialect, RemoteBuilder, RemoteChat, RemoteDecoder, RemoteRetries, RemoteServer,
+};
 use alloquy_testing::ByteTokenizer;
+use http::{Asked, respond};
 use serde_json::{Value, json};
 
 /// The token that ends replies.
@@ -70,8 +74,6 @@ impl Stub {
 
     /// Starts a server that writes `piece` bytes at a time.
     pub(crate) fn with(dialect: Dialect, piece: usize, has_other_tokenizer: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::new(Shared {
             dialect,
             plan: Mutex::default(),
@@ -84,26 +86,19 @@ impl Stub {
             has_other_tokenizer,
         });
         let state = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                thread::spawn(move || state.serve(stream));
-            }
-        });
+        let url = http::serve(move |stream, asked| state.answer(stream, asked));
         Self { url, shared }
     }
 
-    pub(crate) fn builder(&self) -> RemoteBuilder {
-        let tokenizer = ByteTokenizer::new(["<end>"]);
-        let mut info = ModelInfo::default();
-        info.name = "script".to_owned();
-        info.vocabulary = tokenizer.vocabulary();
-        info.context_length = 4096;
-        info.stop_tokens = vec![END];
-        info.specials = tokenizer.specials().to_vec();
+    /// Returns how the server is reached if requests are tried once.
+    pub(crate) fn server(&self) -> RemoteServer {
         let mut retries = RemoteRetries::default();
         retries.attempts = 1;
-        RemoteDecoder::builder(&self.url, "unused").tokenizer(tokenizer, info).retries(retries)
+        RemoteServer::at(&self.url).retries(retries)
+    }
+
+    pub(crate) fn builder(&self) -> RemoteBuilder {
+        builder_at(self.server())
     }
 
     pub(crate) fn decoder(&self) -> RemoteDecoder {
@@ -112,9 +107,7 @@ impl Stub {
 
     /// Returns a chat model whose requests are tried once.
     pub(crate) fn chat(&self, protocol: ChatProtocol) -> RemoteChat {
-        let mut retries = RemoteRetries::default();
-        retries.attempts = 1;
-        let builder = RemoteChat::builder(&self.url).protocol(protocol).model("script").retries(retries);
+        let builder = RemoteChat::builder(self.server()).protocol(protocol).model("script");
         pollster::block_on(builder.connect()).unwrap()
     }
 
@@ -128,57 +121,46 @@ impl Stub {
     }
 }
 
+/// Sets up a decoder at a server that follows the script.
+pub(crate) fn builder_at(server: impl Into<RemoteServer>) -> RemoteBuilder {
+    let tokenizer = ByteTokenizer::new(["<end>"]);
+    let mut info = ModelInfo::default();
+    info.name = "script".to_owned();
+    info.vocabulary = tokenizer.vocabulary();
+    info.context_length = 4096;
+    info.stop_tokens = vec![END];
+    info.specials = tokenizer.specials().to_vec();
+    RemoteDecoder::builder(server, "unused").tokenizer(tokenizer, info)
+}
+
 pub(crate) fn prompt(text: &str) -> Prompt {
     Prompt::lower(&[PromptPart::Text(text.to_owned())], &ByteTokenizer::new(["<end>"])).unwrap()
 }
 
 impl Shared {
-    fn serve(&self, mut stream: TcpStream) {
-        stream.set_nodelay(true).unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut first = String::new();
-        if reader.read_line(&mut first).unwrap_or(0) == 0 {
-            return;
-        }
-        let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-        let mut length = 0;
-        let mut head = String::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            head += &line;
-            if line.trim().is_empty() {
-                break;
-            }
-            let (name, value) = line.split_once(':').unwrap();
-            if name.eq_ignore_ascii_case("content-length") {
-                length = value.trim().parse().unwrap();
-            }
-        }
+    fn answer(&self, stream: &mut TcpStream, asked: Asked) {
+        let Asked { path, head, body } = asked;
         *self.head.lock().unwrap() = head;
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         match path.as_str() {
-            "/v1/models" => respond(&mut stream, 200, "", &self.models().to_string()),
+            "/v1/models" => respond(stream, 200, "", &self.models().to_string()),
             "/tokenize" | "/_internal/tokenize" => {
                 let text = body.get("content").or(body.get("prompt")).and_then(Value::as_str).unwrap();
                 let mut tokens: Vec<u32> = text.bytes().map(u32::from).collect();
                 if self.has_other_tokenizer {
                     tokens.reverse();
                 }
-                respond(&mut stream, 200, "", &json!({"tokens": tokens}).to_string());
+                respond(stream, 200, "", &json!({"tokens": tokens}).to_string());
             }
             "/props" if self.dialect == Dialect::LlamaCpp => {
                 let props = json!({"default_generation_settings": {"n_ctx": 512}, "build_info": "b1"});
-                respond(&mut stream, 200, "", &props.to_string());
+                respond(stream, 200, "", &props.to_string());
             }
-            "/v1/completions" | "/completion" | "/generate" => self.reply(&mut stream, &body),
+            "/v1/completions" | "/completion" | "/generate" => self.reply(stream, &body),
             "/v1/chat/completions" | "/v1/messages" | "/v1/responses" => {
                 self.requests.lock().unwrap().push(body.clone());
-                self.answer(&mut stream, &chat::answer(&path, &body));
+                self.stream(stream, &chat::answer(&path, &body));
             }
-            _ => respond(&mut stream, 404, "", "{}"),
+            _ => respond(stream, 404, "", "{}"),
         }
     }
 
@@ -201,11 +183,11 @@ impl Shared {
         }
         let cached = self.cached.load(Ordering::SeqCst);
         let body = sse(self.dialect, &events(self.dialect, &Knobs::read(self.dialect, body), cached));
-        self.answer(stream, &body);
+        self.stream(stream, &body);
     }
 
     /// Answers with a stream of events, as planned.
-    fn answer(&self, stream: &mut TcpStream, body: &[u8]) {
+    fn stream(&self, stream: &mut TcpStream, body: &[u8]) {
         self.length.store(body.len(), Ordering::SeqCst);
         let answer = self.plan.lock().unwrap().pop_front();
         match answer {
@@ -245,14 +227,6 @@ impl Shared {
             }
         }
     }
-}
-
-fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
-    let _ = stream.write_all(head.as_bytes());
-    let _ = stream.write_all(body.as_bytes());
 }
 
 /// Returns the log-probabilities of a prompt, as vLLM has them: those of a token are its id as a negative number.
