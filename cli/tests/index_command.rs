@@ -391,7 +391,9 @@ fn watched_files_are_read_when_they_change_until_ctrl_c() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut log = std::fs::File::create(program.path("docs/log.txt")).unwrap();
-            while is_written.load(std::sync::atomic::Ordering::Relaxed) {
+            // It ends by itself too, so that the test fails and does not hang.
+            let begun = std::time::Instant::now();
+            while is_written.load(std::sync::atomic::Ordering::Relaxed) && begun.elapsed().as_secs() < 20 {
                 log.write_all(b"A line.\n").unwrap();
                 std::thread::sleep(Duration::from_millis(5));
             }
