@@ -6,7 +6,7 @@ use alloquy::core::manager::NewConversation;
 use alloquy::core::{
     Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, Preface, Query, Result,
 };
-use alloquy::memory::{Notes as StoredNotes, without_notes};
+use alloquy::memory::without_notes;
 
 use crate::arguments::WhichConversation;
 use crate::kept::Kept;
@@ -19,11 +19,9 @@ impl WhichConversation {
     /// Returns the conversation that the arguments name, which may be a new one, or `None` when they name none.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is no conversation to continue, [`ErrorKind::Invalid`] for a part of several ids, and for
-    /// the conversation of notes, which has no replies.
+    /// [`ErrorKind::NotFound`] when there is no conversation to continue, and those of [`names::existing_or_new`].
     pub(crate) async fn find(&self, kept: &Kept) -> Result<Option<ConversationId>> {
         match &self.conversation {
-            Some(name) if name.as_str() == StoredNotes::ID => Err(of_notes()),
             Some(name) => names::existing_or_new(kept, name).await.map(Some),
             None if self.last => last(kept).await.map(Some),
             None => Ok(None),
@@ -40,14 +38,6 @@ impl WhichConversation {
             None => last(kept).await,
         }
     }
-}
-
-fn of_notes() -> Error {
-    let message = format!(
-        "conversation {:?} has the notes, and cannot be continued: `alloquy note` lists, adds and forgets them",
-        StoredNotes::ID
-    );
-    Error::new(ErrorKind::Invalid, message)
 }
 
 /// Returns the conversation that was updated last. That of the notes is never meant.

@@ -1,20 +1,16 @@
-//! What a model is shown beside the conversation: passages of documents, and notes. After an answer, the passages that it cites.
+//! What a model is shown beside the conversation: passages of documents, and notes.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod sources;
+
+use std::sync::Arc;
 
 use alloquy::Model;
 use alloquy::core::chat_model::Origin;
-use alloquy::core::media::Digest;
 use alloquy::core::middleware::Middleware;
 use alloquy::core::store::MemoryStore;
 use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Reply, Request, Result};
 use alloquy::memory::{Cue, Notes as StoredNotes, OnFailure, Reminder};
-use alloquy::retrieval::{
-    DocumentsUse, Found, HEADING, Lookup, PassageName, RetrieveDocuments, Retriever, citations,
-};
-use async_trait::async_trait;
-use serde_json::{Value, json};
+use alloquy::retrieval::{DocumentsUse, Lookup, RetrieveDocuments, Retriever};
 
 use crate::arguments::{GroundingArguments, MemoryArguments, StoreArguments};
 use crate::failure::Failure;
@@ -24,6 +20,7 @@ use crate::kept::{self, Kept};
 use crate::notes::Notes;
 use crate::printer::Printer;
 use crate::settings::{self, Settings};
+use sources::Sources;
 
 /// What a model is shown beside the conversation.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +32,7 @@ pub(crate) struct Grounding {
 /// The documents that are searched for each question.
 #[derive(Clone, Debug)]
 struct Documents {
-    index: Arc<Headed>,
+    retriever: Arc<dyn Retriever>,
     limit: usize,
 }
 
@@ -66,9 +63,8 @@ impl Grounding {
         if has_documents {
             let folder = indexes::folder(&documents.index, store)?;
             let index = indexes::existing(&folder, &documents.index)?;
-            let index = Arc::new(Headed { retriever: index.hybrid(), headings: Mutex::default() });
             let limit = documents.passages.unwrap_or(Lookup::LIMIT.get());
-            grounding.documents = Some(Documents { index, limit });
+            grounding.documents = Some(Documents { retriever: index.hybrid(), limit });
         }
         if memory.memory {
             let store = match kept {
@@ -122,8 +118,8 @@ impl Grounding {
             }
             middleware.push(Arc::new(reminder));
         }
-        if let Some(Documents { index, limit }) = &self.documents {
-            let documents = RetrieveDocuments::new(Arc::clone(index)).limit(*limit);
+        if let Some(Documents { retriever, limit }) = &self.documents {
+            let documents = RetrieveDocuments::new(Arc::clone(retriever)).limit(*limit);
             middleware.push(Arc::new(documents.on_failure(on_failure)));
         }
         middleware
@@ -142,10 +138,9 @@ impl Grounding {
         guards: &Guards,
         notes: Notes,
     ) -> Result<(), Failure> {
-        let Some(documents) = &self.documents else { return Ok(()) };
         // Without it there was no question, or a warning says that the search failed.
         let Some(used) = DocumentsUse::of(reply) else { return Ok(()) };
-        let sources = documents.cited(&used, &reply.text(), guards);
+        let sources = Sources::of(&used, &reply.text(), guards);
         for line in sources.lines() {
             notes.say(line);
         }
@@ -163,122 +158,4 @@ fn require(settings: &Settings, is_there: bool, needed: &str, flags: &[&str]) ->
         }
     }
     Ok(())
-}
-
-impl Documents {
-    /// Finds the passages that an answer cites, each once, in the order of the answer.
-    fn cited(&self, used: &DocumentsUse, answer: &str, guards: &Guards) -> Sources {
-        let mut sources = Sources { shown: used.passages.len(), ..Sources::default() };
-        let mut known = Vec::new();
-        for citation in citations(answer) {
-            if known.contains(&citation.number) {
-                continue;
-            }
-            known.push(citation.number);
-            match citation.of(&used.passages) {
-                Some(passage) => sources.cited.push(self.cited_passage(citation.number, passage, guards)),
-                None => sources.unknown.push(citation.number),
-            }
-        }
-        sources
-    }
-
-    fn cited_passage(&self, number: usize, passage: &PassageName, guards: &Guards) -> Cited {
-        let source = passage.source.as_ref().unwrap_or(&passage.id);
-        let heading = self.index.heading(&passage.id).map(|heading| guards.printable(&heading));
-        Cited { number, id: passage.id.clone(), source: guards.printable(source), heading }
-    }
-}
-
-/// The passages that an answer cites.
-#[derive(Debug, Default)]
-struct Sources {
-    cited: Vec<Cited>,
-    /// Numbers that no passage has.
-    unknown: Vec<usize>,
-    /// How many passages the model was shown.
-    shown: usize,
-}
-
-/// A passage that an answer cites, as it is printed.
-#[derive(Debug)]
-struct Cited {
-    number: usize,
-    id: String,
-    source: String,
-    heading: Option<String>,
-}
-
-impl Sources {
-    /// Returns the lines for people.
-    fn lines(&self) -> Vec<String> {
-        if self.shown == 0 {
-            return vec!["(no passage of the index fits this question)".to_owned()];
-        }
-        let mut lines = Vec::new();
-        for Cited { number, source, heading, .. } in &self.cited {
-            lines.push(match heading {
-                Some(heading) => format!("[{number}] {source}: {heading}"),
-                None => format!("[{number}] {source}"),
-            });
-        }
-        for number in &self.unknown {
-            lines.push(format!(
-                "([{number}] is none of the {} passages that the model was shown)",
-                self.shown
-            ));
-        }
-        if lines.is_empty() {
-            lines.push(format!(
-                "(the answer cites none of the {} passages that the model was shown)",
-                self.shown
-            ));
-        }
-        lines
-    }
-
-    /// Returns the event for programs.
-    fn value(&self) -> Value {
-        let mut cited = Vec::new();
-        for Cited { number, id, source, heading } in &self.cited {
-            cited.push(json!({"number": number, "id": id, "source": source, "heading": heading}));
-        }
-        json!({"cited": cited, "unknown": self.unknown, "shown": self.shown})
-    }
-}
-
-/// Finds passages as another retriever does, and keeps their headings, which replies do not store.
-#[derive(Debug)]
-struct Headed {
-    retriever: Arc<dyn Retriever>,
-    headings: Mutex<HashMap<String, String>>,
-}
-
-impl Headed {
-    fn heading(&self, id: &str) -> Option<String> {
-        self.headings.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
-    }
-}
-
-#[async_trait]
-impl Retriever for Headed {
-    fn name(&self) -> &str {
-        self.retriever.name()
-    }
-
-    async fn version(&self, owner: &Owner) -> Result<Digest> {
-        self.retriever.version(owner).await
-    }
-
-    async fn find(&self, owner: &Owner, lookup: &Lookup) -> Result<Found> {
-        let found = self.retriever.find(owner, lookup).await?;
-        let mut headings = self.headings.lock().unwrap_or_else(PoisonError::into_inner);
-        for passage in &found.passages {
-            if let Some(heading) = passage.metadata.get(HEADING).and_then(Value::as_str) {
-                headings.insert(passage.id.clone(), heading.to_owned());
-            }
-        }
-        drop(headings);
-        Ok(found)
-    }
 }

@@ -10,8 +10,6 @@ mod embedders;
 mod exit;
 mod failure;
 mod file;
-mod flow_definition;
-mod flow_runs;
 mod folders;
 mod form;
 mod found;

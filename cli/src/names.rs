@@ -4,7 +4,7 @@ use alloquy::core::query::{Sort, SortKey};
 use alloquy::core::short_ids::ShortIds;
 use alloquy::core::store::{ConversationStoreExt as _, ConversationSummary};
 use alloquy::core::{ConversationId, Error, ErrorKind, Query, Result};
-use alloquy::memory::without_notes;
+use alloquy::memory::{Notes, without_notes};
 
 use crate::kept::Kept;
 use crate::outline::title;
@@ -29,13 +29,24 @@ pub(crate) async fn existing(kept: &Kept, name: &ConversationId) -> Result<Conve
 /// Returns the name of the conversation that is meant, or the name itself, which begins a new one.
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`] when several ids begin or end so.
+/// [`ErrorKind::Invalid`] when several ids begin or end so, and for the conversation of notes, which has no replies.
 pub(crate) async fn existing_or_new(kept: &Kept, name: &ConversationId) -> Result<ConversationId> {
+    if name.as_str() == Notes::ID {
+        return Err(of_notes());
+    }
     if name.as_str().len() < FEWEST {
         return Ok(name.clone());
     }
     let found = one(kept, name).await?;
     Ok(found.map_or_else(|| name.clone(), |summary| summary.record.id))
+}
+
+fn of_notes() -> Error {
+    let message = format!(
+        "conversation {:?} has the notes, and cannot be continued: `alloquy note` lists, adds and forgets them",
+        Notes::ID
+    );
+    Error::new(ErrorKind::Invalid, message)
 }
 
 async fn one(kept: &Kept, name: &ConversationId) -> Result<Option<ConversationSummary>> {

@@ -43,7 +43,8 @@ fn json_of(program: &Program, arguments: &[&str]) -> Value {
 #[test]
 fn a_flow_is_run_by_one_process_and_resumed_by_others() {
     let program = program();
-    let run = program.run(&["flow", "run", "order.yaml", "tea"]).ok();
+    // No model is loaded for a flow that asks none.
+    let run = program.run(&["flow", "run", "order.yaml", "tea", "--model", "nowhere"]).ok();
     assert_eq!(run.out, "Tea or coffee?\n");
     assert!(run.err.contains("(resume: alloquy flow resume tea ANSWER)"), "{run:?}");
     assert!(run.err.contains(r#"an answer that fits {"enum":["tea","coffee"]}"#), "{run:?}");
@@ -58,6 +59,15 @@ fn a_flow_is_run_by_one_process_and_resumed_by_others() {
     let more = program.run(&["flow", "resume", "tea", "3"]);
     assert_eq!(more.code, Some(1), "{more:?}");
     assert!(more.errors()[0].contains("the flow has ended"), "{more:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_definition_that_was_piped_in_is_not_read_from_there_again() {
+    let program = Program::new();
+    program.run_with(&["flow", "run", "/dev/stdin", "tea"], ORDER).ok();
+    let ran = program.run_with(&["flow", "resume", "tea"], "coffee\n").ok();
+    assert_eq!(ran.out, "How many cups of coffee?\n", "{ran:?}");
 }
 
 #[test]
@@ -192,7 +202,10 @@ fn a_definition_that_changed_or_is_gone_is_reported() {
 fn wrong_arguments_are_quoted() {
     let program = program();
     program.write("call.yaml", "name: call\nstates:\n  pay: {call: {tool: pay, arguments: {}}}\n");
-    let wrong: [(&[&str], i32, &str); 7] = [
+    program.run(&["flow", "run", "order.yaml", "known"]).ok();
+    let wrong: [(&[&str], i32, &str); 9] = [
+        (&["flow", "resume", "known", "tea", "--flow", "none.yaml"], 2, "flow \"none.yaml\" cannot be read"),
+        (&["flow", "status", "--due", "--flow", "none.yaml"], 2, "flow \"none.yaml\" cannot be read"),
         (&["flow", "run", "none.yaml"], 2, "flow \"none.yaml\" cannot be read"),
         (&["flow", "check", "none.yaml"], 2, "flow \"none.yaml\" cannot be read"),
         (
@@ -215,7 +228,8 @@ fn wrong_arguments_are_quoted() {
         assert!(ran.errors()[0].contains(message), "{arguments:?}: {ran:?}");
     }
     let listed = program.run(&["conversations", "--json"]).ok().events().remove(0);
-    assert_eq!(listed["conversations"], json!([]), "a flow that cannot run leaves nothing");
+    let count = listed["conversations"].as_array().unwrap().len();
+    assert_eq!(count, 1, "a flow that cannot run leaves nothing");
 }
 
 #[test]

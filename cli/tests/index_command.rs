@@ -357,7 +357,7 @@ fn a_search_that_fails_is_a_warning_of_the_answer() {
 #[cfg(unix)]
 #[test]
 fn watched_files_are_read_when_they_change_until_ctrl_c() {
-    use std::io::{BufRead as _, BufReader};
+    use std::io::{BufRead as _, BufReader, Write as _};
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
@@ -386,6 +386,23 @@ fn watched_files_are_read_when_they_change_until_ctrl_c() {
     );
     std::fs::remove_file(program.path("docs/milk.txt")).unwrap();
     assert_eq!(next()["removed"], 1);
+    // A file that is written all the time does not keep the others waiting.
+    let is_written = std::sync::atomic::AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut log = std::fs::File::create(program.path("docs/log.txt")).unwrap();
+            // It ends by itself too, so that the test fails and does not hang.
+            let begun = std::time::Instant::now();
+            while is_written.load(std::sync::atomic::Ordering::Relaxed) && begun.elapsed().as_secs() < 20 {
+                log.write_all(b"A line.\n").unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        program.write("docs/juice.txt", "Juice is made of fruit.");
+        let read = std::iter::repeat_with(next).take(5).find(|change| change["documents"] == 1);
+        is_written.store(false, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(read.expect("the other file is read")["added"], 1);
+    });
     let found = json_of(&program, &["index", "search", "Kenya"]);
     assert_eq!(found["passages"][0]["source"], "docs/tea.md");
 

@@ -93,13 +93,14 @@ fn notes_are_in_no_list_of_conversations_and_can_be_named() {
     program.run(&["history", "--conversation", "alloquy.notes"]).ok();
     let exported = program.run(&["export", "alloquy.notes"]).ok().out;
     assert!(exported.contains("I drink green tea"), "{exported}");
-    for command in ["ask", "chat"] {
-        let ran = program.run(&[command, "--conversation", "alloquy.notes", "-q"]);
-        let ran = if command == "ask" {
-            program.run(&["ask", "--conversation", "alloquy.notes", "Hi"])
-        } else {
-            ran
-        };
+    program.write("hello.yaml", "name: hello\nstates:\n  hello: {say: Hello!}\n");
+    let commands: [&[&str]; 3] = [
+        &["ask", "--conversation", "alloquy.notes", "Hi"],
+        &["chat", "--conversation", "alloquy.notes", "-q"],
+        &["flow", "run", "hello.yaml", "alloquy.notes"],
+    ];
+    for arguments in commands {
+        let ran = program.run(arguments);
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.err.contains("alloquy note"), "{}", ran.err);
     }

@@ -82,7 +82,9 @@ impl FlowRunner {
         Ok(waits)
     }
 
-    /// Continues at the `late` states of those whose answers are due at a time, and runs the flow.
+    /// Continues at the `late` state of the first state whose answer is due at a time, and runs the flow.
+    ///
+    /// Where several branches of a fork are late, each call continues one of them.
     ///
     /// # Errors
     /// As [`FlowRunner::run`].

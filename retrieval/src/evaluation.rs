@@ -3,7 +3,6 @@
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::passage::HEADING;
 use crate::{Lookup, Passage, Retriever};
 
 /// How many passages are read for `recall`.
@@ -74,7 +73,7 @@ impl JudgedQuestion {
 impl JudgedAnswer {
     /// Returns whether a passage has this answer. White space does not matter.
     pub fn is_in(&self, passage: &Passage) -> bool {
-        let heading = passage.metadata.get(HEADING).and_then(|heading| heading.as_str()).unwrap_or_default();
+        let heading = passage.heading().unwrap_or_default();
         let last = heading.rsplit(" > ").next().unwrap_or_default();
         passage.source.as_deref() == Some(self.source.as_str())
             && self.heading.as_deref().is_none_or(|wanted| wanted == last || wanted == heading)

@@ -83,6 +83,9 @@ pub enum RetrievalOutcome {
     Failed(String),
 }
 
+/// The longest headings that are stored with a reply or a message.
+const HEADING_BYTES: usize = 1000;
+
 /// A passage without its text.
 ///
 /// [`RetrievalOutcome::Names`] has them.
@@ -93,12 +96,15 @@ pub struct PassageName {
     /// The document that it is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The [headings](Passage::heading) above it, unless they are longer than 1000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heading: Option<String>,
     /// The digest of its text.
     pub digest: Digest,
 }
 
 impl PassageName {
-    /// Returns the name and the digest of a passage.
+    /// Returns what names a passage, and the digest of its text.
     ///
     /// ```
     /// use alloquy_core::media::Digest;
@@ -111,6 +117,7 @@ impl PassageName {
         Self {
             id: passage.id.clone(),
             source: passage.source.clone(),
+            heading: passage.heading().filter(|heading| heading.len() <= HEADING_BYTES).map(str::to_owned),
             digest: Digest::of(passage.text.as_bytes()),
         }
     }

@@ -55,6 +55,18 @@ impl Passage {
         self
     }
 
+    /// Returns the headings above it: the text at [`HEADING`] of its metadata.
+    ///
+    /// ```
+    /// use alloquy_retrieval::{HEADING, Passage};
+    ///
+    /// let passage = Passage::new("tea.md#0", "Tea is grown in Assam.").metadata(HEADING, "Tea > Origin");
+    /// assert_eq!(passage.heading(), Some("Tea > Origin"));
+    /// ```
+    pub fn heading(&self) -> Option<&str> {
+        self.metadata.get(HEADING).and_then(Value::as_str)
+    }
+
     /// Sets an entry of its metadata.
     #[must_use]
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {

@@ -5,7 +5,6 @@ use alloquy_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Passage;
-use crate::passage::HEADING;
 use crate::stems::{self, StemLanguage};
 
 /// The settings of a [`WordIndex`](crate::WordIndex).
@@ -130,8 +129,8 @@ fn is_one(number: &f64) -> bool {
 
 /// Returns the text of a passage with its headings: words and vectors of both find it.
 pub(crate) fn searched_text(passage: &Passage) -> String {
-    match passage.metadata.get(HEADING) {
-        Some(serde_json::Value::String(heading)) => format!("{heading}\n\n{}", passage.text),
-        _ => passage.text.clone(),
+    match passage.heading() {
+        Some(heading) => format!("{heading}\n\n{}", passage.text),
+        None => passage.text.clone(),
     }
 }

@@ -2,9 +2,6 @@
 
 use crate::{Error, Result, command};
 
-/// The stores that can be tortured.
-const STORES: [&str; 4] = ["file", "sqlite", "postgres", "s3"];
-
 /// Kills programs at random moments and looks at what they left: writers of a store, or flows.
 ///
 /// PostgreSQL and S3 need servers: `ALLOQUY_TEST_POSTGRES` and `ALLOQUY_TEST_S3` say where they are.
@@ -30,6 +27,16 @@ enum Victim {
     Flows,
 }
 
+impl Victim {
+    /// The stores over which it can be killed.
+    fn stores(self) -> &'static [&'static str] {
+        match self {
+            Self::Writers => &["file", "sqlite", "postgres", "s3"],
+            Self::Flows => &["file", "sqlite", "postgres"],
+        }
+    }
+}
+
 /// The test that kills writers.
 const WRITERS: &str = "cargo test --package alloquy-storage --test stores -- --nocapture --exact \
     torture::killed_writers_of_what_the_environment_names 2>&1";
@@ -44,22 +51,25 @@ impl Torture {
     /// # Errors
     /// When the store is unknown, its server is missing, or something acknowledged is lost.
     pub fn run(&self) -> Result {
-        let store = self.store.clone().unwrap_or_else(|| "all".to_owned());
-        if self.store.is_some() && !STORES.contains(&store.as_str()) {
-            return Err(Error::new(format!("unknown store {store:?}, one of: {}", STORES.join(", "))));
-        }
-        if self.store.is_none() && self.what == Victim::Writers {
-            return Err(Error::new(format!(
-                "no store is named, use --store with one of: {}",
-                STORES.join(", ")
-            )));
-        }
+        let stores = self.what.stores();
+        let store = match &self.store {
+            Some(store) if stores.contains(&store.as_str()) => store.as_str(),
+            Some(store) => {
+                let message = format!("unknown store {store:?}, one of: {}", stores.join(", "));
+                return Err(Error::new(message));
+            }
+            None if self.what == Victim::Flows => "all",
+            None => {
+                let message = format!("no store is named, use --store with one of: {}", stores.join(", "));
+                return Err(Error::new(message));
+            }
+        };
         let (line, prefix) = match self.what {
             Victim::Writers => (WRITERS, format!("torture {store}: ")),
             Victim::Flows => (FLOWS, "torture flows ".to_owned()),
         };
         let mut shell = command::shell(line);
-        shell.env("ALLOQUY_TORTURE_STORE", &store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());
+        shell.env("ALLOQUY_TORTURE_STORE", store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());
         let (printed, ended) = command::tee(&mut shell)?;
         ended?;
         let figures: Vec<_> = printed.lines().filter(|line| line.starts_with(&prefix)).collect();

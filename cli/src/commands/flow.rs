@@ -1,10 +1,14 @@
 //! `alloquy flow`: checks, draws and runs flows.
 
 mod check;
+mod definition;
 mod draw;
+mod opening;
 mod resume;
 mod run;
+mod running;
 mod status;
+mod waits;
 
 use clap::{Args, Subcommand};
 

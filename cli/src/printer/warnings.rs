@@ -9,12 +9,39 @@ use crate::preview::shortened;
 const DIGEST: usize = 13;
 
 /// Describes a difference between a request and its prompt or reply.
-#[allow(clippy::too_many_lines)] // an arm a warning
 pub(crate) fn warning(warning: &Warning) -> String {
-    match warning {
+    of_request(warning)
+        .or_else(|| of_history(warning))
+        .or_else(|| of_template(warning))
+        .or_else(|| of_grounding(warning))
+        .or_else(|| of_media(warning))
+        .or_else(|| of_answer(warning))
+        .or_else(|| of_model(warning))
+        .unwrap_or_else(|| format!("({warning:?})"))
+}
+
+/// Describes what of a request has no effect, or less than was asked for.
+fn of_request(warning: &Warning) -> Option<String> {
+    Some(match warning {
         Warning::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
+        Warning::ToolsExcluded { tools } => {
+            format!(
+                "(none of the {tools} tools can be called with this response format: --tool-choice auto allows both)"
+            )
+        }
+        Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
+        Warning::ThinkingSwitchIgnored => {
+            "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Describes early messages that the model no longer sees.
+fn of_history(warning: &Warning) -> Option<String> {
+    Some(match warning {
         Warning::HistoryShifted { dropped, tokens } => {
             format!("(the model no longer sees {dropped} early messages of {tokens} tokens: they do not fit)")
         }
@@ -33,14 +60,62 @@ pub(crate) fn warning(warning: &Warning) -> String {
             )
         }
         Warning::SummaryCut => "(the summary of early messages ends before it is complete)".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Describes a difference between messages and the prompt that the template makes of them.
+fn of_template(warning: &Warning) -> Option<String> {
+    Some(match warning {
+        Warning::ControlTokenLetThrough { token, source, times } => {
+            let source = source.as_str();
+            format!("(a control token was allowed: {token:?} from {source}, times {times})")
+        }
+        Warning::RoleMarkerInText { marker, source, times, .. } => {
+            let source = source.as_str();
+            format!(
+                "(a text from {source} has the template's own role marker {marker:?}, times {times}: the model may take what follows for another message)"
+            )
+        }
+        Warning::InstructionsMerged { messages } => {
+            format!(
+                "(the template has no place for {messages} system messages: the first question begins with them)"
+            )
+        }
+        Warning::LeftOut { what } => format!("(the template leaves out {what})"),
+        Warning::ThinkingLeftOut { messages } => {
+            format!("(the template leaves out thinking that was to be kept, of {messages} earlier answers)")
+        }
+        Warning::TemplateChanged { before, now } => {
+            let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
+            format!("(another template than for the answer before: {now}, it was {before})")
+        }
+        _ => return None,
+    })
+}
+
+/// Describes what the model does not see of documents and notes.
+fn of_grounding(warning: &Warning) -> Option<String> {
+    Some(match warning {
+        Warning::RetrievalFailed { retriever, error } => {
+            format!("the retriever {retriever:?} failed, and the reply does without its passages: {error}")
+        }
+        Warning::NotesLeftOut { notes } => {
+            format!("(the model does not see {notes} more notes from memory: they are beyond its limits)")
+        }
+        Warning::MemoryUnavailable { from, reason } => {
+            format!("(the model sees no notes from memory: {from} failed: {reason})")
+        }
+        _ => return None,
+    })
+}
+
+/// Describes an answer that is not as it was to be.
+fn of_answer(warning: &Warning) -> Option<String> {
+    Some(match warning {
         Warning::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
         Warning::ThinkingCut { tokens } => {
             format!("(the model was made to answer after {tokens} tokens of thinking)")
-        }
-        Warning::ToolsExcluded { tools } => {
-            format!(
-                "(none of the {tools} tools can be called with this response format: --tool-choice auto allows both)"
-            )
         }
         Warning::GrammarViolated { tokens } => format!(
             "(the answer does not match its grammar from its token {} on: the server did not enforce it)",
@@ -57,51 +132,22 @@ pub(crate) fn warning(warning: &Warning) -> String {
                 "(the answer contains {marker:?}, which marks a tool call, although no tool can be called)"
             )
         }
-        Warning::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
         Warning::GrammarCut => "(the answer ends before its grammar is complete)".to_owned(),
-        Warning::ControlTokenLetThrough { token, source, times } => {
-            let source = source.as_str();
-            format!("(a control token was allowed: {token:?} from {source}, times {times})")
-        }
-        Warning::RoleMarkerInText { marker, source, times, .. } => {
-            let source = source.as_str();
-            format!(
-                "(a text from {source} has the template's own role marker {marker:?}, times {times}: the model may take what follows for another message)"
-            )
-        }
-        Warning::RetrievalFailed { retriever, error } => {
-            format!("the retriever {retriever:?} failed, and the reply does without its passages: {error}")
-        }
-        Warning::InstructionsMerged { messages } => {
-            format!(
-                "(the template has no place for {messages} system messages: the first question begins with them)"
-            )
-        }
-        Warning::LeftOut { what } => format!("(the template leaves out {what})"),
-        Warning::ThinkingSwitchIgnored => {
-            "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
-        }
-        Warning::ThinkingLeftOut { messages } => {
-            format!("(the template leaves out thinking that was to be kept, of {messages} earlier answers)")
-        }
-        Warning::TemplateChanged { before, now } => {
-            let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
-            format!("(another template than for the answer before: {now}, it was {before})")
-        }
-        Warning::ProviderReplaced { asked, used, reason } => {
-            format!("({used} computes instead of {asked}: {reason})")
-        }
         Warning::ReplyRejected { attempts, reason } => {
             format!("(the answer was rejected {attempts} times, the last one because {reason})")
         }
+        _ => return None,
+    })
+}
+
+/// Describes what computed the answer in place of what was asked for.
+fn of_model(warning: &Warning) -> Option<String> {
+    Some(match warning {
+        Warning::ProviderReplaced { asked, used, reason } => {
+            format!("({used} computes instead of {asked}: {reason})")
+        }
         Warning::ModelReplaced { asked, used, reason } => {
             format!("({used} answered instead of {asked}: {reason})")
-        }
-        Warning::NotesLeftOut { notes } => {
-            format!("(the model does not see {notes} more notes from memory: they are beyond its limits)")
-        }
-        Warning::MemoryUnavailable { from, reason } => {
-            format!("(the model sees no notes from memory: {from} failed: {reason})")
         }
         Warning::DraftHeadsIgnored { heads } => {
             format!(
@@ -110,8 +156,8 @@ pub(crate) fn warning(warning: &Warning) -> String {
             )
         }
         Warning::DraftsStopped { source, reason } => stopped(*source, reason),
-        other => of_media(other).unwrap_or_else(|| format!("({other:?})")),
-    }
+        _ => return None,
+    })
 }
 
 /// Describes why the rest of an answer had no drafts. Its tokens are the same.

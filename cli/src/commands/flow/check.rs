@@ -7,10 +7,10 @@ use alloquy::flows::{Flow, FlowProblem, Known};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::definition::text_of;
 use crate::arguments::LibraryArguments;
 use crate::context::Context;
 use crate::failure::{self, Failure};
-use crate::flow_definition::text_of;
 
 const EXAMPLES: &str = "\
 Examples:

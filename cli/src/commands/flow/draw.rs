@@ -7,10 +7,10 @@ use alloquy::flows::Position;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::definition::Definition;
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::flow_definition::Definition;
 use crate::stored::Stored;
 
 const EXAMPLES: &str = "\
@@ -69,24 +69,19 @@ impl Draw {
 
     /// Returns the flow, and its position if a conversation is named.
     async fn drawn(&self, context: &Context) -> Result<(Definition, Option<Position>), Failure> {
-        let named = self.file.as_deref().map(Definition::read).transpose().map_err(Failure::Arguments)?;
+        let named = self.file.as_deref();
         if self.which.conversation.is_none() && !self.which.last {
-            return match named {
-                Some(definition) => Ok((definition, None)),
-                None => {
-                    let message = "no flow is named: name its file, or with --conversation the conversation in which it runs";
-                    Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)))
-                }
+            let Some(file) = named else {
+                let message = "no flow is named: name its file, or with --conversation the conversation in which it runs";
+                return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
             };
+            return Ok((Definition::read(file).map_err(Failure::Arguments)?, None));
         }
         let stored = Stored::new(self.which.clone(), self.store.clone());
         let chat = stored.open_for_reading(context).await?;
-        let position = Position::of(&chat.history().await?)?;
-        let name = position.as_ref().map(|position| position.name.as_str());
-        let definition = match named {
-            Some(definition) => definition,
-            None => Definition::of_conversation(&chat.metadata().await?, name, context.notes)?,
-        };
+        let path = chat.history().await?;
+        let (definition, position) =
+            Definition::on_path(&path, named, &chat.metadata().await?, context.notes)?;
         let position = position.filter(|position| position.name == definition.flow.name);
         Ok((definition, position))
     }

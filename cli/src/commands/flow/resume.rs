@@ -9,10 +9,12 @@ use alloquy::flows::{Position, Progress, Wait};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 
+use super::definition::Definition;
+use super::opening::FlowArguments;
+use super::running::FlowRun;
+use super::waits::answer;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::flow_definition::Definition;
-use crate::flow_runs::{FlowArguments, FlowRun, answer};
 use crate::piped::piped;
 use crate::{current, kept, names};
 
@@ -110,12 +112,8 @@ impl Resume {
             Some(head) => kept.store.load_path(&kept.owner, &id, head).await?,
             None => Vec::new(),
         };
-        let position = Position::of(&path)?;
-        let name = position.as_ref().map(|position| position.name.as_str());
-        let definition = match &self.file {
-            Some(file) => Definition::read(file).map_err(Failure::Arguments)?,
-            None => Definition::of_conversation(&record.metadata, name, context.notes)?,
-        };
+        let named = self.file.as_deref();
+        let (definition, position) = Definition::on_path(&path, named, &record.metadata, context.notes)?;
         if let Some(position) = &position {
             must_be_same_flow(position, &definition).map_err(Failure::Arguments)?;
             if position.digest != definition.flow.digest() {

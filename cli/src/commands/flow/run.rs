@@ -7,11 +7,11 @@ use alloquy::flows::Progress;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 
+use super::definition::Definition;
+use super::opening::FlowArguments;
 use crate::arguments::ValueArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::flow_definition::Definition;
-use crate::flow_runs::FlowArguments;
 use crate::{kept, names};
 
 const EXAMPLES: &str = "\

@@ -11,11 +11,11 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
 
+use super::definition::{DEFINITIONS, Definition};
+use super::waits::{expected, wait_json};
 use crate::arguments::StoreArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::flow_definition::{DEFINITIONS, Definition};
-use crate::flow_runs::{expected, wait_json};
 use crate::kept::{self, Kept};
 use crate::preview::shortened;
 use crate::stored::NoModel;
@@ -90,10 +90,11 @@ impl Status {
         for record in self.records(context, kept).await? {
             let shown = match self.shown(context, kept, &record).await {
                 Ok(shown) => shown,
-                Err(error) => {
+                Err(Failure::Error(error)) => {
                     context.notes.say(format_args!("conversation {} is left out: {error}", record.id));
                     continue;
                 }
+                Err(failure) => return Err(failure),
             };
             for wait in shown.waits(context).await {
                 if wait.due.is_none_or(|due| due > now) {
@@ -125,17 +126,18 @@ impl Status {
         Ok(page.conversations.into_iter().map(|summary| summary.record).collect())
     }
 
-    async fn shown(&self, context: &Context, kept: &Kept, record: &ConversationRecord) -> Result<Shown> {
+    async fn shown(
+        &self,
+        context: &Context,
+        kept: &Kept,
+        record: &ConversationRecord,
+    ) -> Result<Shown, Failure> {
         let path = match record.head {
             Some(head) => kept.store.load_path(&kept.owner, &record.id, head).await?,
             None => Vec::new(),
         };
-        let position = Position::of(&path)?;
-        let name = position.as_ref().map(|position| position.name.as_str());
-        let definition = match &self.file {
-            Some(file) => Definition::read(file)?,
-            None => Definition::of_conversation(&record.metadata, name, context.notes)?,
-        };
+        let named = self.file.as_deref();
+        let (definition, position) = Definition::on_path(&path, named, &record.metadata, context.notes)?;
         let manager =
             Manager::builder(NoModel).store(kept.store.clone()).owner(kept.owner.clone()).build()?;
         let chat = manager.open(&record.id).await?;

@@ -1,7 +1,7 @@
 //! `alloquy index search`: finds passages of documents.
 
 use alloquy::core::Result;
-use alloquy::retrieval::{HEADING, Lookup, Passage};
+use alloquy::retrieval::{Lookup, Passage};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
@@ -94,7 +94,8 @@ fn blocks(passages: &[Passage]) -> String {
     let width = screen::width();
     let mut text = String::new();
     for passage in passages {
-        let place = place(passage.source.as_deref().unwrap_or(&passage.id), heading(passage));
+        let place =
+            place(passage.source.as_deref().unwrap_or(&passage.id), passage.heading().unwrap_or_default());
         text += &format!("{}\n", cut(&on_one_line(&format!("{:.3}  {place}", passage.score)), width));
         for line in passage.text.lines().filter(|line| !line.trim().is_empty()).take(LINES) {
             text += &format!("  {}\n", cut(&on_one_line(line), width.saturating_sub(2)));
@@ -108,13 +109,14 @@ fn lines(passages: &[Passage]) -> String {
     let mut text = String::new();
     for passage in passages {
         let source = passage.source.as_deref().unwrap_or(&passage.id);
-        text += &with_tabs([&format!("{:.6}", passage.score), source, heading(passage), &passage.text]);
+        text += &with_tabs([
+            &format!("{:.6}", passage.score),
+            source,
+            passage.heading().unwrap_or_default(),
+            &passage.text,
+        ]);
     }
     text
-}
-
-fn heading(passage: &Passage) -> &str {
-    passage.metadata.get(HEADING).and_then(|heading| heading.as_str()).unwrap_or_default()
 }
 
 fn place(source: &str, heading: &str) -> String {

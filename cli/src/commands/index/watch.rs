@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
-use alloquy::core::ErrorKind;
+use alloquy::core::{Error, ErrorKind};
 
 use super::change::{print, pruned, read};
 use super::opened::Opened;
@@ -35,18 +35,14 @@ impl Watch {
         let mut is_failing = false;
         loop {
             sleep(self.every);
-            let outcome = self.look(context);
-            match outcome {
+            match self.look(context) {
                 Ok(()) => is_failing = false,
                 // A folder may be away for a while, and another program may change the index.
-                Err(Failure::Error(error)) => {
+                Err(Failure::Error(error)) if may_pass(&error) => {
                     if !is_failing {
                         context.notes.say(format_args!("trying again: {}", one_line(&error)));
                     }
                     is_failing = true;
-                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Busy) {
-                        return Err(error.into());
-                    }
                 }
                 Err(failure) => return Err(failure),
             }
@@ -55,18 +51,17 @@ impl Watch {
 
     /// Reads what changed since the last look.
     fn look(&mut self, context: &Context) -> Result<(), Failure> {
-        let mut now = self.folders.list()?;
-        if now.files == self.known.files {
+        let seen = self.folders.list()?;
+        if seen.files == self.known.files {
             return Ok(());
         }
-        loop {
-            sleep(PAUSE);
-            let again = self.folders.list()?;
-            let is_settled = again.files == now.files;
-            now = again;
-            if is_settled {
-                break;
-            }
+        sleep(PAUSE);
+        let mut now = self.folders.list()?;
+        // A file that is still being written is read by a later look: the others do not wait for it.
+        let unsettled = changed(&seen.files, &now.files);
+        now.files.retain(|file| !unsettled.contains(file));
+        if now.files == self.known.files {
+            return Ok(());
         }
         let mut change = read(&self.opened, &changed(&self.known.files, &now.files), context.notes)?;
         if self.prune {
@@ -80,6 +75,11 @@ impl Watch {
         self.known = now;
         print(context, &change)
     }
+}
+
+/// Returns whether a later look may succeed.
+fn may_pass(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Busy)
 }
 
 /// Returns the files that are new or not as they were.

@@ -2,25 +2,26 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use alloquy::core::{Conversation, Error, ErrorKind, Result};
-use alloquy::flows::Flow;
+use alloquy::core::{Conversation, Error, ErrorKind, Node, Result};
+use alloquy::flows::{Flow, Position};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::failure::Failure;
 use crate::file;
 use crate::notes::Notes;
 
 /// The key of the definitions in the metadata of a conversation, the one that ran last at the end.
-pub(crate) const DEFINITIONS: &str = "flow_definitions";
+pub(super) const DEFINITIONS: &str = "flow_definitions";
 
 /// How many bytes of a definition are stored with a conversation. A longer one is read from its file only.
 const LONGEST: usize = 64 << 10;
 
 /// The definition of a flow, and the file that it comes from.
 #[derive(Debug)]
-pub(crate) struct Definition {
-    pub(crate) flow: Flow,
-    pub(crate) file: PathBuf,
+pub(super) struct Definition {
+    pub(super) flow: Flow,
+    pub(super) file: PathBuf,
     text: String,
 }
 
@@ -38,7 +39,7 @@ impl Definition {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a file that cannot be read, or is no YAML.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    pub(super) fn read(path: &Path) -> Result<Self> {
         Self::of_text(path, text_of(path)?)
     }
 
@@ -48,16 +49,34 @@ impl Definition {
         Ok(Self { flow, file, text })
     }
 
+    /// Finds the flow that runs on a path of a conversation, with its position: in a file that is named, or else by what the
+    /// conversation stores.
+    ///
+    /// # Errors
+    /// Wrong arguments for a named file that defines no flow, and those of [`Definition::of_conversation`].
+    pub(super) fn on_path(
+        path: &[Node],
+        named: Option<&Path>,
+        metadata: &Map<String, Value>,
+        notes: Notes,
+    ) -> Result<(Self, Option<Position>), Failure> {
+        let position = Position::of(path)?;
+        let definition = match named {
+            Some(file) => Self::read(file).map_err(Failure::Arguments)?,
+            None => {
+                let name = position.as_ref().map(|position| position.name.as_str());
+                Self::of_conversation(metadata, name, notes)?
+            }
+        };
+        Ok((definition, position))
+    }
+
     /// Finds the definition of a flow that runs in a conversation: in its file, or else as it was when it ran last. Without a name,
     /// it is the flow that ran last.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if no definition is known, and if its file is gone and it was too long to be stored.
-    pub(crate) fn of_conversation(
-        metadata: &Map<String, Value>,
-        name: Option<&str>,
-        notes: Notes,
-    ) -> Result<Self> {
+    fn of_conversation(metadata: &Map<String, Value>, name: Option<&str>, notes: Notes) -> Result<Self> {
         let mut known = all_kept(metadata);
         if let Some(name) = name {
             known.retain(|kept| kept.name == name);
@@ -74,7 +93,8 @@ impl Definition {
             return Err(Error::new(ErrorKind::NotFound, message));
         };
         let file = kept.file.display();
-        match (file::any_text(&kept.file), kept.text) {
+        // A pipe that the flow was read from once has another text now, or none.
+        match (file::text(&kept.file), kept.text) {
             (Ok(text), before) => {
                 let read = Self::of_text(&kept.file, text)?;
                 if before.is_some_and(|before| before != read.text) {
@@ -97,7 +117,7 @@ impl Definition {
     }
 
     /// Stores the definition with a conversation, so that another process finds it.
-    pub(crate) async fn keep(&self, chat: &Conversation) -> Result<()> {
+    pub(super) async fn keep(&self, chat: &Conversation) -> Result<()> {
         let before = all_kept(&chat.metadata().await?);
         let mut after = before.clone();
         after.retain(|kept| kept.name != self.flow.name);
@@ -120,7 +140,7 @@ fn all_kept(metadata: &Map<String, Value>) -> Vec<Kept> {
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`], with the name of the file.
-pub(crate) fn text_of(path: &Path) -> Result<String> {
+pub(super) fn text_of(path: &Path) -> Result<String> {
     file::any_text(path).map_err(|source| {
         Error::new(ErrorKind::Invalid, format!("flow {path:?} cannot be read")).with_source(source)
     })
