@@ -4,7 +4,6 @@ use std::borrow::Borrow;
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-use crate::words::searched_text;
 use crate::{Embedder, Embeddings, Passage, TextKind};
 
 /// How many texts a model reads at once: more are hardly faster, and take more memory.
@@ -54,7 +53,7 @@ pub(crate) async fn embed_batch<P>(embedder: &dyn Embedder, batch: &[P]) -> Resu
 where
     P: Borrow<Passage> + Sync,
 {
-    let texts: Vec<String> = batch.iter().map(|passage| searched_text(passage.borrow())).collect();
+    let texts: Vec<String> = batch.iter().map(|passage| passage.borrow().text_with_heading()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     embed(embedder, &texts, TextKind::Passage).await
 }

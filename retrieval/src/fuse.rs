@@ -39,7 +39,7 @@ pub fn fuse(lists: impl IntoIterator<Item = (f64, Vec<Passage>)>, limit: usize) 
     let scores = fuse_ranks(ranked).into_iter();
     let mut fused: Vec<Passage> =
         scores.filter_map(|(id, score)| Some(passages.remove(&id)?.score(score))).collect();
-    sort(&mut fused);
+    sort_passages(&mut fused);
     fused.truncate(limit);
     fused
 }
@@ -74,7 +74,15 @@ pub fn fuse_ranks<K: Clone + Eq + Hash>(lists: impl IntoIterator<Item = (f64, Ve
     fused
 }
 
-/// Sorts passages as a retriever returns them: the best first, and equally good ones by id.
-pub(crate) fn sort(passages: &mut [Passage]) {
+/// Sorts passages as retrievers and rerankers return them: the best first, and equally good ones by id.
+///
+/// ```
+/// use alloquy_retrieval::{Passage, sort_passages};
+///
+/// let mut passages = vec![Passage::new("2", "tea").score(1.0), Passage::new("3", "coffee"), Passage::new("1", "tea").score(1.0)];
+/// sort_passages(&mut passages);
+/// assert_eq!(passages.iter().map(|passage| passage.id.as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
+/// ```
+pub fn sort_passages(passages: &mut [Passage]) {
     passages.sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| left.id.cmp(&right.id)));
 }

@@ -77,7 +77,7 @@ pub use documents::{DOCUMENTS_KEY, DocumentsUse, RetrieveDocuments};
 pub use embedding::{embed_passages, embed_query};
 pub use evaluation::{Evaluation, JudgedAnswer, JudgedQuestion, evaluate};
 pub use facts::{PassageName, RETRIEVAL_KEY, RetrievalFacts, RetrievalOutcome};
-pub use fuse::{fuse, fuse_ranks};
+pub use fuse::{fuse, fuse_ranks, sort_passages};
 pub use hybrid::Hybrid;
 pub use index::{
     Index, IndexOptions, IndexProgress, IndexReport, IndexSettings, IndexedDocument, SkippedDocument,

@@ -67,6 +67,21 @@ impl Passage {
         self.metadata.get(HEADING).and_then(Value::as_str)
     }
 
+    /// Returns its text with the headings above it, as words, vectors and rerankers read it.
+    ///
+    /// ```
+    /// use alloquy_retrieval::{HEADING, Passage};
+    ///
+    /// let passage = Passage::new("tea.md#0", "It grows in Assam.").metadata(HEADING, "Tea > Origin");
+    /// assert_eq!(passage.text_with_heading(), "Tea > Origin\n\nIt grows in Assam.");
+    /// ```
+    pub fn text_with_heading(&self) -> String {
+        match self.heading() {
+            Some(heading) => format!("{heading}\n\n{}", self.text),
+            None => self.text.clone(),
+        }
+    }
+
     /// Sets an entry of its metadata.
     #[must_use]
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {

@@ -7,7 +7,7 @@ use alloquy_core::media::Digest;
 use alloquy_core::{Owner, Result};
 use async_trait::async_trait;
 
-use crate::fuse::sort;
+use crate::fuse::sort_passages;
 use crate::{Found, Lookup, Reranker, Retriever};
 
 /// A retriever whose best passages a [`Reranker`] orders again.
@@ -91,7 +91,7 @@ impl Retriever for Reranked {
         if !found.passages.is_empty() {
             found.passages = self.reranker.rerank(&lookup.text, found.passages).await?;
         }
-        sort(&mut found.passages);
+        sort_passages(&mut found.passages);
         found.passages.retain(|passage| lookup.min_score.is_none_or(|least| passage.score >= least));
         found.passages.truncate(lookup.limit.get());
         found.version = self.version_of(found.version);

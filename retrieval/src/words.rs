@@ -113,7 +113,7 @@ impl WordOptions {
     /// assert_eq!(WordOptions::default().words_of(&passage)[0], "tea");
     /// ```
     pub fn words_of(&self, passage: &Passage) -> Vec<String> {
-        self.words(&searched_text(passage))
+        self.words(&passage.text_with_heading())
     }
 }
 
@@ -125,12 +125,4 @@ fn one() -> f64 {
 #[allow(clippy::trivially_copy_pass_by_ref, clippy::float_cmp)]
 fn is_one(number: &f64) -> bool {
     *number == 1.0
-}
-
-/// Returns the text of a passage with its headings: words and vectors of both find it.
-pub(crate) fn searched_text(passage: &Passage) -> String {
-    match passage.heading() {
-        Some(heading) => format!("{heading}\n\n{}", passage.text),
-        None => passage.text.clone(),
-    }
 }

@@ -213,6 +213,18 @@ fn the_index_of_neighbours_obeys_the_laws() {
     .unwrap();
 }
 
+#[test]
+fn numbers_of_candidates_that_the_index_does_not_take_are_refused() {
+    for candidates in [0, 1_001] {
+        let mut options = PostgresPassageOptions::default();
+        options.search = VectorSearch::Hnsw { candidates };
+        let opened = block_on(PassageDatabase::postgres("postgres://ann@127.0.0.1:1/chats", options, None));
+        let error = opened.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
+        assert!(error.to_string().contains(&candidates.to_string()), "{error:#}");
+    }
+}
+
 /// What happens to the passages of an owner.
 #[derive(Clone, Debug)]
 enum Step {

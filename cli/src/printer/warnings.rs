@@ -20,7 +20,7 @@ pub(crate) fn warning(warning: &Warning) -> String {
         .unwrap_or_else(|| format!("({warning:?})"))
 }
 
-/// Describes what of a request has no effect, or less than was asked for.
+/// Describes what of a request has no effect, or less than was requested.
 fn of_request(warning: &Warning) -> Option<String> {
     Some(match warning {
         Warning::MaxTokensCapped { asked, room } => {
@@ -140,7 +140,7 @@ fn of_answer(warning: &Warning) -> Option<String> {
     })
 }
 
-/// Describes what computed the answer in place of what was asked for.
+/// Describes what computed the answer in place of what was requested.
 fn of_model(warning: &Warning) -> Option<String> {
     Some(match warning {
         Warning::ProviderReplaced { asked, used, reason } => {

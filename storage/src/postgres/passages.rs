@@ -82,6 +82,7 @@ impl PassageDatabase {
         options: PostgresPassageOptions,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self> {
+        options.search.check()?;
         // The extension stores numbers as they are.
         let settings = Settings::of(options.words, embedder.as_deref(), VectorFormat::F32)?;
         let tables = PostgresTables::open(url, options.search, settings.clone()).await?;

@@ -7,7 +7,7 @@ use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::TextTokens;
 use alloquy_onnx_runtime::DownloadEvent;
-use alloquy_retrieval::{HEADING, Passage, Reranker};
+use alloquy_retrieval::{Passage, Reranker, sort_passages};
 use async_trait::async_trait;
 
 use super::background::{Waiting, in_background};
@@ -209,7 +209,7 @@ impl Reranker for OnnxReranker {
     /// Orders the passages by their texts with the headings above them. The ends of those that are too long for the model have no effect;
     /// [`OnnxReranker::scores`] lists them.
     async fn rerank(&self, text: &str, mut passages: Vec<Passage>) -> Result<Vec<Passage>> {
-        let texts: Vec<String> = passages.iter().map(read_text).collect();
+        let texts: Vec<String> = passages.iter().map(Passage::text_with_heading).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let found = self.scores(text, &texts).await?;
         if !found.cut.is_empty() {
@@ -218,8 +218,7 @@ impl Reranker for OnnxReranker {
         for (passage, score) in passages.iter_mut().zip(found.scores) {
             passage.score = score;
         }
-        passages
-            .sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| left.id.cmp(&right.id)));
+        sort_passages(&mut passages);
         Ok(passages)
     }
 }
@@ -272,14 +271,6 @@ impl Model {
             scores.push(if self.info.uses_sigmoid { 1.0 / (1.0 + (-score).exp()) } else { score });
         }
         Ok(scores)
-    }
-}
-
-/// Returns what the model reads of a passage.
-fn read_text(passage: &Passage) -> String {
-    match passage.metadata.get(HEADING).and_then(|heading| heading.as_str()) {
-        Some(heading) => format!("{heading}\n\n{}", passage.text),
-        None => passage.text.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_retrieval::{HEADING, Passage, Reranker};
+use alloquy_retrieval::{Passage, Reranker, sort_passages};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
@@ -115,7 +115,7 @@ impl Reranker for RemoteReranker {
         }
         let mut documents = Vec::with_capacity(passages.len());
         for passage in &passages {
-            let document = read_text(passage);
+            let document = passage.text_with_heading();
             let start = cut(&document, self.parts.info.max_characters).map(str::to_owned);
             documents.push(start.unwrap_or(document));
         }
@@ -125,8 +125,7 @@ impl Reranker for RemoteReranker {
         for (passage, score) in passages.iter_mut().zip(scores) {
             passage.score = score;
         }
-        passages
-            .sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| left.id.cmp(&right.id)));
+        sort_passages(&mut passages);
         Ok(passages)
     }
 }
@@ -163,13 +162,5 @@ impl RerankerParts {
             format!("characters {:?}", info.max_characters),
         ];
         Digest::of(settings.join("\n").as_bytes())
-    }
-}
-
-/// Returns what the model reads of a passage.
-fn read_text(passage: &Passage) -> String {
-    match passage.metadata.get(HEADING).and_then(|heading| heading.as_str()) {
-        Some(heading) => format!("{heading}\n\n{}", passage.text),
-        None => passage.text.clone(),
     }
 }

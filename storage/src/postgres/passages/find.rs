@@ -13,7 +13,7 @@ use tokio_postgres::types::ToSql;
 use super::super::rows::place;
 use super::owners::{self, OwnerRow};
 use super::pgvector::{self, Pgvector};
-use super::vector_search::VectorSearch;
+use super::vector_search::{MOST_CANDIDATES, VectorSearch};
 use crate::answers::limit;
 use crate::failure::Failure;
 use crate::json::decode;
@@ -22,9 +22,6 @@ use crate::passages::change::first_version;
 use crate::passages::scores::{Question, best, scores};
 use crate::passages::tables::{Hits, State};
 use crate::stored::must_be_intact;
-
-/// The most candidates of an HNSW index. A larger limit compares all vectors.
-const MOST_CANDIDATES: usize = 1_000;
 
 pub(super) async fn state(unit: &Transaction<'_>, owner: &Owner) -> Result<State, Failure> {
     match owners::find(unit, owner).await? {
@@ -145,7 +142,7 @@ async fn neighbours(
     if limit > MOST_CANDIDATES {
         return Ok(None);
     }
-    let candidates = candidates.clamp(limit, MOST_CANDIDATES).to_string();
+    let candidates = candidates.max(limit).to_string();
     let statement = unit.prepare_cached("SELECT set_config('hnsw.ef_search', $1, true)").await?;
     unit.query(&statement, &[&candidates]).await?;
     if pgvector.iterates {

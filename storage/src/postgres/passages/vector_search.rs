@@ -1,5 +1,10 @@
 //! How vectors are compared.
 
+use alloquy_core::{Error, ErrorKind, Result};
+
+/// The most candidates of an HNSW index. A larger limit of a lookup compares all vectors.
+pub(super) const MOST_CANDIDATES: usize = 1_000;
+
 /// How a PostgreSQL database finds the nearest vectors.
 ///
 /// [`PassageDatabase::postgres`](crate::PassageDatabase::postgres) has an example.
@@ -15,4 +20,19 @@ pub enum VectorSearch {
         /// How many vectors it considers, from 1 to 1,000: more are slower, and miss less. 100 is usual.
         candidates: usize,
     },
+}
+
+impl VectorSearch {
+    /// Refuses numbers that the index does not take.
+    pub(super) fn check(self) -> Result<()> {
+        match self {
+            Self::Hnsw { candidates } if !(1..=MOST_CANDIDATES).contains(&candidates) => {
+                let message = format!(
+                    "a search by HNSW cannot consider {candidates} vectors: write 1 to {MOST_CANDIDATES}, such as 100"
+                );
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
+            Self::Exact | Self::Hnsw { .. } => Ok(()),
+        }
+    }
 }
