@@ -26,7 +26,7 @@ const BATCH: usize = 2_048;
 
 /// Keeps passages in a database, and finds them by words and by vectors.
 ///
-/// [`sqlite`](Self::sqlite) opens one for the processes of one machine, [`postgres`](Self::postgres) one for several machines. Any number
+/// `PassageDatabase::sqlite` opens one for the processes of one machine, `PassageDatabase::postgres` one for several machines. Any number
 /// of them may add and search at once. Each owner has passages of its own: neither what is found by words nor its scores depend on those
 /// of others. Words have the scores of a [`WordIndex`](alloquy_retrieval::WordIndex), to the last digit.
 ///
