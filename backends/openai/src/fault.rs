@@ -94,6 +94,9 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     let said = quoted(said);
     let advice = match status {
         401 | 403 => ": set the key of the server with `RemoteServer::key`",
+        400 if text.contains("max_completion_tokens") => {
+            ": set up the model with `RemoteChatBuilder::max_completion_tokens`"
+        }
         404 => ": check the address, the dialect and the name of the model",
         429 | 503 | 529 => ": it is overloaded, so try again later",
         _ => "",
