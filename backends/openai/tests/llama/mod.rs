@@ -3,7 +3,7 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// Starts a server of replies, vectors or scores, which prints its address and ends with its standard input.
@@ -13,12 +13,15 @@ model, slots, cache, *pooling = sys.argv[1:]
 params = xllamacpp.CommonParams()
 params.model.path = model
 params.hostnames = ['127.0.0.1']
-params.port = int(os.environ.get('LLAMA_PORT', 0))
+params.port = 0
 params.n_parallel = int(slots)
 params.n_ctx = 512 * params.n_parallel
 params.kv_unified = cache == 'unified'
 params.cpuparams.n_threads = 2
-for kind in pooling:
+for setting in [word for word in pooling if '=' in word]:
+    name, value = setting.split('=', 1)
+    setattr(params, name, type(getattr(params, name))(value))
+for kind in [word for word in pooling if '=' not in word]:
     params.embedding = True
     params.pooling_type = getattr(xllamacpp.llama_pooling_type, 'LLAMA_POOLING_TYPE_' + kind)
 params.warmup = False
@@ -47,61 +50,41 @@ impl Llama {
         Self::start_with(&[slots, cache, kind])
     }
 
+    /// Starts a server of replies whose slots have separate caches, with these settings of xllamacpp such as `port=8080`.
+    pub(crate) fn with_slots(slots: &str, settings: &[&str]) -> Option<Self> {
+        Self::start_with(&[&[slots, "separate"], settings].concat())
+    }
+
     fn start_with(settings: &[&str]) -> Option<Self> {
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
+        let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
         let models = shared.join("models");
-        let has_server = Command::new(python())
+        let model = models.join("stories260k.gguf");
+        let has_server = Command::new(&python)
             .args(["-c", "import xllamacpp"])
             .stderr(Stdio::null())
             .status()
             .is_ok_and(|status| status.success());
-        if !has_server || !models.join(MODEL).is_file() {
+        if !has_server || !model.is_file() {
             eprintln!(
                 "Skipping: no server of llama.cpp. Set ALLOQUY_SHARED, and ALLOQUY_LLAMA_PYTHON to a Python that has the \
                  package xllamacpp"
             );
             return None;
         }
-        let (process, url) = launch(&models, settings, "0");
-        Some(Self { process, url, models })
+        let mut process = Command::new(python)
+            .args(["-c", SCRIPT])
+            .arg(model)
+            .args(settings)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Some(Self { process, url: url.trim().to_owned(), models })
     }
-
-    /// Kills the server as a machine without power does: it finishes nothing.
-    pub(crate) fn kill(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-
-    /// Starts a server of replies in place of one that was killed, at the same address.
-    pub(crate) fn restart(&mut self) {
-        let (_, port) = self.url.rsplit_once(':').unwrap();
-        let (process, url) = launch(&self.models, &["2", "separate"], port);
-        assert_eq!(url, self.url);
-        self.process = process;
-    }
-}
-
-const MODEL: &str = "stories260k.gguf";
-
-fn python() -> PathBuf {
-    env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from)
-}
-
-/// Starts a process, and returns it once it listens, with its address.
-fn launch(models: &Path, settings: &[&str], port: &str) -> (Child, String) {
-    let mut process = Command::new(python())
-        .args(["-c", SCRIPT])
-        .arg(models.join(MODEL))
-        .args(settings)
-        .env("LLAMA_PORT", port)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut url = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    (process, url.trim().to_owned())
 }
 
 impl Drop for Llama {

@@ -4,6 +4,7 @@
 //! A plain test run kills a few; `cargo xtask torture servers` says in the environment how many. It says when it skips.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+#[path = "../../backends/openai/tests/llama/mod.rs"]
 mod llama;
 
 use std::collections::BTreeSet;
@@ -116,11 +117,16 @@ fn random(number: usize, limit: usize) -> usize {
 }
 
 fn torture(url: &str, kills: usize) {
-    let Some(mut server) = Llama::start() else { return };
+    let Some(server) = Llama::start() else { return };
+    let mut server = Some(server);
     let mut retries = RemoteRetries::default();
     retries.attempts = 2;
-    let address = RemoteServer::at(&server.url).retries(retries);
-    let folder = server.models.join("stories260k-hf64");
+    let (url_of_server, models) =
+        server.as_ref().map(|server| (server.url.clone(), server.models.clone())).unwrap();
+    let address = RemoteServer::at(&url_of_server).retries(retries);
+    let folder = models.join("stories260k-hf64");
+    let (_, port) = url_of_server.rsplit_once(':').unwrap();
+    let port = format!("port={port}");
     let mut figures = Figures { kills, ..Figures::default() };
     pollster::block_on(async {
         let decoder = RemoteDecoder::builder(address, folder).connect().await.unwrap();
@@ -129,7 +135,8 @@ fn torture(url: &str, kills: usize) {
             let store = alloquy_storage::open(url).await.unwrap();
             let manager = manager(decoder.clone(), Arc::clone(&store));
             let (asked, seen) = cut(&manager, &mut server, number).await;
-            server.restart();
+            server = Llama::with_slots("2", &[&port]);
+            assert_eq!(server.as_ref().map(|server| server.url.as_str()), Some(url_of_server.as_str()));
             for (conversation, seen) in asked.iter().zip(seen) {
                 figures.note(&decoder, conversation, seen).await;
                 ids.insert(conversation.id().clone());
@@ -171,7 +178,7 @@ struct Seen {
 }
 
 /// Asks at once, and kills the server once one of the replies has so many pieces.
-async fn cut(manager: &Manager, server: &mut Llama, number: usize) -> (Vec<Conversation>, Vec<Seen>) {
+async fn cut(manager: &Manager, server: &mut Option<Llama>, number: usize) -> (Vec<Conversation>, Vec<Seen>) {
     let pieces = random(number, LENGTH * 2 / 3);
     let mut asked = Vec::new();
     for _ in QUESTIONS {
@@ -189,7 +196,8 @@ async fn cut(manager: &Manager, server: &mut Llama, number: usize) -> (Vec<Conve
         for _ in 0..pieces {
             came.next().await;
         }
-        server.kill();
+        // Dropping it kills the process, which finishes nothing.
+        *server = None;
     };
     let (seen, ()) = join(join_all(turns), killing).await;
     (asked, seen)
