@@ -15,7 +15,7 @@ use std::sync::Arc;
 use alloquy_core::store::ConversationStore;
 use alloquy_core::tokenizer::{TokenId, decode};
 use alloquy_core::tree::{Node, NodeStatus, Tree};
-use alloquy_core::turn::TurnReply;
+use alloquy_core::turn::{TurnReply, TurnRequest};
 use alloquy_core::{Conversation, Delta, Manager, Owner, Preface, Result, SamplingOptions, TurnEvent};
 use alloquy_engine::decoder::Decoder;
 use alloquy_inference::LanguageModel;
@@ -33,7 +33,10 @@ const KILLS: &str = "ALLOQUY_TORTURE_KILLS";
 const FEW: usize = 3;
 
 /// How long a reply is if its server lives.
-const LENGTH: usize = 200;
+const LENGTH: usize = 120;
+
+/// How long the reply after it is.
+const NEXT: usize = 16;
 
 /// The questions that are asked at once, one in each slot of the server.
 const QUESTIONS: [&str; 2] = ["Once upon a time", "There was a dog"];
@@ -140,7 +143,8 @@ fn torture(url: &str, kills: usize) {
             for (conversation, seen) in asked.iter().zip(seen) {
                 figures.note(&decoder, conversation, seen).await;
                 ids.insert(conversation.id().clone());
-                let next = conversation.send("And then?").finish().await;
+                let next =
+                    conversation.send(TurnRequest::from("And then?").sampling(sampling(NEXT))).finish().await;
                 figures.stuck += usize::from(!next.is_ok_and(|next| next.reply.error.is_none()));
             }
         }
@@ -161,14 +165,17 @@ fn torture(url: &str, kills: usize) {
 
 fn manager(decoder: RemoteDecoder, store: Arc<dyn ConversationStore>) -> Manager {
     let model = LanguageModel::builder(decoder).template(TaggedTemplate).processor(TaggedProcessor);
-    // No end of a text, so that each reply is as long as it may be.
-    let sampling = SamplingOptions {
+    Manager::builder(model.build().unwrap()).store(store).sampling(sampling(LENGTH)).build().unwrap()
+}
+
+/// No end of a text is sampled, so each reply is as long as it may be.
+fn sampling(length: usize) -> SamplingOptions {
+    SamplingOptions {
         temperature: Some(0.0),
-        max_tokens: Some(LENGTH),
+        max_tokens: Some(length),
         suppress: vec![2],
         ..SamplingOptions::default()
-    };
-    Manager::builder(model.build().unwrap()).store(store).sampling(sampling).build().unwrap()
+    }
 }
 
 /// What a reader of a turn has seen of it, and how it ended.

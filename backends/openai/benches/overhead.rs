@@ -47,7 +47,7 @@ fn main() {
     eprintln!("{cores} cores, server at {}", server.url);
     replies(&server.url, &decoder, 2_000 / times);
     tokens(&decoder, 20_000 / times);
-    streams(&decoder, 10 / times.min(10), "as fast as they come", 0);
+    streams(&decoder, 20 / times.min(20), "as fast as they come", 0);
     streams(&decoder, 1, "one each 40 ms", 40);
 }
 
@@ -204,15 +204,16 @@ fn streams(decoder: &RemoteDecoder, rounds: usize, pace: &str, pause: u64) {
 
 /// Returns the time that this process has used of processors.
 fn processor_time() -> Duration {
-    // The name of the program, which is in brackets, may have spaces. The numbers after it are fields 3 and later.
+    // The name of the program, which is in brackets, may have spaces.
     let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<u64> = status
+    // Numbers, of which some are negative, follow a letter.
+    let fields: Vec<i64> = status
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().filter_map(|field| field.parse().ok()).collect())
         .unwrap_or_default();
-    // Field 14 and 15, in ticks of 10 ms; field 3 is a letter.
+    // Field 14 and 15, in ticks of 10 ms. The first number is field 4.
     let ticks = fields.get(10).unwrap_or(&0) + fields.get(11).unwrap_or(&0);
-    Duration::from_millis(ticks * 10)
+    Duration::from_millis(u64::try_from(ticks).unwrap_or(0) * 10)
 }
 
 /// Returns the memory of this process, in MiB.
