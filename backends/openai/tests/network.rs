@@ -1,6 +1,7 @@
 //! How servers are reached: certificates of a company's own, headers of keys, proxies, names of limits.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod llama;
 mod stub;
 
 use std::io::{Read, Write};
@@ -12,6 +13,7 @@ use std::thread;
 
 use alloquy_core::{ChatModel, Error, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
 use alloquy_openai::{ApiKey, ChatProtocol, Dialect, RemoteChat, RemoteServer};
+use llama::Llama;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -20,7 +22,8 @@ use stub::{Answer, SCRIPT, Stub, http};
 
 fn chat(server: RemoteServer, protocol: ChatProtocol) -> Result<Reply> {
     let builder = RemoteChat::builder(server).protocol(protocol).model("script");
-    let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+    let sampling = SamplingOptions { max_tokens: Some(50), ..SamplingOptions::default() };
+    let request = Request::new(Preface::default(), vec![Message::user("Hi")]).sampling(sampling);
     pollster::block_on(async { builder.connect().await?.reply(request).await?.finish().await })
 }
 
@@ -56,6 +59,23 @@ fn the_key_is_in_the_header_that_is_set() {
     let error = chat(stub().server().key_header("no header\n"), ChatProtocol::Completions).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("no header"), "{error}");
+}
+
+#[test]
+fn llama_cpp_reads_the_key_in_either_header() {
+    // The setting is a list, so each of its letters is a key.
+    let Some(server) = Llama::with_slots("1", &["api_keys=hk"]) else { return };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "k").unwrap();
+    for protocol in ChatProtocol::ALL {
+        let refused = chat(RemoteServer::at(&server.url), protocol).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid, "{protocol:?}: {refused:#}");
+        let with_key = RemoteServer::at(&server.url).key(ApiKey::file(file.path()).unwrap());
+        for name in ["authorization", "x-api-key"] {
+            chat(with_key.clone().key_header(name), protocol).unwrap();
+        }
+        chat(with_key, protocol).unwrap();
+    }
 }
 
 fn limited(

@@ -15,7 +15,7 @@ use alloquy_openai::{
 use futures::StreamExt;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stub::{Answer, SCRIPT, Stub, builder_at, prompt};
+use stub::{Answer, SCRIPT, Stub, builder_at, prompt, sse};
 
 /// The statuses that noise may have.
 const STATUSES: [u16; 9] = [200, 302, 400, 401, 404, 418, 429, 500, 503];
@@ -321,6 +321,31 @@ fn comments_while_the_prompt_is_computed_are_allowed() {
         let (ids, error) = reply(&decoder, 5);
         assert_eq!((ids.len(), error.map(|error| error.to_string())), (5, None), "{dialect:?}");
     }
+}
+
+#[test]
+fn a_slow_reader_is_not_a_slow_server() {
+    let stub = Stub::new(Dialect::Vllm);
+    let decoder = pollster::block_on(builder_at(timed(&stub, 20_000, 100)).connect()).unwrap();
+    // More than waits in between, so that the server has to wait for the reader, too.
+    let choice =
+        |reason: Value| json!({"choices": [{"index": 0, "token_ids": [97], "finish_reason": reason}]});
+    let mut events = vec![choice(Value::Null); 499];
+    events.push(choice(json!("length")));
+    stub.plan([Answer::Raw(sse(Dialect::Vllm, &events))]);
+    let mut stream = decoder.decode(DecodeRequest::new(prompt("Tell me: "), 500));
+    let mut count = 0;
+    pollster::block_on(async {
+        while let Some(event) = stream.next().await {
+            if let DecodeEventKind::Token { .. } = event.unwrap().kind {
+                count += 1;
+                if count == 1 {
+                    std::thread::sleep(Duration::from_millis(500));
+                }
+            }
+        }
+    });
+    assert_eq!(count, 500);
 }
 
 #[test]
