@@ -30,6 +30,7 @@ pub(crate) mod note;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod pull;
+pub(crate) mod remote;
 pub(crate) mod render;
 pub(crate) mod search;
 pub(crate) mod tools;
@@ -59,6 +60,7 @@ Examples:
   alloquy pull onnx-community/Qwen3-0.6B-ONNX       fetch one
   alloquy chat --model onnx-community/Qwen3-0.6B-ONNX
   git diff | alloquy ask --model onnx-community/Qwen3-0.6B-ONNX \"Write a commit message\"
+  alloquy chat --remote http://localhost:8000 --model Qwen/Qwen3-4B      the model is on a server
 
 Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
 (top-k = 20). Flags win over variables, variables over the file, and the file over what the model's authors \
@@ -116,6 +118,7 @@ pub(crate) enum Command {
     Export(export::Export),
     Pull(pull::Pull),
     Models(models::Models),
+    Remote(remote::Remote),
     Bench(bench::Bench),
     Tools(tools::Tools),
     Guards(guards::GuardsCommand),
@@ -172,10 +175,11 @@ enum Help {
 const FEW: usize = 30;
 
 /// The flags of such commands that `-h` shows beside those without a heading.
-const COMMON: [&str; 17] = [
+const COMMON: [&str; 18] = [
     "image",
     "audio",
     "model",
+    "remote",
     "template",
     "last",
     "conversation",
@@ -264,6 +268,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Export(export) => export.run(&context),
         Command::Pull(pull) => pull.run(&context),
         Command::Models(models) => models.run(&context),
+        Command::Remote(remote) => remote.run(&context),
         Command::Bench(bench) => bench.run(&context),
         Command::Tools(tools) => tools.run(&context),
         Command::Guards(guards) => guards.run(&context),

@@ -52,6 +52,9 @@ With a real model, such as those of `alloquy help models`:
   alloquy ask -m NAME --image cat.jpg \"What is this?\"  of a model that accepts images
   alloquy ask -m NAME --from openai < messages.json     a whole conversation in another dialect
 
+With a model on a server, whose tokenizer is in the folder or on the Hub (`alloquy remote --help`):
+  alloquy ask --remote http://localhost:8000 -m Qwen/Qwen3-4B \"Write a haiku\"
+
 Without -c or --conversation nothing is kept.";
 
 /// Ask one question; the answer alone is printed
@@ -126,9 +129,7 @@ impl Ask {
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let named = settings.settle(&self.model)?;
         notice::print(&named, *notes);
-        let builder = open::builder(&named, *notes)?;
-        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
-        let model = open::opened(builder, *notes)?;
+        let model = open::for_turns(&named, &settings.settle(&self.overflow)?, Some(&self.demand), *notes)?;
         let constraints = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
@@ -144,7 +145,7 @@ impl Ask {
         let chat = current.begin(&title).await?;
         let turn = chat.send(request.sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
-        let mut printer = printer(output, LineEnd::Always, model.language_model(), &guards);
+        let mut printer = printer(output, LineEnd::Always, &model, &guards);
         if self.extract {
             printer = Box::new(Extracted::new(printer, *notes));
         }

@@ -182,11 +182,16 @@ fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
     let mut overflow = (ContextPolicy::Error, Origin::Default);
     let named = settled.model.model.as_deref();
+    let remote = &settled.model.remote;
+    let is_elsewhere = remote.is_set() && (named.is_none() || remote.remote_chat.is_some());
     let described = match named {
+        // A server says what it has when it is asked.
+        _ if is_elsewhere => Ok(None),
+        Some(name) if remote.is_set() => open::describe_remote(name).map(Some),
         None if describe_pocket().is_none() => Ok(None),
         named => open::describe(named).map(Some),
     };
-    if named.is_none() && describe_pocket().is_some() {
+    if named.is_none() && !is_elsewhere && describe_pocket().is_some() {
         defaults.insert("model".to_owned(), (POCKET.into(), Origin::Default));
     }
     let (description, problem) = match described {

@@ -1,7 +1,5 @@
 //! Chooses a printer by the arguments.
 
-use alloquy::inference::LanguageModel;
-
 use super::Printer;
 use super::events::Events;
 use super::redacted::Redacted;
@@ -9,6 +7,7 @@ use super::text::{LineEnd, Text};
 use super::tokens::TokenTexts;
 use crate::guards::Guards;
 use crate::notes::{Notes, Output};
+use crate::open_model::OpenModel;
 use crate::screen;
 use crate::visible::Rule;
 
@@ -16,7 +15,7 @@ use crate::visible::Rule;
 pub(crate) fn printer(
     output: &Output,
     end: LineEnd,
-    model: &LanguageModel,
+    model: &OpenModel,
     guards: &Guards,
 ) -> Box<dyn Printer> {
     let printer = unguarded(output, end, model);
@@ -26,8 +25,8 @@ pub(crate) fn printer(
     }
 }
 
-fn unguarded(output: &Output, end: LineEnd, model: &LanguageModel) -> Box<dyn Printer> {
-    let tokens = TokenTexts::from(model);
+fn unguarded(output: &Output, end: LineEnd, model: &OpenModel) -> Box<dyn Printer> {
+    let tokens = TokenTexts::from(model.language_model());
     let notes = Notes::new(output);
     if output.json {
         return Box::new(Events::new(screen::out(Rule::Json), notes.loudness()).tokens(tokens));
