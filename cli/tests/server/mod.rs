@@ -132,7 +132,8 @@ impl State {
         let prompt = tokens(&body["prompt"]);
         let text: Vec<u8> = prompt.iter().filter_map(|token| u8::try_from(*token).ok()).collect();
         let text = String::from_utf8_lossy(&text).into_owned();
-        let shared = prompt.iter().zip(&*self.cached.lock().unwrap()).take_while(|(left, right)| left == right);
+        let known = self.cached.lock().unwrap().clone();
+        let shared = prompt.iter().zip(&known).take_while(|(left, right)| left == right);
         let cached = shared.count().min(prompt.len() - 1);
         begin(stream);
         let mut reply = Vec::new();
