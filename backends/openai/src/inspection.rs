@@ -74,8 +74,8 @@ async fn report(http: &Http, dialect: Option<Dialect>) -> Result<RemoteReport, E
     let mut listed = Vec::with_capacity(entries.len());
     for entry in &entries {
         let Some(name) = name_of(entry) else { continue };
-        let own = entry.get("max_model_len").and_then(size);
-        let context_length = own.or(probed.context_length.filter(|_| name == first));
+        let context_length =
+            if name == first { probed.context_length } else { entry.get("max_model_len").and_then(size) };
         listed.push(RemoteModel { name: name.to_owned(), context_length });
     }
     let url = http.address().to_owned();
