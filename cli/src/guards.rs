@@ -102,7 +102,11 @@ impl Guards {
 
     /// Returns the middleware around a model, the outermost first: rates, the redaction of answers, what adds passages and notes, the
     /// redaction of what the model reads, and budgets. The policy for a full context is inside of them, in the model.
-    pub(crate) fn stack(&self, model: &OpenModel, adding: Vec<Arc<dyn Middleware>>) -> Vec<Arc<dyn Middleware>> {
+    pub(crate) fn stack(
+        &self,
+        model: &OpenModel,
+        adding: Vec<Arc<dyn Middleware>>,
+    ) -> Vec<Arc<dyn Middleware>> {
         let mut stack: Vec<Arc<dyn Middleware>> = Vec::new();
         for CountedRate { rate, store } in &self.rates {
             stack.push(Arc::new(RateLimit::new(*rate, Scope::Everything, Arc::clone(store))));

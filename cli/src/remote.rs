@@ -27,8 +27,13 @@ pub(crate) fn decoder(arguments: &ModelArguments, url: &str, notes: Notes) -> Re
         notes.say(format_args!("whether {url} has the same tokenizer was not checked: {reason}"));
     }
     if notes.loudness() >= Loudness::Verbose {
-        let version = description.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
-        notes.say(format_args!("{url}: {}{version}, model {}", description.dialect.as_str(), description.model));
+        let version =
+            description.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
+        notes.say(format_args!(
+            "{url}: {}{version}, model {}",
+            description.dialect.as_str(),
+            description.model
+        ));
     }
     Ok(decoder)
 }
@@ -67,7 +72,8 @@ fn builder(arguments: &ModelArguments, url: &str, notes: Notes) -> Result<Remote
 /// Creates the error for a server whose model has no folder here.
 fn unnamed(models: &[alloquy::remote::RemoteModel]) -> Error {
     let names: Vec<_> = models.iter().map(|model| model.name.as_str()).collect();
-    let known = if names.is_empty() { String::new() } else { format!(" (the server has {})", names.join(", ")) };
+    let known =
+        if names.is_empty() { String::new() } else { format!(" (the server has {})", names.join(", ")) };
     let message = format!(
         "--remote needs the tokenizer of the server's model{known}: name a folder or a model of the Hub that has it with \
          --model, or use a chat endpoint of the server with --remote-chat completions"

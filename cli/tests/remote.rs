@@ -207,7 +207,8 @@ fn a_chat_endpoint_needs_no_folder_and_says_what_is_lost() {
     }
     let ran = program.run(&["ask", "--template", "chatml", "Tea?"]).ok();
     assert!(ran.err.contains("--template has no effect: the prompts are made"), "{}", ran.err);
-    let ran = program.run(&["ask", "--remote", "none", "--remote-chat", "messages", "--model", "/nope", "Tea?"]);
+    let ran =
+        program.run(&["ask", "--remote", "none", "--remote-chat", "messages", "--model", "/nope", "Tea?"]);
     assert!(ran.err.contains("\"/nope\" does not exist"), "{}", ran.err);
 }
 
@@ -267,7 +268,10 @@ fn a_server_is_described() {
     assert!(absent.code == Some(1) && absent.err.contains("check that the server runs"), "{absent:?}");
     assert_eq!(Program::new().run(&["remote"]).code, Some(2));
     let endpoint = program.run(&["remote", "--remote-chat", "completions"]).ok().out;
-    assert_eq!(endpoint, format!("address    {}\nendpoint   /v1/chat/completions\nmodel      sea\n", server.url));
+    assert_eq!(
+        endpoint,
+        format!("address    {}\nendpoint   /v1/chat/completions\nmodel      sea\n", server.url)
+    );
     let doctor = program.run(&["doctor", "--remote", "http://127.0.0.1:9"]);
     assert!(doctor.code == Some(1) && doctor.out.contains("problem  server"), "{}", doctor.out);
     assert!(program.run(&["doctor"]).out.contains("llamacpp b7 with sea"));
@@ -282,10 +286,15 @@ fn of_a_model_of_the_hub_only_the_description_is_fetched() {
     hub.add("tiny/sea", "model.safetensors", "weights");
     hub.add("tiny/gguf", "sea.gguf", "weights");
     let server = Server::start();
-    let program = Program::new().variable("HF_ENDPOINT", hub.endpoint()).variable("ALLOQUY_REMOTE", &server.url);
+    let program =
+        Program::new().variable("HF_ENDPOINT", hub.endpoint()).variable("ALLOQUY_REMOTE", &server.url);
     let ran = program.run(&["ask", "-m", "tiny/sea", "Tea?"]).ok();
     assert_eq!(ran.out, format!("{REPLY}\n"));
-    assert!(ran.err.contains("tokenizer, configuration and template, for a model on a server"), "{}", ran.err);
+    assert!(
+        ran.err.contains("tokenizer, configuration and template, for a model on a server"),
+        "{}",
+        ran.err
+    );
     assert!(hub.requests().iter().all(|request| !request.path.contains("safetensors")));
     // It is here now.
     let count = hub.requests().len();

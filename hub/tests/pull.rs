@@ -126,9 +126,12 @@ fn what_was_pulled_is_found_without_a_network() {
 #[test]
 fn the_description_of_a_model_needs_no_weights_and_no_onnx() {
     let world = World::new();
-    for (path, content) in
-        [("config.json", "{}"), ("tokenizer.json", "{}"), ("merges.txt", "a"), ("model.safetensors", "weights")]
-    {
+    for (path, content) in [
+        ("config.json", "{}"),
+        ("tokenizer.json", "{}"),
+        ("merges.txt", "a"),
+        ("model.safetensors", "weights"),
+    ] {
         world.server.add("tiny/sea", path, content);
     }
     world.server.add("tiny/gguf", "sea.gguf", "weights");

@@ -27,7 +27,9 @@ impl Fault {
 
     /// Returns whether the server wants a key, or another one.
     pub(crate) fn is_about_key(&self) -> bool {
-        ["401", "403"].iter().any(|status| self.error.to_string().starts_with(&format!("{ANSWERED} {status} ")))
+        ["401", "403"]
+            .iter()
+            .any(|status| self.error.to_string().starts_with(&format!("{ANSWERED} {status} ")))
     }
 
     /// A failure that another attempt may not meet.
@@ -101,7 +103,9 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     let said = places.iter().find_map(|place| body.pointer(place).and_then(Value::as_str)).unwrap_or(text);
     let said = quoted(said);
     let advice = match status {
-        401 | 403 => ": set the key of the server with `RemoteServer::key`, or with ALLOQUY_REMOTE_KEY for the command line",
+        401 | 403 => {
+            ": set the key of the server with `RemoteServer::key`, or with ALLOQUY_REMOTE_KEY for the command line"
+        }
         404 => ": check the address, the dialect and the name of the model",
         429 | 503 | 529 => ": it is overloaded, so try again later",
         _ => "",

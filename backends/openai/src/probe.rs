@@ -63,7 +63,10 @@ pub(crate) async fn model_name(http: Arc<Http>, given: Option<String>) -> Result
 }
 
 fn no_model() -> Error {
-    Error::new(ErrorKind::Invalid, "the server lists no models: name the model with `model`, or --remote-model of the command line")
+    Error::new(
+        ErrorKind::Invalid,
+        "the server lists no models: name the model with `model`, or --remote-model of the command line",
+    )
 }
 
 /// Returns the list of models; an empty one where the server has no such list.

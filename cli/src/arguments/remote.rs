@@ -66,7 +66,10 @@ impl RemoteArguments {
             [url] if url == NONE => return Ok(None),
             [url] => return Ok(Some(url)),
             several => {
-                format!("--remote has {} addresses, and a model is on one: leave the others out", several.len())
+                format!(
+                    "--remote has {} addresses, and a model is on one: leave the others out",
+                    several.len()
+                )
             }
         };
         Err(Error::new(ErrorKind::Invalid, message))
@@ -229,7 +232,10 @@ mod tests {
         assert!(read("remote-chat = \"completions\"").address().is_err());
         assert!(toml::from_str::<RemoteArguments>("remote-dialect = \"smtp\"").is_err());
         let written = serde_json::to_value(&one).unwrap();
-        assert_eq!((&written["remote-dialect"], &written["remote-chat"]), (&"vllm".into(), &"messages".into()));
+        assert_eq!(
+            (&written["remote-dialect"], &written["remote-chat"]),
+            (&"vllm".into(), &"messages".into())
+        );
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Remote {
             remote.remote = vec![url.clone()];
         }
         let Some(url) = remote.address().map_err(Failure::Arguments)?.map(str::to_owned) else {
-            let message = "no server is named: write its address, as in `alloquy remote http://localhost:8000`";
+            let message =
+                "no server is named: write its address, as in `alloquy remote http://localhost:8000`";
             return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
         };
         if let Some(protocol) = remote.remote_chat {
@@ -66,7 +67,9 @@ impl Remote {
             return Err(Error::new(ErrorKind::NotFound, message).into());
         }
         let check = match &self.model {
-            Some(name) => Some(compared(&context.settings.model_named(&name.display().to_string()), &remote, context)?),
+            Some(name) => {
+                Some(compared(&context.settings.model_named(&name.display().to_string()), &remote, context)?)
+            }
             None => None,
         };
         context.print(&text(&report, check.as_ref()), &value(&report, check.as_ref()))
@@ -116,15 +119,16 @@ fn text(report: &RemoteReport, check: Option<&TokenizerCheck>) -> String {
         lines.push(("version", version.clone()));
     }
     for model in &report.models {
-        let context =
-            model.context_length.map_or_else(String::new, |length| format!(" (context {length})"));
+        let context = model.context_length.map_or_else(String::new, |length| format!(" (context {length})"));
         lines.push(("model", format!("{}{context}", model.name)));
     }
     match check {
         Some(TokenizerCheck::Equal { texts }) => {
             lines.push(("tokenizer", format!("the same: {texts} texts have the same tokens")));
         }
-        Some(TokenizerCheck::Unchecked { reason }) => lines.push(("tokenizer", format!("not compared: {reason}"))),
+        Some(TokenizerCheck::Unchecked { reason }) => {
+            lines.push(("tokenizer", format!("not compared: {reason}")))
+        }
         Some(other) => lines.push(("tokenizer", format!("{other:?}"))),
         None => {}
     }

@@ -12,12 +12,7 @@ use crate::screen;
 use crate::visible::Rule;
 
 /// Returns the printer that the arguments choose, for answers of a model. It prints nothing that the guards remove.
-pub(crate) fn printer(
-    output: &Output,
-    end: LineEnd,
-    model: &OpenModel,
-    guards: &Guards,
-) -> Box<dyn Printer> {
+pub(crate) fn printer(output: &Output, end: LineEnd, model: &OpenModel, guards: &Guards) -> Box<dyn Printer> {
     let printer = unguarded(output, end, model);
     match guards.redactor() {
         Some(redactor) => Box::new(Redacted::new(printer, redactor.clone())),

@@ -194,9 +194,11 @@ fn read(stream: &TcpStream) -> Option<Asked> {
         }
     }
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let length = head.to_lowercase().split("content-length: ").nth(1).map_or(0, |rest| {
-        rest.lines().next().unwrap_or_default().trim().parse().unwrap()
-    });
+    let length = head
+        .to_lowercase()
+        .split("content-length: ")
+        .nth(1)
+        .map_or(0, |rest| rest.lines().next().unwrap_or_default().trim().parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     Some(Asked { path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
@@ -244,7 +246,8 @@ fn tokenizer() -> Value {
             "normalized": false, "special": true,
         }));
     }
-    let bytes = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
+    let bytes =
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
     json!({
         "version": "1.0", "truncation": null, "padding": null, "added_tokens": added, "normalizer": null,
         "pre_tokenizer": bytes, "post_processor": null, "decoder": bytes,
