@@ -69,7 +69,7 @@ recommend; `alloquy config show` prints each value with where it came from.
 Answers go to standard output, everything else to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.";
 
-/// Hold, branch and keep conversations with language models that run on this machine
+/// Hold, branch and keep conversations with language models, on this machine or on a server
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Arguments {
@@ -175,11 +175,10 @@ enum Help {
 const FEW: usize = 30;
 
 /// The flags of such commands that `-h` shows beside those without a heading.
-const COMMON: [&str; 18] = [
+const COMMON: [&str; 17] = [
     "image",
     "audio",
     "model",
-    "remote",
     "template",
     "last",
     "conversation",

@@ -9,10 +9,10 @@ use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The word for no server.
-const NONE: &str = "none";
+pub(crate) const NONE: &str = "none";
 
 /// The word for a dialect that is found out.
-const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 
 /// The variable with the key itself. It is no flag, because other users of a machine see the flags of its processes.
 const KEY: &str = "ALLOQUY_REMOTE_KEY";
@@ -32,8 +32,7 @@ pub(crate) struct RemoteArguments {
     #[arg(long, value_name = "NAME", env = "ALLOQUY_REMOTE_MODEL")]
     pub(crate) remote_model: Option<String>,
 
-    /// The protocol of the server: completions, vllm, llamacpp, sglang or trtllm; auto, which asks the server, unless set
-    #[arg(long, value_name = "NAME", env = "ALLOQUY_REMOTE_DIALECT")]
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_REMOTE_DIALECT", help = dialect_help())]
     pub(crate) remote_dialect: Option<DialectArgument>,
 
     /// The file with the key of the server; else ALLOQUY_REMOTE_KEY is the key, if it is set
@@ -164,6 +163,13 @@ impl From<DialectArgument> for String {
 /// Returns the names of the dialects.
 fn dialects() -> Vec<&'static str> {
     Dialect::ALL.into_iter().map(Dialect::as_str).collect()
+}
+
+fn dialect_help() -> String {
+    format!(
+        "The protocol of the server: {}; {AUTO}, which asks the server, unless set",
+        dialects().join(", ")
+    )
 }
 
 /// Returns the names that `--remote-dialect` takes.

@@ -8,7 +8,7 @@ use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{ContextPolicy, NumberType, SamplingArguments, Settable};
+use crate::arguments::{ContextPolicy, NumberType, REMOTE_AUTO, REMOTE_NONE, SamplingArguments, Settable};
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept::default_store;
@@ -173,6 +173,8 @@ fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     defaults.insert("resume-quota".to_owned(), (QUOTA.into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
     defaults.insert("graph-optimization".to_owned(), (json!(open::OPTIMIZATION), Origin::Default));
+    defaults.insert("remote".to_owned(), (REMOTE_NONE.into(), Origin::Default));
+    defaults.insert("remote-dialect".to_owned(), (REMOTE_AUTO.into(), Origin::Default));
     for key in ["kv-cache", "matmul"] {
         defaults.insert(key.to_owned(), (json!(NumberType::Exported), Origin::Default));
     }
