@@ -51,9 +51,7 @@ With a real model, such as those of `alloquy help models`:
   alloquy ask -m NAME -s @reviewer.txt -f main.rs       instructions from a file
   alloquy ask -m NAME --image cat.jpg \"What is this?\"  of a model that accepts images
   alloquy ask -m NAME --from openai < messages.json     a whole conversation in another dialect
-
-With a model on a server, whose tokenizer is in the folder or on the Hub (`alloquy remote --help`):
-  alloquy ask --remote http://localhost:8000 -m Qwen/Qwen3-4B \"Write a haiku\"
+  alloquy ask -m NAME --remote URL \"Write a haiku\"     of a server: see `alloquy remote --help`
 
 Without -c or --conversation nothing is kept.";
 
