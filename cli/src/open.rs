@@ -40,7 +40,7 @@ pub(crate) fn for_turns(
 ) -> Result<OpenModel> {
     if let (Some(url), Some(protocol)) = (arguments.remote.address()?, arguments.remote.remote_chat) {
         overflow.check_endpoint()?;
-        return Ok(OpenModel::Endpoint(remote::endpoint(arguments, url, protocol, notes)?));
+        return Ok(remote::endpoint(arguments, url, protocol, notes)?.into());
     }
     let mut builder = overflow.added_to(builder(arguments, notes)?);
     if let Some(demand) = demand {

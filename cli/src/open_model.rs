@@ -22,13 +22,13 @@ pub(crate) enum OpenModel {
     /// Its prompts are rendered and encoded here, wherever its tokens are computed.
     Tokens(Model),
     /// A server renders and encodes its prompts.
-    Endpoint(Endpoint),
+    Endpoint(Arc<Endpoint>),
 }
 
 /// The model of a chat endpoint.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Endpoint {
-    model: Arc<RemoteChat>,
+    model: RemoteChat,
     /// The address of the server.
     url: String,
     /// The name alone; a server says nothing else.
@@ -39,7 +39,7 @@ impl Endpoint {
     pub(crate) fn new(model: RemoteChat, url: &str) -> Self {
         let mut info = ModelInfo::default();
         model.name().clone_into(&mut info.name);
-        Self { model: Arc::new(model), url: url.to_owned(), info }
+        Self { model, url: url.to_owned(), info }
     }
 
     /// Says which model answers, and what is lost because the server makes its prompts.
@@ -49,6 +49,12 @@ impl Endpoint {
              again, and cache misses have no reasons",
             self.info.name, self.url
         )
+    }
+}
+
+impl From<Endpoint> for OpenModel {
+    fn from(endpoint: Endpoint) -> Self {
+        Self::Endpoint(Arc::new(endpoint))
     }
 }
 
@@ -98,7 +104,8 @@ impl OpenModel {
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Tokens(model) => model.summary(),
-            Self::Endpoint(Endpoint { model, url, info }) => {
+            Self::Endpoint(endpoint) => {
+                let Endpoint { model, url, info } = &**endpoint;
                 format!("{}: {} of {url}", info.name, model.protocol().path())
             }
         }
@@ -107,7 +114,7 @@ impl OpenModel {
     fn chat_model(&self) -> &dyn ChatModel {
         match self {
             Self::Tokens(model) => model,
-            Self::Endpoint(endpoint) => &*endpoint.model,
+            Self::Endpoint(endpoint) => &endpoint.model,
         }
     }
 }

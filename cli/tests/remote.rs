@@ -177,6 +177,18 @@ fn settings_of_this_machine_have_no_effect_and_that_is_said() {
 }
 
 #[test]
+fn a_flow_asks_the_model_of_a_server() {
+    let World { server, program } = World::new();
+    program.write("sea.yaml", "name: sea\nstates:\n  tale: {ask: Tell a tale.}\n");
+    for arguments in [&[][..], &["--remote-chat", "completions"]] {
+        let ran = program.run(&[&["flow", "run", "sea.yaml"], arguments].concat()).ok();
+        assert!(ran.out.contains(REPLY), "{ran:?}");
+    }
+    assert_eq!(server.asked("/completion").len(), 1);
+    assert_eq!(server.asked("/v1/chat/completions").len(), 1);
+}
+
+#[test]
 fn a_chat_endpoint_needs_no_folder_and_says_what_is_lost() {
     let server = Server::start();
     let program = Program::new().variable("ALLOQUY_REMOTE", &server.url);

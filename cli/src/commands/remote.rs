@@ -127,7 +127,7 @@ fn text(report: &RemoteReport, check: Option<&TokenizerCheck>) -> String {
             lines.push(("tokenizer", format!("the same: {texts} texts have the same tokens")));
         }
         Some(TokenizerCheck::Unchecked { reason }) => {
-            lines.push(("tokenizer", format!("not compared: {reason}")))
+            lines.push(("tokenizer", format!("not compared: {reason}")));
         }
         Some(other) => lines.push(("tokenizer", format!("{other:?}"))),
         None => {}
