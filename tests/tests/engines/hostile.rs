@@ -53,8 +53,8 @@ pub(crate) async fn send(decoder: &Arc<dyn Decoder>, read: impl Fn(&[Value]) -> 
         let reply = model.reply(request).await.unwrap().finish().await.unwrap();
         assert_eq!(reply.cache.unwrap().prompt, ids.len());
         counts.texts += texts.len();
-        // The first token is the template's own, and 0 is the token of characters that the vocabulary does not have.
-        counts.ours += control(&ids[1..]);
+        // The template has two for each message, and one where the reply begins.
+        counts.ours += control(&ids) - (2 * texts.len() + 1);
         if conversation % READ == 0 {
             let messages: Vec<Value> =
                 texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
@@ -74,6 +74,7 @@ fn text(state: &mut u64) -> String {
     text
 }
 
+/// Counts `<s>` and `</s>`. The token 0 is that of characters that the vocabulary does not have.
 fn control(ids: &[TokenId]) -> usize {
     ids.iter().filter(|id| [1, 2].contains(*id)).count()
 }
@@ -103,7 +104,7 @@ fn post(url: &str, path: &str, body: &Value) -> Value {
     let mut stream = TcpStream::connect(host).unwrap();
     let body = body.to_string();
     let head = format!(
-        "POST {path} HTTP/1.0\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST {path} HTTP/1.0\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();

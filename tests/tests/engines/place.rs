@@ -45,7 +45,7 @@ pub(crate) struct Tally {
 }
 
 pub(crate) fn language_model(decoder: &Arc<dyn Decoder>) -> LanguageModel {
-    let variables = json!({"bos_token": "<s>"}).as_object().unwrap().clone();
+    let variables = json!({"bos_token": "<s>", "eos_token": "</s>"}).as_object().unwrap().clone();
     let template = JinjaTemplate::builder(include_str!("template.jinja")).variables(variables);
     let processor = alloquy_processors::named("generic", decoder.model()).unwrap();
     LanguageModel::builder(Arc::clone(decoder))
