@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::thread;
 
 use alloquy_core::{ChatModel, Error, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
-use alloquy_openai::{ApiKey, ChatProtocol, Dialect, RemoteChat, RemoteServer};
+use alloquy_openai::{
+    ApiKey, ChatProtocol, Dialect, RemoteChat, RemoteChatBuilder, RemoteRetries, RemoteServer,
+};
 use llama::Llama;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -78,10 +80,7 @@ fn llama_cpp_reads_the_key_in_either_header() {
     }
 }
 
-fn limited(
-    stub: &Stub,
-    builder: impl FnOnce(alloquy_openai::RemoteChatBuilder) -> alloquy_openai::RemoteChatBuilder,
-) -> Result<Reply> {
+fn limited(stub: &Stub, builder: impl FnOnce(RemoteChatBuilder) -> RemoteChatBuilder) -> Result<Reply> {
     let builder = builder(RemoteChat::builder(stub.server()).model("script"));
     let sampling = SamplingOptions { max_tokens: Some(3), ..SamplingOptions::default() };
     let request = Request::new(Preface::default(), vec![Message::user("Hi")]).sampling(sampling);
@@ -94,7 +93,7 @@ fn the_limit_of_a_reply_has_the_name_that_is_set() {
     limited(&stub, |builder| builder).unwrap();
     let sent = stub.last_request();
     assert_eq!((sent["max_tokens"].as_u64(), sent.get("max_completion_tokens")), (Some(3), None));
-    limited(&stub, |builder| builder.max_completion_tokens()).unwrap();
+    limited(&stub, RemoteChatBuilder::max_completion_tokens).unwrap();
     let sent = stub.last_request();
     assert_eq!((sent.get("max_tokens"), sent["max_completion_tokens"].as_u64()), (None, Some(3)));
 
@@ -183,7 +182,7 @@ fn a_root_certificate_is_trusted_and_others_are_not() {
     let Some(()) = certificates(folder.path()) else { return };
     let stub = stub();
     let url = encrypted(&stub.url, folder.path());
-    let mut retries = alloquy_openai::RemoteRetries::default();
+    let mut retries = RemoteRetries::default();
     retries.attempts = 1;
     let server = RemoteServer::at(&url).retries(retries);
 
