@@ -2,7 +2,7 @@
 
 use alloquy_core::{Error, ErrorKind, Result};
 use futures::StreamExt;
-use futures::executor::block_on;
+use pollster::block_on;
 use tokio::sync::mpsc;
 
 use super::{Worker, item_stream};
