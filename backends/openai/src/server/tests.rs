@@ -14,8 +14,7 @@ fn fault(retry_after: Option<Duration>) -> Fault {
 
 #[test]
 fn waits_are_random_up_to_a_limit_that_doubles() {
-    let mut retries = RemoteRetries::default();
-    retries.attempts = 100;
+    let retries = RemoteRetries { attempts: 100, ..RemoteRetries::default() };
     for (attempt, limit) in [(1, 250), (2, 500), (3, 1000), (7, 16_000), (8, 20_000), (99, 20_000)] {
         let mut waits = Vec::new();
         for _ in 0..200 {
