@@ -140,7 +140,8 @@ impl RemoteDecoder {
         let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
         let body = self.body((&ids, replied), &sampling, max_tokens, seed, &guided, &excluded)?;
-        let recorder = Recorder::new(Arc::clone(&connection.memory), self.space.clone(), ids, dialect.block());
+        let recorder =
+            Recorder::new(Arc::clone(&connection.memory), self.space.clone(), ids, dialect.block());
         let reader = ReplyReader {
             recorder,
             limit: max_tokens,
@@ -200,7 +201,9 @@ impl RemoteDecoder {
         excluded: &ExcludedTexts,
     ) -> Result<String> {
         let connection = &*self.connection;
-        let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
+        // A grammar decides alone what it allows.
+        let free = excluded.tokens.iter().filter(|_| guided.grammar.is_none());
+        let banned = sampling.suppress.iter().chain(free).copied();
         let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
         let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
         let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
@@ -319,6 +322,12 @@ impl Decoder for RemoteDecoder {
 impl Continuing for RemoteDecoder {
     fn request(&self, request: DecodeRequest, replied: usize) -> TokenStream {
         self.started(request, replied).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+    }
+
+    fn check(&self, guided: &GuidedDecoding) -> Result<()> {
+        let sampling = SamplingOptions::default();
+        self.body((&[], 0), &sampling, 1, None, guided, &ExcludedTexts::default())?;
+        Ok(())
     }
 }
 

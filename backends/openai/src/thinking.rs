@@ -25,6 +25,12 @@ use futures::{StreamExt, stream};
 pub(crate) trait Continuing: Decoder {
     /// Continues a prompt whose last `replied` tokens are of the reply already. An error in the request is the first item.
     fn request(&self, request: DecodeRequest, replied: usize) -> TokenStream;
+
+    /// Checks that the server takes a grammar.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if its dialect cannot express it.
+    fn check(&self, guided: &GuidedDecoding) -> Result<()>;
 }
 
 /// Returns the rule by which a request thinks, if the server alone would not keep it.
@@ -37,7 +43,8 @@ pub(crate) fn needed(guided: &GuidedDecoding) -> Option<ThinkingRule> {
 /// Continues a prompt under a rule of thinking.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] with log-probabilities: those of the tokens that end thinking are not known.
+/// [`ErrorKind::Unsupported`] for a grammar that the server does not take, and with log-probabilities: those of the tokens that
+/// end thinking are not known.
 pub(crate) fn decode(
     decoder: Box<dyn Continuing>,
     request: DecodeRequest,
@@ -49,6 +56,8 @@ pub(crate) fn decode(
                        budget of thinking and the grammar after it";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
+    // The second request would be refused after all of the thinking.
+    decoder.check(&guided)?;
     let watch = Watch::new(rule, guided.grammar.is_some());
     let grammar = guided.grammar.as_ref().map(|(grammar, matcher)| (grammar.clone(), matcher.fork()));
     let mut first = GuidedDecoding::default();

@@ -19,7 +19,8 @@ fn the_number_comes_once_and_replaces_the_first_report() {
     for dialect in Dialect::ALL {
         let stub = Stub::new(dialect);
         stub.shared.cached.store(7, Ordering::SeqCst);
-        let events = stub.decoder().decode(DecodeRequest::new(prompt("Tell me: "), 3)).try_collect::<Vec<_>>();
+        let events =
+            stub.decoder().decode(DecodeRequest::new(prompt("Tell me: "), 3)).try_collect::<Vec<_>>();
         let mut reports = Vec::new();
         for event in pollster::block_on(events).unwrap() {
             if let DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report) = event.kind {

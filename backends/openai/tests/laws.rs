@@ -71,7 +71,11 @@ fn options() -> Vec<(&'static str, SamplingOptions, &'static [&'static str])> {
             &["/repeat_last_n"],
         ),
         ("no_repeat_ngram", SamplingOptions { no_repeat_ngram: Some(3), ..plain.clone() }, &[]),
-        ("suppress", SamplingOptions { suppress: vec![9], ..plain.clone() }, &["/logit_bias", "/bad_words_token_ids"]),
+        (
+            "suppress",
+            SamplingOptions { suppress: vec![9], ..plain.clone() },
+            &["/logit_bias", "/bad_words_token_ids"],
+        ),
         ("logit_bias", SamplingOptions { logit_bias: [(9, 1.5)].into(), ..plain.clone() }, &["/logit_bias"]),
         ("seed", SamplingOptions { seed: Some(9), ..plain.clone() }, &["/seed", "/sampling_seed"]),
         (

@@ -107,7 +107,12 @@ fn answer(dialect: Dialect, generator: &Generator, body: &Value) -> Vec<Value> {
 }
 
 /// What happens, but for reports of the cache.
-fn reply(decoder: &dyn Decoder, rule: &ThinkingRule, has_grammar: bool, limit: usize) -> Vec<DecodeEventKind> {
+fn reply(
+    decoder: &dyn Decoder,
+    rule: &ThinkingRule,
+    has_grammar: bool,
+    limit: usize,
+) -> Vec<DecodeEventKind> {
     let prompt = stub::prompt(CUE);
     let mut guided = GuidedDecoding::default();
     guided.thinking = Some(rule.clone());
@@ -144,7 +149,11 @@ fn thinking_is_cut_at_its_budget_in_every_dialect() {
         for (budget, has_grammar) in [(0, false), (5, false), (5, true), (0, true)] {
             let rule = rule(true, Some(budget));
             let remote = reply(&scripted.remote, &rule, has_grammar, 100);
-            assert_eq!(remote, reply(&*scripted.local, &rule, has_grammar, 100), "{dialect:?} after {budget}");
+            assert_eq!(
+                remote,
+                reply(&*scripted.local, &rule, has_grammar, 100),
+                "{dialect:?} after {budget}"
+            );
             assert!(remote.contains(&DecodeEventKind::ThinkingCut { tokens: budget }));
         }
         let requests = scripted.requests.lock().unwrap();

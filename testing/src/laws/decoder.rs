@@ -283,11 +283,16 @@ pub async fn thinking_ends_at_its_budget(decoder: &dyn Decoder, prompt: &Prompt)
         let events = match try_events(decoder, request(prompt, LONGER).guided(guided)).await {
             Ok(events) => events,
             Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Unsupported, "a budget is refused as something else: {error:#}");
+                assert_eq!(
+                    error.kind(),
+                    ErrorKind::Unsupported,
+                    "a budget is refused as something else: {error:#}"
+                );
                 return;
             }
         };
-        let cut = events.iter().position(|event| event.kind == DecodeEventKind::ThinkingCut { tokens: budget });
+        let cut =
+            events.iter().position(|event| event.kind == DecodeEventKind::ThinkingCut { tokens: budget });
         let Some(cut) = cut else {
             assert!(free.ids.len() <= budget, "thinking is not cut after {budget} tokens: {events:?}");
             continue;

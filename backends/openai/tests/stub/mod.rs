@@ -347,7 +347,8 @@ fn events(
     let mut events = Vec::new();
     let reason = if is_stopped { "stop" } else { "length" };
     if tokens.is_empty() && dialect == Dialect::Sglang {
-        let meta = json!({"cached_tokens": cached, "completion_tokens": 0, "finish_reason": {"type": reason}});
+        let meta =
+            json!({"cached_tokens": cached, "completion_tokens": 0, "finish_reason": {"type": reason}});
         return vec![json!({"text": "", "output_ids": [], "meta_info": meta})];
     }
     if tokens.is_empty() && dialect != Dialect::LlamaCpp {
