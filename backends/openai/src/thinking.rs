@@ -223,7 +223,7 @@ impl Reply {
         }
         // At the limit, the first request ends the reply.
         match turn {
-            Some(turn) if self.said.len() < self.limit => self.turn(turn),
+            Some(turn) if self.said.len() < self.limit => self.turn(&turn),
             _ => Ok(()),
         }
     }
@@ -241,7 +241,7 @@ impl Reply {
     }
 
     /// Leaves the first request, adds the tokens that end thinking, and sends the second one.
-    fn turn(&mut self, turn: Turn) -> Result<()> {
+    fn turn(&mut self, turn: &Turn) -> Result<()> {
         self.events = None;
         if let Some(tokens) = turn.cut {
             self.push(DecodeEventKind::ThinkingCut { tokens });
