@@ -2,6 +2,7 @@
 
 mod completions;
 mod dynamo;
+mod features;
 mod grammars;
 pub(crate) mod ignored;
 mod llamacpp;
