@@ -4,13 +4,15 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, TokenStream,
+    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, Snapshot, SnapshotError,
+    SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -21,6 +23,8 @@ use crate::http::Http;
 use crate::memory::{Memory, Recorder};
 use crate::reply::{ReplyReader, ReplyState};
 use crate::salt::SaltSecret;
+use crate::saved::{self, SlotSaver};
+use crate::slots::{SlotQueue, Wish};
 use crate::transfer::Transfer;
 use crate::wire::Ask;
 use crate::worker::Worker;
@@ -50,6 +54,8 @@ pub struct RemoteDecoder {
 pub(crate) struct Connection {
     pub(crate) worker: Worker,
     pub(crate) http: Arc<Http>,
+    /// The queue for the slots of the server, where it has slots.
+    pub(crate) slots: Option<Arc<SlotQueue>>,
     pub(crate) info: ModelInfo,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) description: RemoteDescription,
@@ -106,6 +112,7 @@ impl RemoteDecoder {
         let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
         let body = self.body(&ids, &sampling, max_tokens, seed, &guided, &excluded)?;
+        let wish = Wish::Reply { prompt: ids.as_slice().into(), limit: max_tokens };
         let recorder = Recorder::new(Arc::clone(&connection.memory), self.salt.clone(), ids, dialect.block());
         let reader = ReplyReader {
             recorder,
@@ -118,6 +125,8 @@ impl RemoteDecoder {
         let (items, events) = mpsc::channel(WAITING);
         let transfer = Transfer {
             http: Arc::clone(&connection.http),
+            slots: connection.slots.clone(),
+            wish,
             dialect,
             body,
             seed,
@@ -184,6 +193,14 @@ impl RemoteDecoder {
             priority: connection.priority,
         };
         Ok(connection.description.dialect.body(&ask)?.to_string())
+    }
+
+    /// Returns what saves slots of the server, where it has slots.
+    fn saver(&self) -> Option<SlotSaver> {
+        let connection = &*self.connection;
+        let slots = connection.slots.clone()?;
+        let model = connection.description.model.clone();
+        Some(SlotSaver { http: Arc::clone(&connection.http), slots, model })
     }
 
     fn is_known(&self, id: TokenId) -> bool {
@@ -274,6 +291,28 @@ impl Decoder for RemoteDecoder {
             scores.push(self.scored(self.ids(&prompt)?.len(), self.ids(&whole)?).await?);
         }
         Ok(scores)
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        Some(self.connection.slots.as_ref()?.identity())
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
+        let connection = &*self.connection;
+        let ids = self.ids(&prompt)?;
+        let Some(saver) = self.saver() else { return Err(saved::unsupported(&connection.info)) };
+        connection.worker.run(async move { saver.save(&ids, origin).await }).await?
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
+        let connection = &*self.connection;
+        let Some(saver) = self.saver() else { return Err(SnapshotError::Unsupported) };
+        let beginning = connection.worker.run(async move { saver.restore(from, origin).await }).await??;
+        let count = beginning.units.len();
+        let ids = saved::ids(&beginning.units)?;
+        let mut memory = connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.restored(ids, beginning.was_longer);
+        Ok(count)
     }
 
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {

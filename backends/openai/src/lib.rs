@@ -84,7 +84,9 @@ mod reply;
 #[cfg(feature = "retrieval")]
 mod retrieval;
 mod salt;
+mod saved;
 mod server;
+mod slots;
 mod source;
 mod sse;
 mod streamed;

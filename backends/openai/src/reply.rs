@@ -45,6 +45,9 @@ impl ReplyReader {
     /// [`ErrorKind::Backend`] for ids out of the vocabulary, and for an end that is no end of a reply.
     pub(crate) fn take(&mut self, chunk: Chunk, events: &mut Vec<DecodeEventKind>) -> Result<()> {
         self.state.cached = self.state.cached.or(chunk.cached);
+        if let Some(slot) = chunk.slot {
+            self.recorder.served_by(slot);
+        }
         for token in chunk.tokens {
             self.state.seen += 1;
             self.token(token, events)?;
@@ -70,6 +73,7 @@ impl ReplyReader {
         if let Some(cached) = self.state.cached {
             self.recorder.count(cached);
         }
+        self.recorder.free();
     }
 
     fn token(&mut self, token: ChunkToken, events: &mut Vec<DecodeEventKind>) -> Result<()> {
