@@ -122,11 +122,18 @@ impl SlotSaver {
         })
     }
 
+    /// Saves or restores a slot. It may be tried again, since a second time has the same effect.
     async fn act(&self, slot: usize, action: &str, file: &str) -> Result<Value> {
         let path = format!("/slots/{slot}?action={action}");
         let body = json!({"filename": file});
-        let answer = self.http.post_within(self.http.timeouts.first, &path, &body).await;
-        answer.map_err(|fault| fault.error)
+        let mut attempt = 1;
+        loop {
+            match self.http.post_within(self.http.timeouts.first, &path, &body).await {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => self.http.retries.pause(fault, attempt).await?,
+            }
+            attempt += 1;
+        }
     }
 
     fn nothing(&self) -> Error {

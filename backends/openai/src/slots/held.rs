@@ -41,6 +41,36 @@ struct Slot {
     running: Option<Running>,
 }
 
+/// Which slots are considered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Among {
+    /// Those in use too.
+    All,
+    Free,
+}
+
+/// A slot for a prompt.
+struct Candidate<'a> {
+    index: usize,
+    slot: &'a Slot,
+    /// How many leading tokens of the prompt it holds.
+    shared: usize,
+    is_free: bool,
+    is_wanted: bool,
+}
+
+impl Candidate<'_> {
+    /// Returns whether it keeps at least half of what it holds, and more than a small share of the prompt.
+    fn continues(&self, prompt: usize) -> bool {
+        !is_small(self.shared, prompt) && self.shared * 2 >= self.slot.ids.len()
+    }
+
+    /// Returns how well its content can be replaced, compared with that of others.
+    fn replaceable(&self) -> (bool, bool, bool, Reverse<u64>) {
+        (self.is_free, !self.is_wanted, !self.slot.is_reused, Reverse(self.slot.used))
+    }
+}
+
 /// A request in its slot.
 #[derive(Debug)]
 struct Running {
@@ -91,35 +121,42 @@ impl Held {
         self.slots.get(slot).map_or(0, |slot| slot.ids.len())
     }
 
-    /// Returns the slot that holds most of a prompt, if that is more than a small share. Of equal ones, a free one.
-    pub(super) fn nearest(&self, shared: &[usize], prompt: usize) -> Option<usize> {
-        let slots = self.slots.iter().zip(shared).enumerate();
-        let best = slots.max_by_key(|(_, (slot, shared))| (**shared, slot.running.is_none(), slot.used));
-        let (index, (_, shared)) = best?;
-        (shared.saturating_mul(SMALL_SHARE) >= prompt && *shared > 0).then_some(index)
-    }
-
-    /// Returns the free slot for a prompt: the one that holds most of it, or else the one whose content is worth least. Those
-    /// that are `wanted` are taken last.
-    pub(super) fn free(&self, shared: &[usize], prompt: usize, wanted: &[bool]) -> Option<usize> {
-        let mut free = shared.to_vec();
-        for (slot, shared) in self.slots.iter().zip(&mut free) {
-            if slot.running.is_some() {
-                *shared = 0;
+    /// Returns the slot for a prompt of which the slots hold so much.
+    ///
+    /// 1. The slot with the longest prefix, of those that keep at least half of what they hold.
+    /// 2. Otherwise an unused slot, since any other one would lose more than it keeps.
+    /// 3. Otherwise, of the slots with about the longest prefix, the one that was not used twice, or least recently. If all
+    ///    prefixes are short, of all slots.
+    ///
+    /// Those that are `wanted` by other requests are replaced last.
+    pub(super) fn choose(
+        &self,
+        among: Among,
+        shared: &[usize],
+        prompt: usize,
+        wanted: &[bool],
+    ) -> Option<usize> {
+        let mut candidates = Vec::with_capacity(self.slots.len());
+        for (index, (slot, shared)) in self.slots.iter().zip(shared).enumerate() {
+            let is_free = slot.running.is_none();
+            if is_free || among == Among::All {
+                let is_wanted = wanted.get(index).copied().unwrap_or_default();
+                candidates.push(Candidate { index, slot, shared: *shared, is_free, is_wanted });
             }
         }
-        let nearest = self.nearest(&free, prompt).filter(|index| self.is_free(*index));
-        nearest.or_else(|| self.least(wanted))
-    }
-
-    /// Returns the free slot whose content is worth least: an unused one, one that was used once, or the least recently used.
-    fn least(&self, wanted: &[bool]) -> Option<usize> {
-        let free = self.slots.iter().enumerate().filter(|(_, slot)| slot.running.is_none());
-        let least = free.min_by_key(|(index, slot)| {
-            let is_wanted = wanted.get(*index).copied().unwrap_or_default();
-            (is_wanted, !slot.ids.is_empty(), slot.is_reused, slot.used)
-        });
-        least.map(|(index, _)| index)
+        let continued = candidates.iter().filter(|candidate| candidate.continues(prompt));
+        if let Some(best) = continued.max_by_key(|candidate| (candidate.shared, candidate.replaceable())) {
+            return Some(best.index);
+        }
+        if let Some(unused) = candidates.iter().find(|candidate| candidate.slot.ids.is_empty()) {
+            return Some(unused.index);
+        }
+        let longest = candidates.iter().map(|candidate| candidate.shared).max().unwrap_or_default();
+        if !is_small(longest, prompt) {
+            // Conversations with the same instructions also begin with the same words by chance.
+            candidates.retain(|candidate| candidate.shared + longest / 16 >= longest);
+        }
+        candidates.iter().max_by_key(|candidate| candidate.replaceable()).map(|candidate| candidate.index)
     }
 
     /// Returns how long the request in a slot will still take, as a number of tokens of a prompt.
@@ -143,7 +180,7 @@ impl Held {
         if let Some(slot) = self.slots.get_mut(slot) {
             started.shared = common(&slot.ids, prompt);
             slot.used = self.clock;
-            slot.is_reused = started.shared.saturating_mul(SMALL_SHARE) >= prompt.len() && started.shared > 0;
+            slot.is_reused = !is_small(started.shared, prompt.len()) && started.shared * 2 >= slot.ids.len();
             slot.ids = prompt.to_vec();
             slot.running = Some(Running { limit, said });
         }
@@ -205,6 +242,11 @@ impl Held {
         let shared = self.shared(prompt).into_iter().enumerate();
         shared.max_by_key(|(index, shared)| (*shared, Reverse(*index))).filter(|(_, shared)| *shared > 0)
     }
+}
+
+/// Returns whether so many tokens are too few of a prompt to decide anything.
+pub(super) fn is_small(shared: usize, prompt: usize) -> bool {
+    shared == 0 || shared.saturating_mul(SMALL_SHARE) < prompt
 }
 
 fn common(left: &[TokenId], right: &[TokenId]) -> usize {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloquy_core::tokenizer::TokenId;
 
-use super::held::{Held, Started};
+use super::held::{Among, Held, Started, is_small};
 
 /// How many later requests may go before a waiting one.
 pub(super) const OVERTAKERS: usize = 16;
@@ -193,29 +193,39 @@ impl Line {
         None
     }
 
-    /// Returns which slots hold the stems of waiting requests, or are about to be saved.
-    fn wanted(&self) -> Vec<bool> {
-        let mut wanted = vec![false; self.held.count()];
+    /// Returns how many waiting requests want each slot: because it holds their stem, or because it is about it.
+    fn wanted(&self) -> Vec<usize> {
+        let mut wanted = vec![0; self.held.count()];
         for waiting in &self.waiting {
-            let nearest = self.held.nearest(&waiting.shared, waiting.wish.prompt().len());
+            let nearest = self.nearest(waiting);
             if let Some(wanted) = waiting.wish.only().or(nearest).and_then(|slot| wanted.get_mut(slot)) {
-                *wanted = true;
+                *wanted += 1;
             }
         }
         wanted
     }
 
+    /// Returns the slot that holds most of a prompt, in use or not, if that is more than a small share.
+    fn nearest(&self, waiting: &Waiting) -> Option<usize> {
+        let length = waiting.wish.prompt().len();
+        let nearest = self.held.choose(Among::All, &waiting.shared, length, &[])?;
+        (!is_small(waiting.shared_with(nearest), length)).then_some(nearest)
+    }
+
     /// Decides between the slot that holds most of a prompt and a free one.
     ///
     /// It waits for the former where the tokens that the latter would compute again take longer than the replies before it.
-    fn slot_for(&self, waiting: &Waiting, wanted: &[bool], queued: &[usize]) -> Choice {
+    fn slot_for(&self, waiting: &Waiting, wanted: &[usize], queued: &[usize]) -> Choice {
+        let nearest = self.nearest(waiting);
+        let mut by_others: Vec<bool> = wanted.iter().map(|count| *count > 0).collect();
+        if let Some(slot) = nearest.and_then(|nearest| by_others.get_mut(nearest)) {
+            *slot = nearest.and_then(|nearest| wanted.get(nearest)).is_some_and(|count| *count > 1);
+        }
         let length = waiting.wish.prompt().len();
-        let Some(free) = self.held.free(&waiting.shared, length, wanted) else {
+        let Some(free) = self.held.choose(Among::Free, &waiting.shared, length, &by_others) else {
             return Choice::WaitFor(usize::MAX);
         };
-        let Some(nearest) = self.held.nearest(&waiting.shared, length) else {
-            return Choice::Start(free);
-        };
+        let Some(nearest) = nearest else { return Choice::Start(free) };
         let again = waiting.shared_with(nearest).saturating_sub(waiting.shared_with(free));
         let ahead = queued.get(nearest).copied().unwrap_or_default();
         let wait = self.held.rest(nearest).saturating_add(ahead);

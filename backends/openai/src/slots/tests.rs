@@ -58,6 +58,26 @@ fn what_was_used_again_gives_way_once_all_was() {
 }
 
 #[test]
+fn a_conversation_that_begins_like_another_does_not_replace_it() {
+    let mut line = Line::new(3);
+    // Instructions of 100 tokens, and conversations of 300.
+    let instructions = prompt(7, 100, 8);
+    let one = [&*instructions, &[20; 180]].concat();
+    let other = [&*instructions, &[30; 180]].concat();
+    let (first, _) = run(&mut line, &one);
+    let (second, _) = run(&mut line, &other);
+    assert_ne!(first, second);
+    let (third, _) = run(&mut line, &[&*instructions, &[40; 180]].concat());
+    assert!(third != first && third != second, "an unused slot");
+    // Then the least recently used one, although the other begins with one token more.
+    let mut next = [&*instructions, &[30], &[50; 179]].concat();
+    assert_eq!(run(&mut line, &next), (first, 121));
+    // A conversation continues where it is.
+    next.extend([51; 40]);
+    assert_eq!(run(&mut line, &next), (first, 301));
+}
+
+#[test]
 fn a_small_share_decides_nothing() {
     let mut line = Line::new(2);
     let (first, _) = run(&mut line, &prompt(7, 300, 8));
@@ -93,7 +113,7 @@ fn those_who_wait_for_one_slot_count_each_other() {
     let first = line.next().unwrap().started;
     // Some wait for the stem. To wait for all of them would take longer than to compute it again.
     let second = line.next().unwrap().started;
-    assert_eq!((first.shared, second.shared), (401, 1));
+    assert_eq!((first.shared, second.shared), (401, 0));
     assert!(line.next().is_none());
 }
 
