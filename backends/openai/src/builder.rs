@@ -65,7 +65,16 @@ impl RemoteDecoder {
 
 impl RemoteBuilder {
     fn new(server: RemoteServer, files: RemoteFiles) -> Self {
-        Self { server, files, parts: None, model: None, dialect: None, salts: None, priority: None, pins_slots: true }
+        Self {
+            server,
+            files,
+            parts: None,
+            model: None,
+            dialect: None,
+            salts: None,
+            priority: None,
+            pins_slots: true,
+        }
     }
 
     /// Uses a tokenizer and a description that are read already, instead of those of the files.

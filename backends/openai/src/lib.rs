@@ -51,6 +51,13 @@
 //! [`Decoder::cache_statistics`](alloquy_engine::decoder::Decoder::cache_statistics) has the number that came at the end. The
 //! latest prompts are remembered here, which gives a miss its reason.
 //!
+//! # Slots of llama.cpp
+//!
+//! A llama.cpp server continues as many prompts at once as it has slots. Requests are sent to the slot that holds most of their
+//! prompt, branches of one stem after one another, and the others wait here. [`RemoteBuilder::slots_by_server`] leaves that to the server.
+//! Its slots can be saved: [`Decoder::snapshot`](alloquy_engine::decoder::Decoder::snapshot) returns a snapshot that names a file of the
+//! server, if it was started with `--slot-save-path`.
+//!
 //! # Embeddings and reranking
 //!
 //! With the feature `retrieval`, `RemoteEmbedder` computes vectors of texts on a server, and `RemoteReranker` orders passages. Both are

@@ -52,8 +52,10 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
             let props = known(http, "/props").await;
             probed.context_length = props.pointer("/default_generation_settings/n_ctx").and_then(size);
             probed.version = text(&props, "build_info");
-            let slots = props.get("total_slots").and_then(size).filter(|slots| (1..=MOST_SLOTS).contains(slots));
-            probed.slots = slots.map(|count| ProbedSlots { count, identity: identity(http, &probed.model, &props) });
+            let slots =
+                props.get("total_slots").and_then(size).filter(|slots| (1..=MOST_SLOTS).contains(slots));
+            probed.slots =
+                slots.map(|count| ProbedSlots { count, identity: identity(http, &probed.model, &props) });
         }
         Dialect::Vllm | Dialect::TensorRtLlm => {
             probed.version = text(&known(http, "/version").await, "version");

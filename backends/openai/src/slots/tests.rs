@@ -170,16 +170,24 @@ fn a_slot_keeps_at_least_what_it_shared() {
 }
 
 /// What happens to the line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
-    Arrive { stem: TokenId, length: usize, end: TokenId, limit: usize },
+    Arrive {
+        stem: TokenId,
+        length: usize,
+        end: TokenId,
+        limit: usize,
+    },
     Save(usize),
     /// A waiting request is cancelled.
     Leave(usize),
     /// A waiting request has waited for long.
     Wait(usize),
     /// A running request ends: as a whole, or before the prompt is computed.
-    End { which: usize, is_whole: bool },
+    End {
+        which: usize,
+        is_whole: bool,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
