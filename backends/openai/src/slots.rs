@@ -20,8 +20,8 @@ use held::Started;
 use line::Line;
 pub(crate) use line::Wish;
 
-/// After this time a request that waits for the slot with its stem takes any free one.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is decided again whether to wait for the slot with the stem.
+const REVIEW: Duration = Duration::from_secs(1);
 
 /// Where the requests of one server wait for a slot.
 #[derive(Debug)]
@@ -54,15 +54,15 @@ impl SlotQueue {
             let ticket = self.arrive(wish.clone(), caller);
             let _waiting = Ticket { queue: self, ticket };
             self.call();
-            match timeout(PATIENCE, &mut called).await {
-                Ok(Ok(lease)) => return lease,
-                Ok(Err(_)) => continue,
-                Err(_) => {}
-            }
-            self.lock().line.grow_impatient(ticket);
-            self.call();
+            let lease = loop {
+                match timeout(REVIEW, &mut called).await {
+                    Ok(lease) => break lease,
+                    // A running reply may have become longer than expected.
+                    Err(_) => self.call(),
+                }
+            };
             // The other side is dropped only when the ticket is.
-            if let Ok(lease) = called.await {
+            if let Ok(lease) = lease {
                 return lease;
             }
         }

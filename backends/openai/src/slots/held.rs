@@ -159,11 +159,12 @@ impl Held {
         candidates.iter().max_by_key(|candidate| candidate.replaceable()).map(|candidate| candidate.index)
     }
 
-    /// Returns how long the request in a slot will still take, as a number of tokens of a prompt.
+    /// Returns how long the request in a slot will still take, as a number of tokens of a prompt. A reply that is longer than
+    /// usual is expected to double.
     pub(super) fn rest(&self, slot: usize) -> usize {
         let Some(running) = self.slots.get(slot).and_then(|slot| slot.running.as_ref()) else { return 0 };
         let said = running.said.load(Ordering::Relaxed);
-        let expected = running.limit.min(self.usual.max(said.saturating_add(1)));
+        let expected = running.limit.min(self.usual.max(said.saturating_mul(2)));
         expected.saturating_sub(said).max(1).saturating_mul(REPLY_TOKEN)
     }
 

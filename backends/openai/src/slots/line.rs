@@ -70,8 +70,6 @@ struct Waiting {
     shared: Vec<usize>,
     /// How many later requests have gone before it.
     overtaken: usize,
-    /// Whether it has waited so long that it takes any free slot.
-    is_impatient: bool,
 }
 
 impl Waiting {
@@ -103,20 +101,13 @@ impl Line {
         self.arrivals += 1;
         let shared = self.held.shared(wish.prompt());
         let ticket = self.arrivals;
-        self.waiting.push(Waiting { ticket, wish, shared, overtaken: 0, is_impatient: false });
+        self.waiting.push(Waiting { ticket, wish, shared, overtaken: 0 });
         ticket
     }
 
     /// Removes a request that waits no longer.
     pub(super) fn leave(&mut self, ticket: u64) {
         self.waiting.retain(|waiting| waiting.ticket != ticket);
-    }
-
-    /// Notes that a request has waited for the slot of its choice for long enough.
-    pub(super) fn grow_impatient(&mut self, ticket: u64) {
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.ticket == ticket) {
-            waiting.is_impatient = true;
-        }
     }
 
     /// Starts the request that is next, if one may start.
@@ -229,7 +220,7 @@ impl Line {
         let again = waiting.shared_with(nearest).saturating_sub(waiting.shared_with(free));
         let ahead = queued.get(nearest).copied().unwrap_or_default();
         let wait = self.held.rest(nearest).saturating_add(ahead);
-        if nearest == free || again <= wait || waiting.is_impatient || waiting.is_overdue() {
+        if nearest == free || again <= wait || waiting.is_overdue() {
             Choice::Start(free)
         } else {
             Choice::WaitFor(nearest)

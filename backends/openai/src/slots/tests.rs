@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use alloquy_core::tokenizer::TokenId;
 use proptest::prelude::*;
@@ -93,14 +94,25 @@ fn a_request_waits_for_its_stem_where_that_is_cheaper() {
         let mut line = Line::new(2);
         line.arrive(wish(&prompt(7, stem, 8), limit));
         let first = line.next().unwrap().started.slot;
-        let ticket = line.arrive(wish(&prompt(7, stem, 9), limit));
-        let next = line.next();
+        line.arrive(wish(&prompt(7, stem, 9), limit));
+        let next = line.next().map(|next| next.started.slot);
         assert_eq!(next.is_none(), waits, "a stem of {stem}, and replies of {limit}");
-        if waits {
-            line.grow_impatient(ticket);
-            assert_ne!(line.next().unwrap().started.slot, first, "it takes any slot in the end");
-        }
+        assert_ne!(next, Some(first));
     }
+}
+
+#[test]
+fn a_request_does_not_wait_for_a_reply_that_is_longer_than_expected() {
+    let mut line = Line::new(2);
+    line.arrive(wish(&prompt(7, 2_000, 8), 5_000));
+    let running = line.next().unwrap().started;
+    line.arrive(wish(&prompt(7, 2_000, 9), 100));
+    for said in [0, 100, 200] {
+        running.said.store(said, Ordering::Relaxed);
+        assert!(line.next().is_none(), "after {said} tokens");
+    }
+    running.said.store(300, Ordering::Relaxed);
+    assert_ne!(line.next().unwrap().started.slot, running.slot);
 }
 
 #[test]
@@ -181,8 +193,11 @@ enum Step {
     Save(usize),
     /// A waiting request is cancelled.
     Leave(usize),
-    /// A waiting request has waited for long.
-    Wait(usize),
+    /// A running reply has so many tokens.
+    Say {
+        which: usize,
+        tokens: usize,
+    },
     /// A running request ends: as a whole, or before the prompt is computed.
     End {
         which: usize,
@@ -196,7 +211,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(stem, length, end, limit)| Step::Arrive { stem, length, end, limit }),
         1 => (0_usize..4).prop_map(Step::Save),
         1 => (0_usize..8).prop_map(Step::Leave),
-        1 => (0_usize..8).prop_map(Step::Wait),
+        1 => (0_usize..4, 0_usize..500).prop_map(|(which, tokens)| Step::Say { which, tokens }),
         4 => (0_usize..8, any::<bool>()).prop_map(|(which, is_whole)| Step::End { which, is_whole }),
     ]
 }
@@ -227,9 +242,9 @@ impl Play {
                     self.line.leave(ticket);
                 }
             }
-            Step::Wait(which) => {
-                if let Some(ticket) = self.waiting.keys().nth(which) {
-                    self.line.grow_impatient(*ticket);
+            Step::Say { which, tokens } => {
+                if let Some((next, _)) = self.running.get(which) {
+                    next.started.said.store(tokens, Ordering::Relaxed);
                 }
             }
             Step::End { which, is_whole } => self.end(which, is_whole),
