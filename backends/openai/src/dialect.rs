@@ -1,6 +1,7 @@
 //! The protocols by which servers take token ids and return token ids.
 
 mod completions;
+mod features;
 mod grammars;
 pub(crate) mod ignored;
 mod llamacpp;

@@ -84,6 +84,7 @@ mod dialect;
 mod fault;
 mod fingerprint;
 mod http;
+mod inspection;
 mod key;
 mod memory;
 mod probe;
@@ -106,6 +107,7 @@ pub use chat::{ChatProtocol, RemoteChat, RemoteChatBuilder};
 pub use decoder::RemoteDecoder;
 pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;
+pub use inspection::{RemoteModel, RemoteReport};
 pub use key::ApiKey;
 #[cfg(feature = "retrieval")]
 pub use retrieval::{

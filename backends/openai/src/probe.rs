@@ -88,7 +88,10 @@ pub(crate) async fn model_name(http: Arc<Http>, given: Option<String>) -> Result
 }
 
 fn no_model() -> Error {
-    Error::new(ErrorKind::Invalid, "the server lists no models: name the model with `model`")
+    Error::new(
+        ErrorKind::Invalid,
+        "the server lists no models: name the model with `model`, or --remote-model of the command line",
+    )
 }
 
 /// Returns the list of models; an empty one where the server has no such list.
@@ -102,7 +105,8 @@ pub(crate) async fn models(http: &Http) -> Result<Vec<Value>> {
     }
 }
 
-async fn detect(http: &Http, models: &[Value]) -> Dialect {
+/// Finds out which dialect the server speaks.
+pub(crate) async fn detect(http: &Http, models: &[Value]) -> Dialect {
     let owner = models.first().and_then(|model| model.get("owned_by")).and_then(Value::as_str);
     match owner {
         Some("vllm") => return Dialect::Vllm,
@@ -135,7 +139,7 @@ pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Op
     let Some(wanted) = wanted else {
         if names.len() > 1 {
             let message = format!(
-                "the server has several models, choose one with `model`: {}",
+                "the server has several models, choose one with `model`, or --remote-model of the command line: {}",
                 quoted(&names.join(", "))
             );
             return Err(Error::new(ErrorKind::Invalid, message));

@@ -51,6 +51,7 @@ With a real model, such as those of `alloquy help models`:
   alloquy ask -m NAME -s @reviewer.txt -f main.rs       instructions from a file
   alloquy ask -m NAME --image cat.jpg \"What is this?\"  of a model that accepts images
   alloquy ask -m NAME --from openai < messages.json     a whole conversation in another dialect
+  alloquy ask -m NAME --remote URL \"Write a haiku\"     of a server: see `alloquy remote --help`
 
 Without -c or --conversation nothing is kept.";
 
@@ -126,9 +127,7 @@ impl Ask {
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let named = settings.settle(&self.model)?;
         notice::print(&named, *notes);
-        let builder = open::builder(&named, *notes)?;
-        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
-        let model = open::opened(builder, *notes)?;
+        let model = open::for_turns(&named, &settings.settle(&self.overflow)?, Some(&self.demand), *notes)?;
         let constraints = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
@@ -144,7 +143,7 @@ impl Ask {
         let chat = current.begin(&title).await?;
         let turn = chat.send(request.sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
-        let mut printer = printer(output, LineEnd::Always, model.language_model(), &guards);
+        let mut printer = printer(output, LineEnd::Always, &model, &guards);
         if self.extract {
             printer = Box::new(Extracted::new(printer, *notes));
         }
