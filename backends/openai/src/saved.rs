@@ -95,7 +95,7 @@ impl SlotSaver {
     }
 
     async fn load(&self, ids: Vec<TokenId>, file: String) -> Result<(), SnapshotError> {
-        let lease = self.lease(Wish::Reply { prompt: ids.as_slice().into(), limit: 1 }).await?;
+        let lease = self.lease(Wish::reply(None, &ids, 1)).await?;
         match self.act(lease.slot(), "restore", &file).await {
             Ok(answer) if answer.get("n_restored").and_then(size).is_some_and(|count| count >= ids.len()) => {
                 lease.end(ids);

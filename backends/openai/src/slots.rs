@@ -105,7 +105,10 @@ impl SlotQueue {
         };
         let (_, caller) = state.calls.swap_remove(place);
         let Started { slot, said, .. } = next.started;
-        Some((caller, Lease { queue: Arc::clone(self), slot, said, kept: next.kept, at: None }))
+        Some((
+            caller,
+            Lease { queue: Arc::clone(self), slot, said, kept: next.kept, adapter: next.adapter, at: None },
+        ))
     }
 
     fn end(self: &Arc<Self>, slot: usize, at: Option<usize>, ids: Option<Vec<TokenId>>) {
@@ -153,6 +156,7 @@ pub(crate) struct Lease {
     said: Arc<AtomicUsize>,
     /// What the slot holds at least.
     kept: Option<Vec<TokenId>>,
+    adapter: Option<TokenId>,
     /// The slot that the server names.
     at: Option<usize>,
 }
@@ -175,7 +179,7 @@ impl Lease {
 
     /// Frees the slot, which holds these tokens now.
     pub(crate) fn end(mut self, ids: Vec<TokenId>) {
-        self.kept = Some(ids);
+        self.kept = Some(self.adapter.into_iter().chain(ids).collect());
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use alloquy_core::media::Digest;
 use alloquy_core::tokenizer::TokenId;
 
 use super::held::{Among, Held, Started, is_small};
@@ -19,7 +20,20 @@ pub(crate) enum Wish {
     Only(usize),
 }
 
+/// Ids from this one on mean adapters. No vocabulary has so many tokens.
+const ADAPTERS: TokenId = 1 << 31;
+
 impl Wish {
+    /// Wants a slot for a prompt. What is computed with an adapter serves prompts with the same adapter alone, so its sequences
+    /// begin with an id of their own here.
+    pub(crate) fn reply(adapter: Option<&str>, ids: &[TokenId], limit: usize) -> Self {
+        let marker = adapter.map(|name| {
+            let digest = *Digest::of(name.as_bytes()).as_bytes();
+            ADAPTERS | digest.iter().take(4).fold(0, |id, byte| id << 8 | TokenId::from(*byte))
+        });
+        Self::Reply { prompt: marker.into_iter().chain(ids.iter().copied()).collect(), limit }
+    }
+
     fn prompt(&self) -> &[TokenId] {
         match self {
             Self::Reply { prompt, .. } => prompt,
@@ -49,6 +63,8 @@ pub(super) struct Next {
     pub(super) started: Started,
     /// What its slot holds in any case, even if nothing of the prompt is computed; `None` if it does not change.
     pub(super) kept: Option<Vec<TokenId>>,
+    /// The id of its adapter, if it has one.
+    pub(super) adapter: Option<TokenId>,
 }
 
 /// Requests that wait for a slot, in the order in which they came, and the slots.
@@ -119,12 +135,13 @@ impl Line {
         let chosen = self.waiting.remove(place);
         let Waiting { ticket, wish, .. } = chosen;
         let Wish::Reply { prompt, limit } = wish else {
-            return Some(Next { ticket, started: self.held.lock(slot), kept: None });
+            return Some(Next { ticket, started: self.held.lock(slot), kept: None, adapter: None });
         };
         let started = self.held.start(slot, &prompt, limit);
         self.refresh(slot);
         let kept = prompt.iter().copied().take(started.shared).collect();
-        Some(Next { ticket, started, kept: Some(kept) })
+        let adapter = prompt.first().copied().filter(|id| *id >= ADAPTERS);
+        Some(Next { ticket, started, kept: Some(kept), adapter })
     }
 
     /// Frees a slot that did not change.

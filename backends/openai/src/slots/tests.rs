@@ -11,7 +11,7 @@ use super::held::Held;
 use super::line::{Line, Next, OVERTAKERS, Wish};
 
 fn wish(prompt: &[TokenId], limit: usize) -> Wish {
-    Wish::Reply { prompt: prompt.into(), limit }
+    Wish::reply(None, prompt, limit)
 }
 
 /// A prompt of one conversation: its stem and its own end.
@@ -76,6 +76,18 @@ fn a_conversation_that_begins_like_another_does_not_replace_it() {
     // A conversation continues where it is.
     next.extend([51; 40]);
     assert_eq!(run(&mut line, &next), (first, 301));
+}
+
+#[test]
+fn prompts_with_another_adapter_share_nothing() {
+    let mut line = Line::new(2);
+    let ids = prompt(7, 100, 8);
+    for (adapter, shared) in [(None, 0), (Some("poet"), 0), (Some("poet"), 122), (Some("judge"), 0)] {
+        line.arrive(Wish::reply(adapter, &ids, 4));
+        let next = line.next().unwrap();
+        assert_eq!((next.started.shared, next.adapter.is_some()), (shared, adapter.is_some()), "{adapter:?}");
+        line.end(next.started.slot, next.adapter.into_iter().chain(ids.clone()).collect());
+    }
 }
 
 #[test]
