@@ -3,26 +3,32 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, TokenStream,
+    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, Snapshot,
+    SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
+use crate::adapter;
 use crate::description::RemoteDescription;
 use crate::http::Http;
-use crate::memory::{Memory, Recorder};
+use crate::memory::{CacheSpace, Memory, Recorder};
 use crate::random;
 use crate::reply::{ReplyReader, ReplyState};
 use crate::salt::SaltSecret;
+use crate::saved::{self, SlotSaver};
+use crate::slots::{SlotQueue, Wish};
+use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
-use crate::wire::Ask;
+use crate::wire::{Adapter, Ask};
 use crate::worker::{Worker, item_stream};
 
 /// How many events may wait for a slow reader before the server has to wait too.
@@ -43,13 +49,16 @@ const WAITING: usize = 64;
 #[derive(Clone)]
 pub struct RemoteDecoder {
     connection: Arc<Connection>,
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
+    adapter: Option<Adapter>,
 }
 
 /// What clones share.
 pub(crate) struct Connection {
     pub(crate) worker: Worker,
     pub(crate) http: Arc<Http>,
+    /// The queue for the slots of the server, where it has slots.
+    pub(crate) slots: Option<Arc<SlotQueue>>,
     pub(crate) info: ModelInfo,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) description: RemoteDescription,
@@ -60,7 +69,7 @@ pub(crate) struct Connection {
 
 impl RemoteDecoder {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection: Arc::new(connection), salt: None }
+        Self { connection: Arc::new(connection), space: CacheSpace::default(), adapter: None }
     }
 
     /// Returns what is known of the server. [`RemoteBuilder`](crate::RemoteBuilder) has an example.
@@ -88,15 +97,46 @@ impl RemoteDecoder {
             let message = format!("owner {owner:?} has no salt: set the secret of salts with `salts`");
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        let salt = secret.of(owner).into();
-        Ok(Self { connection: Arc::clone(&self.connection), salt: Some(salt) })
+        let mut decoder = self.clone();
+        decoder.space.salt = Some(secret.of(owner).into());
+        Ok(decoder)
+    }
+
+    /// Returns a decoder whose replies are those of a LoRA adapter, by the name that the server has for it. Its prompts share
+    /// no cache with those of other adapters.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::RemoteDecoder;
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// let decoder = RemoteDecoder::connect("http://localhost:8000", "models/qwen3-4b").await?;
+    /// let poet = decoder.for_adapter("poet").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// For llama.cpp it is the path of the adapter's file or its last part, for TensorRT-LLM the path of its folder on the
+    /// server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an adapter that the server does not list, with those that it lists.
+    /// [`ErrorKind::Unsupported`] for the dialect of `/v1/completions` as servers have it in common.
+    pub async fn for_adapter(&self, name: &str) -> Result<Self> {
+        let connection = &*self.connection;
+        let http = Arc::clone(&connection.http);
+        let dialect = connection.description.dialect;
+        let wanted = name.to_owned();
+        let found = connection.worker.run(async move { adapter::find(&http, dialect, &wanted).await });
+        let mut decoder = self.clone();
+        decoder.adapter = Some(found.await??);
+        decoder.space.adapter = Some(name.into());
+        Ok(decoder)
     }
 
     /// Starts a request.
-    fn started(&self, request: DecodeRequest) -> Result<TokenStream> {
+    fn started(&self, request: DecodeRequest, replied: usize) -> Result<TokenStream> {
         let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, .. } = request;
         sampling.validate()?;
-        check_guided(&guided)?;
         let connection = &*self.connection;
         let ids = self.ids(&prompt)?;
         let dialect = connection.description.dialect;
@@ -105,8 +145,11 @@ impl RemoteDecoder {
         // What has no effect is not sent either, but for seeds.
         let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
-        let body = self.body(&ids, &sampling, max_tokens, seed, &guided, &excluded)?;
-        let recorder = Recorder::new(Arc::clone(&connection.memory), self.salt.clone(), ids, dialect.block());
+        let body = self.body((&ids, replied), &sampling, max_tokens, seed, &guided, &excluded)?;
+        let adapter = self.space.adapter.as_deref();
+        let wish = Wish::reply(adapter, &ids, max_tokens);
+        let recorder =
+            Recorder::new(Arc::clone(&connection.memory), self.space.clone(), ids, dialect.block());
         let reader = ReplyReader {
             recorder,
             limit: max_tokens,
@@ -118,6 +161,8 @@ impl RemoteDecoder {
         let (items, events) = mpsc::channel(WAITING);
         let transfer = Transfer {
             http: Arc::clone(&connection.http),
+            slots: connection.slots.clone(),
+            wish,
             dialect,
             body,
             seed,
@@ -135,7 +180,7 @@ impl RemoteDecoder {
     async fn scored(&self, known: usize, ids: Vec<TokenId>) -> Result<Vec<TokenLogprob>> {
         let connection = &*self.connection;
         let dialect = connection.description.dialect;
-        let Some(body) = dialect.score_body(&connection.description.model, &ids, self.salt.as_deref()) else {
+        let Some(body) = dialect.score_body(self.model_name(), &ids, self.space.salt.as_deref()) else {
             let message = format!(
                 "a server of dialect {:?} does not score texts: use one of dialect \"vllm\", or a local model",
                 dialect.as_str()
@@ -153,7 +198,7 @@ impl RemoteDecoder {
     /// Writes the request in the dialect of the server.
     fn body(
         &self,
-        prompt: &[TokenId],
+        (prompt, replied): (&[TokenId], usize),
         sampling: &SamplingOptions,
         max_tokens: usize,
         seed: Option<u64>,
@@ -161,13 +206,16 @@ impl RemoteDecoder {
         excluded: &ExcludedTexts,
     ) -> Result<String> {
         let connection = &*self.connection;
-        let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
+        // A grammar decides alone what it allows.
+        let free = excluded.tokens.iter().filter(|_| guided.grammar.is_none());
+        let banned = sampling.suppress.iter().chain(free).copied();
         let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
         let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
         let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
         let ask = Ask {
-            model: &connection.description.model,
+            model: self.model_name(),
             prompt,
+            replied,
             sampling,
             max_tokens: max_tokens.max(1),
             seed,
@@ -175,10 +223,31 @@ impl RemoteDecoder {
             banned: &banned,
             biases: &biases,
             grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
-            salt: self.salt.as_deref(),
+            salt: self.space.salt.as_deref(),
+            adapter: self.adapter.as_ref(),
             priority: connection.priority,
         };
         Ok(connection.description.dialect.body(&ask)?.to_string())
+    }
+
+    /// Returns what saves slots of the server, where it has slots.
+    fn saver(&self) -> Option<SlotSaver> {
+        // The files would be of the model with its adapter.
+        if self.adapter.is_some() {
+            return None;
+        }
+        let connection = &*self.connection;
+        let slots = connection.slots.clone()?;
+        let model = connection.description.model.clone();
+        Some(SlotSaver { http: Arc::clone(&connection.http), slots, model })
+    }
+
+    /// Returns the name of the model in requests. Most servers have a name for each adapter.
+    fn model_name(&self) -> &str {
+        match &self.adapter {
+            Some(Adapter::Model(name)) => name,
+            _ => &self.connection.description.model,
+        }
     }
 
     fn is_known(&self, id: TokenId) -> bool {
@@ -218,21 +287,6 @@ impl RemoteDecoder {
     }
 }
 
-/// Refuses what a server would do in another way.
-fn check_guided(guided: &GuidedDecoding) -> Result<()> {
-    let Some(thinking) = &guided.thinking else { return Ok(()) };
-    if let Some(budget) = thinking.budget {
-        let message = format!("a server does not end thinking after {budget} tokens: leave the budget out");
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    if thinking.is_open && guided.grammar.is_some() {
-        let message =
-            "a server would force the grammar on the thinking that the prompt has begun: switch thinking off";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    Ok(())
-}
-
 /// Returns a seed of 31 bits, which every server takes as it is.
 fn random_seed() -> u64 {
     random::bits() & 0x7FFF_FFFF
@@ -257,7 +311,9 @@ impl Decoder for RemoteDecoder {
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        self.started(request).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+        let Some(rule) = thinking::needed(&request.guided) else { return self.request(request, 0) };
+        let decoded = thinking::decode(Box::new(self.clone()), request, &rule);
+        decoded.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
     }
 
     async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
@@ -270,12 +326,46 @@ impl Decoder for RemoteDecoder {
         Ok(scores)
     }
 
+    fn identity(&self) -> Option<Digest> {
+        Some(self.saver()?.slots.identity())
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
+        let connection = &*self.connection;
+        let ids = self.ids(&prompt)?;
+        let Some(saver) = self.saver() else { return Err(saved::unsupported(&connection.info)) };
+        connection.worker.run(async move { saver.save(&ids, origin).await }).await?
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
+        let connection = &*self.connection;
+        let Some(saver) = self.saver() else { return Err(SnapshotError::Unsupported) };
+        let beginning = connection.worker.run(async move { saver.restore(from, origin).await }).await??;
+        let count = beginning.units.len();
+        let ids = saved::ids(&beginning.units)?;
+        let mut memory = connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.restored(ids, beginning.was_longer);
+        Ok(count)
+    }
+
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
         let memory = self.connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statistics = CacheStatistics::default();
         statistics.cached = memory.cached;
         statistics.computed = memory.computed;
         Ok(Some(statistics))
+    }
+}
+
+impl Continuing for RemoteDecoder {
+    fn request(&self, request: DecodeRequest, replied: usize) -> TokenStream {
+        self.started(request, replied).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+    }
+
+    fn check(&self, guided: &GuidedDecoding) -> Result<()> {
+        let sampling = SamplingOptions::default();
+        self.body((&[], 0), &sampling, 1, None, guided, &ExcludedTexts::default())?;
+        Ok(())
     }
 }
 

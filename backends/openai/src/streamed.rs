@@ -50,9 +50,13 @@ impl Deadline {
 }
 
 impl StreamedAnswer {
-    /// Sends a request, and returns its answer once it has begun as a success. The time for the first token runs from here.
-    pub(crate) async fn open(http: &Arc<Http>, path: &'static str, body: String) -> Result<Self, Fault> {
-        let first = http.timeouts.first;
+    /// Sends a request, and returns its answer once it has begun as a success. The first token must come within `first` from here.
+    pub(crate) async fn open(
+        http: &Arc<Http>,
+        path: &'static str,
+        body: String,
+        first: Duration,
+    ) -> Result<Self, Fault> {
         let deadline = Deadline::after(first);
         let Some(response) = deadline.limit(http.stream(path, body)).await else {
             return Err(Fault::passing(late(http.address(), path, first)));

@@ -61,7 +61,9 @@ impl ChatTransfer {
     }
 
     async fn attempt(&self, is_accepted: &mut bool, progress: &mut Progress) -> Result<(), Stopped> {
-        let mut answer = StreamedAnswer::open(&self.http, self.protocol.path(), self.body.clone()).await?;
+        let first = self.http.timeouts.first;
+        let path = self.protocol.path();
+        let mut answer = StreamedAnswer::open(&self.http, path, self.body.clone(), first).await?;
         if !*is_accepted {
             *is_accepted = true;
             self.send(ChatEvent::Accepted).await?;

@@ -45,7 +45,7 @@ impl Dialect {
         names
     }
 
-    /// Returns whether the log-probabilities of texts can be asked for.
+    /// Returns whether the log-probabilities of texts can be requested.
     #[must_use]
     pub fn has_scores(self) -> bool {
         self.score_body("", &[0], None).is_some()
@@ -57,6 +57,7 @@ impl Dialect {
         let ask = Ask {
             model: "",
             prompt: &[0],
+            replied: 0,
             sampling: &sampling,
             max_tokens: 1,
             seed: None,
@@ -65,6 +66,7 @@ impl Dialect {
             biases: &[],
             grammar: Some(grammar),
             salt: None,
+            adapter: None,
             priority: None,
         };
         self.body(&ask).is_ok()

@@ -8,11 +8,21 @@ use serde_json::{Map, Value, json};
 
 use super::grammars::choice_as_gbnf;
 use super::ignored::{Counted, Effects};
-use crate::wire::{Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
+use crate::wire::{Adapter, Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
 
 /// Its penalties count the prompt, all three of them.
 pub(crate) const EFFECTS: Effects = Effects {
-    further: &["top_k", "min_p", "typical_p", "repetition_penalty", "penalty_window", "seed", "logprobs"],
+    further: &[
+        "suppress",
+        "logit_bias",
+        "top_k",
+        "min_p",
+        "typical_p",
+        "repetition_penalty",
+        "penalty_window",
+        "seed",
+        "logprobs",
+    ],
     repetition: Counted::PromptAndReply,
     presence: Counted::PromptAndReply,
 };
@@ -59,6 +69,9 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     for (name, value) in fields {
         body.insert(name.to_owned(), value);
     }
+    if let Some(Adapter::Number(number)) = ask.adapter {
+        body.insert("lora".to_owned(), json!([{"id": number, "scale": 1.0}]));
+    }
     match ask.grammar {
         None => {}
         Some(Grammar::JsonSchema(schema)) => {
@@ -70,6 +83,12 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
         Some(_) => return Err(no_grammar("llamacpp", "JSON Schemas and choices")),
     }
     Ok(Value::Object(body))
+}
+
+/// Sends a request to a slot. Its body has a hundred thousand tokens, and is not parsed again.
+pub(crate) fn in_slot(body: &str, slot: usize) -> String {
+    let fields = body.strip_suffix('}').unwrap_or(body);
+    format!("{fields},\"id_slot\":{slot}}}")
 }
 
 /// Returns pairs of a token and its bias; `false` bans the token.
@@ -93,6 +112,8 @@ pub(crate) fn chunk(event: &Value) -> Result<Chunk> {
         let logprobs = event.pointer(&format!("/completion_probabilities/{index}"));
         chunk.tokens.push(ChunkToken { id, logprobs: logprobs.and_then(|entry| token_logprobs(id, entry)) });
     }
+    // The events before the last one say -1.
+    chunk.slot = event.get("id_slot").and_then(size);
     chunk.cached = event.pointer("/timings/cache_n").and_then(size);
     if event.get("stop").and_then(Value::as_bool) == Some(true) {
         chunk.end = Some(match event.get("stop_type").and_then(Value::as_str).unwrap_or_default() {

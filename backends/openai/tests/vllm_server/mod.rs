@@ -27,24 +27,27 @@ server = subprocess.Popen(
      '--max-num-seqs', '4', '--enable-prefix-caching', '--block-size', '32', '--enable-prompt-tokens-details',
      '--scheduling-policy', 'priority'],
     env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+def stop(*_):
+    sys.exit()
+signal.signal(signal.SIGTERM, stop)
 url = 'http://127.0.0.1:' + port
-for _ in range(600):
-    if server.poll() is not None:
-        break
-    try:
-        urllib.request.urlopen(url + '/health', timeout=5).read()
+try:
+    while server.poll() is None:
+        try:
+            urllib.request.urlopen(url + '/health', timeout=5).read()
+        except OSError:
+            time.sleep(1)
+            continue
         print(url, flush=True)
         sys.stdin.read()
         break
-    except OSError:
-        time.sleep(1)
-try:
-    os.killpg(server.pid, signal.SIGTERM)
-    server.wait(20)
-except subprocess.TimeoutExpired:
-    os.killpg(server.pid, signal.SIGKILL)
-except ProcessLookupError:
-    pass
+finally:
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGTERM)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
 ";
 
 static SERVER: OnceLock<Option<Vllm>> = OnceLock::new();
