@@ -75,9 +75,16 @@ impl Transfer {
         while self.reader.state.end.is_none() {
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
-            let read = answer.read(self.reader.has_begun(), &mut data).await;
+            let read = answer.read(&mut data).await;
+            let known = self.reader.state.seen;
             self.take(data).await?;
             read?;
+            // Time that a slow reader of the stream takes is not the server's, so the next wait begins here.
+            if self.reader.state.seen > known {
+                answer.token_came();
+            } else if self.reader.state.end.is_none() {
+                answer.check_time()?;
+            }
         }
         // A server that generates on is left: the connection is closed.
         let _ = timeout(REST, self.rest(answer)).await;
@@ -132,7 +139,7 @@ impl Transfer {
     /// Reads what follows the last token.
     async fn rest(&mut self, mut answer: StreamedAnswer) {
         let mut data = Vec::new();
-        while answer.read(true, &mut data).await.is_ok() {
+        while answer.read(&mut data).await.is_ok() {
             for data in data.drain(..).filter(|data| data != DONE) {
                 let chunk =
                     parsed(&data).and_then(|event| self.dialect.chunk(&event, self.reader.state.seen));

@@ -33,6 +33,8 @@ pub(crate) struct ChatTransfer {
 struct Progress {
     /// Whether an event was read. Then no other attempt may be made.
     has_begun: bool,
+    /// How much of the reply itself was read: texts, pieces of calls, its end.
+    said: usize,
     has_ended: bool,
     is_done: bool,
 }
@@ -68,9 +70,17 @@ impl ChatTransfer {
         while !progress.has_ended {
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
-            let read = answer.read(progress.has_begun, &mut data).await;
+            let read = answer.read(&mut data).await;
+            let known = progress.said;
             self.take(data, progress).await?;
             length += read?;
+            if progress.said > known {
+                answer.token_came();
+            } else {
+                // A model may think in silence, and some servers send pings meanwhile.
+                answer.sign_of_life();
+                answer.check_time()?;
+            }
             if length > ANSWER {
                 return Err(self.endless().into());
             }
@@ -93,6 +103,7 @@ impl ChatTransfer {
             }
             for event in self.protocol.events(&event) {
                 progress.has_ended |= matches!(event, ChatEvent::End(_));
+                progress.said += usize::from(!matches!(event, ChatEvent::Usage(_)));
                 self.send(event).await?;
             }
         }
@@ -103,7 +114,7 @@ impl ChatTransfer {
     async fn rest(&self, mut answer: StreamedAnswer, progress: &mut Progress) -> Result<(), Stopped> {
         while !progress.is_done {
             let mut data = Vec::new();
-            answer.read(true, &mut data).await?;
+            answer.read(&mut data).await?;
             self.take(data, progress).await?;
         }
         Ok(())

@@ -29,6 +29,9 @@ pub(crate) const END: u32 = 256;
 /// What every prompt is continued with.
 pub(crate) const SCRIPT: &str = "a tale of six seas, of six seas and six tales";
 
+/// How long a server that is slow as planned waits between writes.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// What a request for a reply is answered with.
 pub(crate) enum Answer {
     /// This status, these headers and this body.
@@ -43,6 +46,10 @@ pub(crate) enum Answer {
     Raw(Vec<u8>),
     /// The first bytes, and nothing until the client closes.
     Stall(usize),
+    /// The first bytes, and these at every few milliseconds until the client closes.
+    Flood(usize, &'static str),
+    /// These bytes so many times, a few milliseconds apart, and then the reply.
+    Late(usize, &'static str),
 }
 
 pub(crate) struct Stub {
@@ -63,8 +70,12 @@ pub(crate) struct Shared {
     pub(crate) cached: AtomicUsize,
     /// How many slots a server of llama.cpp says that it has; of 0 it says nothing.
     pub(crate) slots: AtomicUsize,
+    /// What other requests than those for replies are answered with, by path: a status and a body.
+    pub(crate) odd: Mutex<BTreeMap<String, (u16, Vec<u8>)>>,
     /// The length of the last body.
     pub(crate) length: AtomicUsize,
+    /// The last body, before anything is done to it.
+    pub(crate) body: Mutex<Vec<u8>>,
     pub(crate) piece: usize,
     pub(crate) has_other_tokenizer: bool,
 }
@@ -84,7 +95,9 @@ impl Stub {
             closed: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
             slots: AtomicUsize::new(0),
+            odd: Mutex::default(),
             length: AtomicUsize::new(0),
+            body: Mutex::default(),
             piece,
             has_other_tokenizer,
         });
@@ -149,6 +162,10 @@ impl Shared {
     fn answer(&self, stream: &mut TcpStream, asked: Asked) {
         let Asked { path, head, body } = asked;
         *self.head.lock().unwrap() = head;
+        let odd = self.odd.lock().unwrap().get(&path).cloned();
+        if let Some((status, body)) = odd {
+            return http::respond_bytes(stream, status, "", &body);
+        }
         match path.as_str() {
             "/v1/models" => respond(stream, 200, "", &self.models().to_string()),
             "/tokenize" | "/_internal/tokenize" => {
@@ -217,6 +234,7 @@ impl Shared {
     /// Answers with a stream of events, as planned.
     fn stream(&self, stream: &mut TcpStream, body: &[u8]) {
         self.length.store(body.len(), Ordering::SeqCst);
+        *self.body.lock().unwrap() = body.to_vec();
         let answer = self.plan.lock().unwrap().pop_front();
         match answer {
             None => self.write(stream, body, None),
@@ -232,6 +250,22 @@ impl Shared {
                 let _ = stream.write_all(&body[at..]);
             }
             Some(Answer::Raw(bytes)) => self.write(stream, &bytes, None),
+            Some(Answer::Flood(kept, text)) => {
+                self.write(stream, &body[..kept.min(body.len())], None);
+                // The client closes, or the test ends.
+                while stream.write_all(text.as_bytes()).is_ok() {
+                    thread::sleep(PAUSE);
+                }
+                self.closed.fetch_add(1, Ordering::SeqCst);
+            }
+            Some(Answer::Late(times, text)) => {
+                self.write(stream, b"", None);
+                for _ in 0..times {
+                    let _ = stream.write_all(text.as_bytes());
+                    thread::sleep(PAUSE);
+                }
+                let _ = stream.write_all(body);
+            }
             Some(Answer::Stall(kept)) => {
                 self.write(stream, &body[..kept.min(body.len())], None);
                 // The client closes, or the test ends.
