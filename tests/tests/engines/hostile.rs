@@ -62,7 +62,7 @@ pub(crate) async fn send(
         assert_eq!(reply.cache.unwrap().prompt, ids.len());
         // The template has two for each message, and one where the reply begins.
         counts.ours += control(&ids) - (2 * texts.len() + 1);
-        if counts.texts % (MESSAGES * READ) == 0 {
+        if counts.texts.is_multiple_of(MESSAGES * READ) {
             let messages: Vec<Value> =
                 texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
             counts.read += texts.len();

@@ -178,7 +178,7 @@ fn scores_and_choices_are_the_same_on_each_engine() {
         match block_on(decoder.score(Prompt { units }, vec![target.clone()])) {
             Ok(found) => scores.push((name, found[0].iter().map(|score| score.logprob).collect())),
             Err(error) => {
-                assert_eq!((error.kind(), *name), (ErrorKind::Unsupported, "llamacpp"), "{error:#}")
+                assert_eq!((error.kind(), *name), (ErrorKind::Unsupported, "llamacpp"), "{error:#}");
             }
         }
         let model = place::language_model(decoder);
