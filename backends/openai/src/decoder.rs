@@ -16,13 +16,15 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
+use crate::adapter;
 use crate::description::RemoteDescription;
 use crate::http::Http;
-use crate::memory::{Memory, Recorder};
+use crate::memory::{CacheSpace, Memory, Recorder};
 use crate::reply::{ReplyReader, ReplyState};
 use crate::salt::SaltSecret;
+use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
-use crate::wire::Ask;
+use crate::wire::{Adapter, Ask};
 use crate::worker::Worker;
 
 /// How many events may wait for a slow reader before the server has to wait too.
@@ -43,7 +45,8 @@ const WAITING: usize = 64;
 #[derive(Clone)]
 pub struct RemoteDecoder {
     connection: Arc<Connection>,
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
+    adapter: Option<Adapter>,
 }
 
 /// What clones share.
@@ -60,7 +63,7 @@ pub(crate) struct Connection {
 
 impl RemoteDecoder {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection: Arc::new(connection), salt: None }
+        Self { connection: Arc::new(connection), space: CacheSpace::default(), adapter: None }
     }
 
     /// Returns what is known of the server. [`RemoteBuilder`](crate::RemoteBuilder) has an example.
@@ -88,15 +91,46 @@ impl RemoteDecoder {
             let message = format!("owner {owner:?} has no salt: set the secret of salts with `salts`");
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        let salt = secret.of(owner).into();
-        Ok(Self { connection: Arc::clone(&self.connection), salt: Some(salt) })
+        let mut decoder = self.clone();
+        decoder.space.salt = Some(secret.of(owner).into());
+        Ok(decoder)
+    }
+
+    /// Returns a decoder whose replies are those of a LoRA adapter, by the name that the server has for it. Its prompts share
+    /// no cache with those of other adapters.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::RemoteDecoder;
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// let decoder = RemoteDecoder::connect("http://localhost:8000", "models/qwen3-4b").await?;
+    /// let poet = decoder.for_adapter("poet").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// For llama.cpp it is the path of the adapter's file or its last part, for TensorRT-LLM the path of its folder on the
+    /// server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an adapter that the server does not list, with those that it lists.
+    /// [`ErrorKind::Unsupported`] for the dialect of `/v1/completions` as servers have it in common.
+    pub async fn for_adapter(&self, name: &str) -> Result<Self> {
+        let connection = &*self.connection;
+        let http = Arc::clone(&connection.http);
+        let dialect = connection.description.dialect;
+        let wanted = name.to_owned();
+        let found = connection.worker.run(async move { adapter::find(&http, dialect, &wanted).await });
+        let mut decoder = self.clone();
+        decoder.adapter = Some(found.await??);
+        decoder.space.adapter = Some(name.into());
+        Ok(decoder)
     }
 
     /// Starts a request.
-    fn started(&self, request: DecodeRequest) -> Result<TokenStream> {
+    fn started(&self, request: DecodeRequest, replied: usize) -> Result<TokenStream> {
         let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, .. } = request;
         sampling.validate()?;
-        check_guided(&guided)?;
         let connection = &*self.connection;
         let ids = self.ids(&prompt)?;
         let dialect = connection.description.dialect;
@@ -105,8 +139,9 @@ impl RemoteDecoder {
         // What has no effect is not sent either, but for seeds.
         let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
-        let body = self.body(&ids, &sampling, max_tokens, seed, &guided, &excluded)?;
-        let recorder = Recorder::new(Arc::clone(&connection.memory), self.salt.clone(), ids, dialect.block());
+        let body = self.body((&ids, replied), &sampling, max_tokens, seed, &guided, &excluded)?;
+        let recorder =
+            Recorder::new(Arc::clone(&connection.memory), self.space.clone(), ids, dialect.block());
         let reader = ReplyReader {
             recorder,
             limit: max_tokens,
@@ -140,7 +175,7 @@ impl RemoteDecoder {
     async fn scored(&self, known: usize, ids: Vec<TokenId>) -> Result<Vec<TokenLogprob>> {
         let connection = &*self.connection;
         let dialect = connection.description.dialect;
-        let Some(body) = dialect.score_body(&connection.description.model, &ids, self.salt.as_deref()) else {
+        let Some(body) = dialect.score_body(self.model_name(), &ids, self.space.salt.as_deref()) else {
             let message = format!(
                 "a server of dialect {:?} does not score texts: use one of dialect \"vllm\", or a local model",
                 dialect.as_str()
@@ -158,7 +193,7 @@ impl RemoteDecoder {
     /// Writes the request in the dialect of the server.
     fn body(
         &self,
-        prompt: &[TokenId],
+        (prompt, replied): (&[TokenId], usize),
         sampling: &SamplingOptions,
         max_tokens: usize,
         seed: Option<u64>,
@@ -166,13 +201,16 @@ impl RemoteDecoder {
         excluded: &ExcludedTexts,
     ) -> Result<String> {
         let connection = &*self.connection;
-        let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
+        // A grammar decides alone what it allows.
+        let free = excluded.tokens.iter().filter(|_| guided.grammar.is_none());
+        let banned = sampling.suppress.iter().chain(free).copied();
         let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
         let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
         let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
         let ask = Ask {
-            model: &connection.description.model,
+            model: self.model_name(),
             prompt,
+            replied,
             sampling,
             max_tokens: max_tokens.max(1),
             seed,
@@ -180,10 +218,19 @@ impl RemoteDecoder {
             banned: &banned,
             biases: &biases,
             grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
-            salt: self.salt.as_deref(),
+            salt: self.space.salt.as_deref(),
+            adapter: self.adapter.as_ref(),
             priority: connection.priority,
         };
         Ok(connection.description.dialect.body(&ask)?.to_string())
+    }
+
+    /// Returns the name of the model in requests. Most servers have a name for each adapter.
+    fn model_name(&self) -> &str {
+        match &self.adapter {
+            Some(Adapter::Model(name)) => name,
+            _ => &self.connection.description.model,
+        }
     }
 
     fn is_known(&self, id: TokenId) -> bool {
@@ -223,21 +270,6 @@ impl RemoteDecoder {
     }
 }
 
-/// Refuses what a server would do in another way.
-fn check_guided(guided: &GuidedDecoding) -> Result<()> {
-    let Some(thinking) = &guided.thinking else { return Ok(()) };
-    if let Some(budget) = thinking.budget {
-        let message = format!("a server does not end thinking after {budget} tokens: leave the budget out");
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    if thinking.is_open && guided.grammar.is_some() {
-        let message =
-            "a server would force the grammar on the thinking that the prompt has begun: switch thinking off";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    Ok(())
-}
-
 /// Returns a seed of 31 bits, which every server takes as it is.
 fn random_seed() -> u64 {
     // Each state has keys of its own, from the randomness of the system.
@@ -263,7 +295,9 @@ impl Decoder for RemoteDecoder {
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        self.started(request).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+        let Some(rule) = thinking::needed(&request.guided) else { return self.request(request, 0) };
+        let decoded = thinking::decode(Box::new(self.clone()), request, &rule);
+        decoded.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
     }
 
     async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
@@ -282,6 +316,18 @@ impl Decoder for RemoteDecoder {
         statistics.cached = memory.cached;
         statistics.computed = memory.computed;
         Ok(Some(statistics))
+    }
+}
+
+impl Continuing for RemoteDecoder {
+    fn request(&self, request: DecodeRequest, replied: usize) -> TokenStream {
+        self.started(request, replied).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+    }
+
+    fn check(&self, guided: &GuidedDecoding) -> Result<()> {
+        let sampling = SamplingOptions::default();
+        self.body((&[], 0), &sampling, 1, None, guided, &ExcludedTexts::default())?;
+        Ok(())
     }
 }
 

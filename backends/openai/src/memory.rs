@@ -23,54 +23,63 @@ pub(crate) struct Memory {
 
 #[derive(Debug)]
 struct Sequence {
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
     ids: Vec<TokenId>,
 }
 
-impl Memory {
+/// Which prompts share a cache: those of one owner, with one adapter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheSpace {
+    pub(crate) salt: Option<Arc<str>>,
+    pub(crate) adapter: Option<Arc<str>>,
+}
+
+/// How much of a prompt should be cached, as it is known when the prompt is sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expectation {
+    /// How many leading tokens a remembered sequence has in common with the prompt, and whether it continues in another way.
+    longest: Option<(usize, bool)>,
+}
+
+impl Expectation {
     /// Reports on a prompt of which the server had `cached` tokens. It keeps blocks of `block` tokens.
-    pub(crate) fn report(
-        &self,
-        salt: Option<&Arc<str>>,
-        prompt: &[TokenId],
-        cached: Option<usize>,
-        block: usize,
-    ) -> CacheReport {
-        let cached = cached.map(|cached| cached.min(prompt.len()));
-        let mut report = CacheReport::new(prompt.len(), cached.unwrap_or(0));
-        let Some((shared, is_longer)) = self.longest(salt, prompt) else { return report };
+    fn report(self, prompt: usize, cached: Option<usize>, block: usize) -> CacheReport {
+        let cached = cached.map(|cached| cached.min(prompt));
+        let mut report = CacheReport::new(prompt, cached.unwrap_or(0));
+        let Some((shared, is_longer)) = self.longest else { return report };
         if is_longer {
             report.first_difference = Some(shared);
         }
         // The last token of a prompt is always computed: it says what comes next.
-        let expected = shared.min(prompt.len().saturating_sub(1));
+        let expected = shared.min(prompt.saturating_sub(1));
         if cached.is_some_and(|cached| cached + block < expected + 1) {
             report.miss = Some(MissReason::Evicted);
         }
         report
     }
+}
 
-    /// Returns how many leading tokens some sequence has in common with a prompt, and whether it continues in another way.
-    fn longest(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Option<(usize, bool)> {
+impl Memory {
+    fn expectation(&self, space: &CacheSpace, prompt: &[TokenId]) -> Expectation {
         let mut longest = None;
-        for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
+        for sequence in self.sequences.iter().filter(|sequence| sequence.space == *space) {
             let shared = common(&sequence.ids, prompt);
             if longest.is_none_or(|(known, _)| shared > known) {
                 longest = Some((shared, sequence.ids.len() > shared));
             }
         }
-        longest
+        Expectation { longest }
     }
 
     /// Adds a prompt with its reply. A sequence that it continues is replaced.
-    fn add(&mut self, salt: Option<Arc<str>>, ids: Vec<TokenId>) {
+    fn add(&mut self, space: CacheSpace, ids: Vec<TokenId>) {
         let begins =
-            self.sequences.iter().position(|known| known.salt == salt && ids.starts_with(&known.ids));
+            self.sequences.iter().position(|known| known.space == space && ids.starts_with(&known.ids));
         if let Some(known) = begins.and_then(|place| self.sequences.remove(place)) {
             self.ids -= known.ids.len();
         }
         self.ids += ids.len();
-        self.sequences.push_back(Sequence { salt, ids });
+        self.sequences.push_back(Sequence { space, ids });
         while self.sequences.len() > SEQUENCES || self.ids > IDS {
             let Some(oldest) = self.sequences.pop_front() else { return };
             self.ids -= oldest.ids.len();
@@ -86,37 +95,39 @@ fn common(left: &[TokenId], right: &[TokenId]) -> usize {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     memory: Arc<Mutex<Memory>>,
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
     prompt: usize,
     ids: Vec<TokenId>,
-    /// Whether the server has computed the prompt.
-    is_computed: bool,
+    /// Set once the server has computed the prompt.
+    expectation: Option<Expectation>,
     block: usize,
 }
 
 impl Recorder {
     pub(crate) fn new(
         memory: Arc<Mutex<Memory>>,
-        salt: Option<Arc<str>>,
+        space: CacheSpace,
         prompt: Vec<TokenId>,
         block: usize,
     ) -> Self {
-        Self { memory, salt, prompt: prompt.len(), ids: prompt, is_computed: false, block }
+        Self { memory, space, prompt: prompt.len(), ids: prompt, expectation: None, block }
     }
 
     /// Notes that the prompt is computed, and reports on it.
     pub(crate) fn computed(&mut self, cached: Option<usize>) -> CacheReport {
-        self.is_computed = true;
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.report(self.salt.as_ref(), &self.ids, cached, self.block)
+        let expectation = memory.expectation(&self.space, &self.ids);
+        self.expectation = Some(expectation);
+        expectation.report(self.prompt, cached, self.block)
     }
 
-    /// Counts what was cached, once that is known.
-    pub(crate) fn count(&self, cached: usize) {
+    /// Counts what was cached, once that is known, and reports on it.
+    pub(crate) fn count(&self, cached: usize) -> CacheReport {
+        let report = self.expectation.unwrap_or_default().report(self.prompt, Some(cached), self.block);
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = cached.min(self.prompt);
-        memory.cached += cached;
-        memory.computed += self.prompt - cached;
+        memory.cached += report.cached;
+        memory.computed += report.computed;
+        report
     }
 
     /// Takes a token of the reply.
@@ -127,7 +138,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if !self.is_computed {
+        if self.expectation.is_none() {
             return;
         }
         let mut ids = std::mem::take(&mut self.ids);
@@ -136,6 +147,6 @@ impl Drop for Recorder {
             ids.pop();
         }
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.add(self.salt.take(), ids);
+        memory.add(std::mem::take(&mut self.space), ids);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
             probed.version = text(&known(http, "/version").await, "version");
         }
         Dialect::Sglang => probed.version = text(&known(http, "/get_server_info").await, "version"),
-        Dialect::Completions => {}
+        Dialect::Completions | Dialect::Dynamo => {}
     }
     Ok(probed)
 }
@@ -88,6 +88,8 @@ pub(crate) async fn detect(http: &Http, models: &[Value]) -> Dialect {
         Some("llamacpp") => return Dialect::LlamaCpp,
         Some("sglang") => return Dialect::Sglang,
         Some("tensorrt_llm") => return Dialect::TensorRtLlm,
+        // Hosted models of the same owner have no list of workers.
+        Some("nvidia") if known(http, "/health").await.get("instances").is_some() => return Dialect::Dynamo,
         _ => {}
     }
     if known(http, "/props").await.get("default_generation_settings").is_some() {
@@ -112,6 +114,11 @@ pub(crate) fn name_of(entry: &Value) -> Option<&str> {
 pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Option<&'m Value>> {
     let names: Vec<&str> = models.iter().filter_map(name_of).collect();
     let Some(wanted) = wanted else {
+        // vLLM and SGLang list adapters as models that have a parent.
+        let mut bases = models.iter().filter(|entry| entry.get("parent").is_none_or(Value::is_null));
+        if let (Some(only), None) = (bases.next(), bases.next()) {
+            return Ok(Some(only));
+        }
         if names.len() > 1 {
             let message = format!(
                 "the server has several models, choose one with `model`, or --remote-model of the command line: {}",

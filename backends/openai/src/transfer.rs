@@ -66,7 +66,9 @@ impl Transfer {
         }
         // A server that generates on is left: the connection is closed.
         let _ = timeout(REST, self.rest(answer)).await;
-        self.reader.finish();
+        if let Some(report) = self.reader.finish() {
+            self.send(DecodeEventKind::Cached(report)).await?;
+        }
         if let Some(end) = self.reader.state.end {
             self.send(DecodeEventKind::Finished(end)).await?;
         }

@@ -44,14 +44,13 @@ Examples:
   alloquy ask --documents \"Where is tea grown?\"        with the documents of `alloquy index add`
   alloquy ask --json \"Hello!\" | jq -r 'select(.event == \"done\").finish'
 
-With a real model, such as those of `alloquy help models`:
+With a real model, such as those of `alloquy help models`, or on a server (`alloquy help remote`):
   git diff | alloquy ask -m NAME \"Write a commit message\"   what is piped in follows the question
   alloquy ask -m NAME -f main.rs -f lib.rs \"Where is the bug?\"
   alloquy ask -m NAME -x \"A shell script that renames *.jpeg to *.jpg\" > rename.sh
   alloquy ask -m NAME -s @reviewer.txt -f main.rs       instructions from a file
   alloquy ask -m NAME --image cat.jpg \"What is this?\"  of a model that accepts images
   alloquy ask -m NAME --from openai < messages.json     a whole conversation in another dialect
-  alloquy ask -m NAME --remote URL \"Write a haiku\"     of a server: see `alloquy remote --help`
 
 Without -c or --conversation nothing is kept.";
 

@@ -57,6 +57,7 @@ impl Dialect {
         let ask = Ask {
             model: "",
             prompt: &[0],
+            replied: 0,
             sampling: &sampling,
             max_tokens: 1,
             seed: None,
@@ -65,6 +66,7 @@ impl Dialect {
             biases: &[],
             grammar: Some(grammar),
             salt: None,
+            adapter: None,
             priority: None,
         };
         self.body(&ask).is_ok()
