@@ -388,22 +388,7 @@ fn events(
         _ => {
             for (place, token) in tokens.iter().enumerate() {
                 let reason = if place + 1 == tokens.len() { json!(reason) } else { Value::Null };
-                let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
-                let mut event = json!({});
-                if dialect == Dialect::Dynamo {
-                    event["nvext"] = json!({"completion_token_ids": [token]});
-                } else {
-                    choice["token_ids"] = json!([token]);
-                }
-                if dialect == Dialect::TensorRtLlm {
-                    event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
-                }
-                if logprobs.is_some() {
-                    let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
-                    choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
-                }
-                event["choices"] = json!([choice]);
-                events.push(event);
+                events.push(completion(dialect, *token, &reason, logprobs.is_some(), cached));
             }
             let details = json!({"cached_tokens": cached});
             events.push(
@@ -412,4 +397,24 @@ fn events(
         }
     }
     events
+}
+
+/// Returns an event of `/v1/completions` with one token.
+fn completion(dialect: Dialect, token: u32, reason: &Value, has_logprobs: bool, cached: usize) -> Value {
+    let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
+    let mut event = json!({});
+    if dialect == Dialect::Dynamo {
+        event["nvext"] = json!({"completion_token_ids": [token]});
+    } else {
+        choice["token_ids"] = json!([token]);
+    }
+    if dialect == Dialect::TensorRtLlm {
+        event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
+    }
+    if has_logprobs {
+        let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
+        choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
+    }
+    event["choices"] = json!([choice]);
+    event
 }
