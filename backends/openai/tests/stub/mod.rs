@@ -347,8 +347,7 @@ fn events(
     let mut events = Vec::new();
     let reason = if is_stopped { "stop" } else { "length" };
     if tokens.is_empty() && dialect == Dialect::Sglang {
-        let meta =
-            json!({"cached_tokens": cached, "completion_tokens": 0, "finish_reason": {"type": reason}});
+        let meta = meta_info(tokens, &json!({"type": reason}), false, cached);
         return vec![json!({"text": "", "output_ids": [], "meta_info": meta})];
     }
     if tokens.is_empty() && dialect != Dialect::LlamaCpp {
@@ -373,15 +372,7 @@ fn events(
         Dialect::Sglang => {
             for count in 1..=tokens.len() {
                 let reason = if count == tokens.len() { json!({"type": reason}) } else { Value::Null };
-                let mut meta =
-                    json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
-                if logprobs.is_some() {
-                    let logprobs: Vec<Value> =
-                        tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
-                    meta["output_token_logprobs"] = json!(logprobs);
-                    let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
-                    meta["output_top_logprobs"] = tokens[..count].iter().map(top).collect();
-                }
+                let meta = meta_info(&tokens[..count], &reason, logprobs.is_some(), cached);
                 events.push(json!({"text": "?", "output_ids": tokens[..count], "meta_info": meta}));
             }
         }
@@ -417,4 +408,17 @@ fn completion(dialect: Dialect, token: u32, reason: &Value, has_logprobs: bool, 
     }
     event["choices"] = json!([choice]);
     event
+}
+
+/// Returns what SGLang says of a reply that has come so far.
+fn meta_info(tokens: &[u32], reason: &Value, has_logprobs: bool, cached: usize) -> Value {
+    let mut meta =
+        json!({"cached_tokens": cached, "completion_tokens": tokens.len(), "finish_reason": reason});
+    if has_logprobs {
+        let logprobs: Vec<Value> = tokens.iter().map(|token| json!([-0.1, token, null])).collect();
+        meta["output_token_logprobs"] = json!(logprobs);
+        let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
+        meta["output_top_logprobs"] = tokens.iter().map(top).collect();
+    }
+    meta
 }
