@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::probe::probe;
 use crate::salt::SaltSecret;
 use crate::server::RemoteServer;
+use crate::slots::SlotQueue;
 use crate::source::RemoteFiles;
 use crate::worker::Worker;
 
@@ -44,6 +45,7 @@ pub struct RemoteBuilder {
     dialect: Option<Dialect>,
     salts: Option<SaltSecret>,
     priority: Option<i32>,
+    pins_slots: bool,
 }
 
 impl RemoteDecoder {
@@ -63,7 +65,16 @@ impl RemoteDecoder {
 
 impl RemoteBuilder {
     fn new(server: RemoteServer, files: RemoteFiles) -> Self {
-        Self { server, files, parts: None, model: None, dialect: None, salts: None, priority: None }
+        Self {
+            server,
+            files,
+            parts: None,
+            model: None,
+            dialect: None,
+            salts: None,
+            priority: None,
+            pins_slots: true,
+        }
     }
 
     /// Uses a tokenizer and a description that are read already, instead of those of the files.
@@ -93,6 +104,24 @@ impl RemoteBuilder {
     /// Sets the priority of requests, as the server orders them.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// Leaves it to a llama.cpp server in which of its slots a prompt is computed, and how many requests it has at once.
+    ///
+    /// Without this setting, requests are sent to the slot that holds most of their prompt, as far as this program knows. A
+    /// server that several programs use knows more.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::RemoteDecoder;
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// let decoder = RemoteDecoder::builder("http://localhost:8080", "models/stories260k").slots_by_server().connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn slots_by_server(mut self) -> Self {
+        self.pins_slots = false;
         self
     }
 
@@ -126,17 +155,20 @@ impl RemoteBuilder {
         let context = probed.context_length.unwrap_or(info.context_length);
         info.context_length = info.context_length.min(context);
         info.provider = Some(format!("{} at {}", dialect.as_str(), http.address()));
+        let slots = probed.slots.filter(|_| self.pins_slots);
         let description = RemoteDescription {
             url: http.address().to_owned(),
             dialect,
             model: probed.model,
             context_length: probed.context_length,
             version: probed.version,
+            slots: probed.slots.map(|slots| slots.count),
             tokenizer: check,
         };
         let connection = Connection {
             worker,
             http,
+            slots: slots.map(|slots| SlotQueue::new(slots.count, slots.identity)),
             info,
             tokenizer,
             description,

@@ -4,13 +4,15 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, TokenStream,
+    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, Snapshot,
+    SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -22,6 +24,8 @@ use crate::http::Http;
 use crate::memory::{CacheSpace, Memory, Recorder};
 use crate::reply::{ReplyReader, ReplyState};
 use crate::salt::SaltSecret;
+use crate::saved::{self, SlotSaver};
+use crate::slots::{SlotQueue, Wish};
 use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
 use crate::wire::{Adapter, Ask};
@@ -53,6 +57,8 @@ pub struct RemoteDecoder {
 pub(crate) struct Connection {
     pub(crate) worker: Worker,
     pub(crate) http: Arc<Http>,
+    /// The queue for the slots of the server, where it has slots.
+    pub(crate) slots: Option<Arc<SlotQueue>>,
     pub(crate) info: ModelInfo,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) description: RemoteDescription,
@@ -140,6 +146,8 @@ impl RemoteDecoder {
         let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
         let body = self.body((&ids, replied), &sampling, max_tokens, seed, &guided, &excluded)?;
+        let adapter = self.space.adapter.as_deref();
+        let wish = Wish::reply(adapter, &ids, max_tokens);
         let recorder =
             Recorder::new(Arc::clone(&connection.memory), self.space.clone(), ids, dialect.block());
         let reader = ReplyReader {
@@ -153,6 +161,8 @@ impl RemoteDecoder {
         let (items, events) = mpsc::channel(WAITING);
         let transfer = Transfer {
             http: Arc::clone(&connection.http),
+            slots: connection.slots.clone(),
+            wish,
             dialect,
             body,
             seed,
@@ -223,6 +233,18 @@ impl RemoteDecoder {
             priority: connection.priority,
         };
         Ok(connection.description.dialect.body(&ask)?.to_string())
+    }
+
+    /// Returns what saves slots of the server, where it has slots.
+    fn saver(&self) -> Option<SlotSaver> {
+        // The files would be of the model with its adapter.
+        if self.adapter.is_some() {
+            return None;
+        }
+        let connection = &*self.connection;
+        let slots = connection.slots.clone()?;
+        let model = connection.description.model.clone();
+        Some(SlotSaver { http: Arc::clone(&connection.http), slots, model })
     }
 
     /// Returns the name of the model in requests. Most servers have a name for each adapter.
@@ -308,6 +330,28 @@ impl Decoder for RemoteDecoder {
             scores.push(self.scored(self.ids(&prompt)?.len(), self.ids(&whole)?).await?);
         }
         Ok(scores)
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        Some(self.saver()?.slots.identity())
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
+        let connection = &*self.connection;
+        let ids = self.ids(&prompt)?;
+        let Some(saver) = self.saver() else { return Err(saved::unsupported(&connection.info)) };
+        connection.worker.run(async move { saver.save(&ids, origin).await }).await?
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
+        let connection = &*self.connection;
+        let Some(saver) = self.saver() else { return Err(SnapshotError::Unsupported) };
+        let beginning = connection.worker.run(async move { saver.restore(from, origin).await }).await??;
+        let count = beginning.units.len();
+        let ids = saved::ids(&beginning.units)?;
+        let mut memory = connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.restored(ids, beginning.was_longer);
+        Ok(count)
     }
 
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {

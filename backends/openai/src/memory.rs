@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::tokenizer::TokenId;
 
+use crate::slots::Lease;
+
 /// How many conversations are remembered.
 const SEQUENCES: usize = 256;
 
@@ -71,6 +73,13 @@ impl Memory {
         Expectation { longest }
     }
 
+    /// Adds what was restored. What had `followed` it is not known.
+    pub(crate) fn restored(&mut self, mut ids: Vec<TokenId>, has_followed: bool) {
+        // No token has this id, so every prompt continues in another way.
+        ids.extend(has_followed.then_some(TokenId::MAX));
+        self.add(CacheSpace::default(), ids);
+    }
+
     /// Adds a prompt with its reply. A sequence that it continues is replaced.
     fn add(&mut self, space: CacheSpace, ids: Vec<TokenId>) {
         let begins =
@@ -101,6 +110,8 @@ pub(crate) struct Recorder {
     /// Set once the server has computed the prompt.
     expectation: Option<Expectation>,
     block: usize,
+    /// The slot of the server, where it has slots.
+    lease: Option<Lease>,
 }
 
 impl Recorder {
@@ -110,7 +121,37 @@ impl Recorder {
         prompt: Vec<TokenId>,
         block: usize,
     ) -> Self {
-        Self { memory, space, prompt: prompt.len(), ids: prompt, expectation: None, block }
+        Self { memory, space, prompt: prompt.len(), ids: prompt, expectation: None, block, lease: None }
+    }
+
+    /// Notes the slot to which the request is sent.
+    pub(crate) fn placed(&mut self, lease: Lease) {
+        self.lease = Some(lease);
+    }
+
+    /// Notes the slot that the server names.
+    pub(crate) fn served_by(&mut self, slot: usize) {
+        if let Some(lease) = &mut self.lease {
+            lease.note(slot);
+        }
+    }
+
+    /// Frees the slot, which the server needs no longer.
+    pub(crate) fn free(&mut self) {
+        let Some(lease) = self.lease.take() else { return };
+        if self.expectation.is_some() {
+            lease.end(self.held());
+        }
+    }
+
+    /// Returns what the server has computed.
+    fn held(&self) -> Vec<TokenId> {
+        let mut ids = self.ids.clone();
+        // The last token of a reply was sampled and not computed.
+        if ids.len() > self.prompt {
+            ids.pop();
+        }
+        ids
     }
 
     /// Notes that the prompt is computed, and reports on it.
@@ -133,19 +174,19 @@ impl Recorder {
     /// Takes a token of the reply.
     pub(crate) fn push(&mut self, id: TokenId) {
         self.ids.push(id);
+        if let Some(lease) = &self.lease {
+            lease.count_token();
+        }
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
+        self.free();
         if self.expectation.is_none() {
             return;
         }
-        let mut ids = std::mem::take(&mut self.ids);
-        // The last token of a reply was sampled and not computed.
-        if ids.len() > self.prompt {
-            ids.pop();
-        }
+        let ids = self.held();
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.add(std::mem::take(&mut self.space), ids);
     }

@@ -1,16 +1,18 @@
 //! One request from its start to its end: attempts, timeouts, events.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use alloquy_core::{Error, ErrorKind};
 use alloquy_engine::decoder::{DecodeEvent, DecodeEventKind};
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use crate::dialect::Dialect;
-use crate::fault;
-use crate::http::Http;
+use crate::fault::{self, Fault};
+use crate::http::{Http, late};
 use crate::reply::ReplyReader;
+use crate::slots::{SlotQueue, Wish};
 use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
@@ -24,6 +26,9 @@ type Item = alloquy_core::Result<DecodeEvent>;
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) http: Arc<Http>,
+    /// The queue for the slots of the server, where it has slots.
+    pub(crate) slots: Option<Arc<SlotQueue>>,
+    pub(crate) wish: Wish,
     pub(crate) dialect: Dialect,
     pub(crate) body: String,
     pub(crate) seed: Option<u64>,
@@ -52,7 +57,17 @@ impl Transfer {
     }
 
     async fn attempt(&mut self) -> Result<(), Stopped> {
-        let mut answer = StreamedAnswer::open(&self.http, self.dialect.path(), self.body.clone()).await?;
+        let first = self.http.timeouts.first;
+        let since = Instant::now();
+        let Ok(body) = timeout(first, self.placed()).await else { return Err(self.unplaced().into()) };
+        // The time in the queue counts.
+        let left = first.saturating_sub(since.elapsed());
+        let answer = timeout(left, StreamedAnswer::open(&self.http, self.dialect.path(), body)).await;
+        let Ok(answer) = answer else {
+            let late = late(self.http.address(), self.dialect.path(), first);
+            return Err(Fault::passing(late).into());
+        };
+        let mut answer = answer?;
         if !self.is_started {
             self.is_started = true;
             self.send(DecodeEventKind::Started { seed: self.seed }).await?;
@@ -73,6 +88,27 @@ impl Transfer {
             self.send(DecodeEventKind::Finished(end)).await?;
         }
         Ok(())
+    }
+
+    /// Waits for a slot of the server, where it has slots, and returns the request with its number.
+    async fn placed(&mut self) -> String {
+        let Some(slots) = &self.slots else { return self.body.clone() };
+        // Another attempt may go elsewhere.
+        self.reader.recorder.free();
+        let lease = slots.take(self.wish.clone()).await;
+        let body = self.dialect.in_slot(&self.body, lease.slot());
+        self.reader.recorder.placed(lease);
+        body
+    }
+
+    /// No slot was free in time.
+    fn unplaced(&self) -> Fault {
+        let waited = self.http.timeouts.first;
+        let message = format!(
+            "no slot of {} was free within {waited:?}: ask for fewer replies at once, or start it with more slots (--parallel)",
+            self.http.address()
+        );
+        Fault::lasting(Error::new(ErrorKind::Busy, message))
     }
 
     /// Takes the data of events.

@@ -18,7 +18,10 @@ params.n_parallel = int(slots)
 params.n_ctx = 512 * params.n_parallel
 params.kv_unified = cache == 'unified'
 params.cpuparams.n_threads = 2
-for kind in pooling:
+for setting in [word for word in pooling if '=' in word]:
+    name, value = setting.split('=', 1)
+    setattr(params, name, type(getattr(params, name))(value))
+for kind in [word for word in pooling if '=' not in word]:
     params.embedding = True
     params.pooling_type = getattr(xllamacpp.llama_pooling_type, 'LLAMA_POOLING_TYPE_' + kind)
 params.warmup = False
@@ -45,6 +48,11 @@ impl Llama {
     /// Starts a server of vectors or scores, if this machine has one.
     pub(crate) fn pooling(kind: &str, slots: &str, cache: &str) -> Option<Self> {
         Self::start_with(&[slots, cache, kind])
+    }
+
+    /// Starts a server of replies whose slots have separate caches, with these settings of xllamacpp such as `port=8080`.
+    pub(crate) fn with_slots(slots: &str, settings: &[&str]) -> Option<Self> {
+        Self::start_with(&[&[slots, "separate"], settings].concat())
     }
 
     fn start_with(settings: &[&str]) -> Option<Self> {
