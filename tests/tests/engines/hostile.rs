@@ -24,21 +24,29 @@ const READ: usize = 20;
 /// What became of the texts.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    texts: usize,
+    pub(crate) texts: usize,
     pub(crate) ours: usize,
     read: usize,
     pub(crate) theirs: usize,
 }
 
-/// Sends texts as conversations, and has the server's chat endpoint read some of them.
-pub(crate) async fn send(decoder: &Arc<dyn Decoder>, read: impl Fn(&[Value]) -> Vec<TokenId>) -> Counts {
+/// Returns how many texts are sent.
+pub(crate) fn wanted() -> usize {
+    env::var("ALLOQUY_HOSTILE_TEXTS").ok().and_then(|texts| texts.parse().ok()).unwrap_or(600)
+}
+
+/// Sends texts as conversations until there are `wanted`, and has the server's chat endpoint read some of them.
+pub(crate) async fn send(
+    counts: &mut Counts,
+    wanted: usize,
+    decoder: &Arc<dyn Decoder>,
+    read: impl Fn(&[Value]) -> Vec<TokenId>,
+) {
     let model = language_model(decoder);
-    let wanted = env::var("ALLOQUY_HOSTILE_TEXTS").ok().and_then(|texts| texts.parse().ok()).unwrap_or(600);
     let sampling =
         SamplingOptions { temperature: Some(0.0), max_tokens: Some(1), ..SamplingOptions::default() };
-    let mut counts = Counts::default();
-    let mut state = 11_u64;
-    for conversation in 0..wanted / MESSAGES {
+    let mut state = 11 + counts.texts as u64;
+    while counts.texts < wanted {
         let texts: Vec<String> = (0..MESSAGES).map(|_| text(&mut state)).collect();
         let mut messages = Vec::new();
         for pair in texts.chunks(2) {
@@ -52,17 +60,16 @@ pub(crate) async fn send(decoder: &Arc<dyn Decoder>, read: impl Fn(&[Value]) -> 
         let ids: Vec<TokenId> = prompt.tokens().map(Option::unwrap).collect();
         let reply = model.reply(request).await.unwrap().finish().await.unwrap();
         assert_eq!(reply.cache.unwrap().prompt, ids.len());
-        counts.texts += texts.len();
         // The template has two for each message, and one where the reply begins.
         counts.ours += control(&ids) - (2 * texts.len() + 1);
-        if conversation % READ == 0 {
+        if counts.texts.is_multiple_of(MESSAGES * READ) {
             let messages: Vec<Value> =
                 texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
             counts.read += texts.len();
             counts.theirs += control(&read(&messages));
         }
+        counts.texts += texts.len();
     }
-    counts
 }
 
 fn text(state: &mut u64) -> String {

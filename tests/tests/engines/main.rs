@@ -138,20 +138,31 @@ async fn compare(places: &[Place], id: &ConversationId) {
 #[test]
 fn hostile_texts_send_no_control_tokens() {
     let Some(tokenizer) = shared::find("models/stories260k-hf64") else { return };
-    if let Some(server) = Llama::start() {
+    let wanted = hostile::wanted();
+    let mut counts = Counts::default();
+    while counts.texts < wanted {
+        // A server becomes slow when it has thousands of prompts in its cache.
+        let Some(server) = Llama::start() else { break };
         let decoder = remote(&server.url, &tokenizer);
         let read = |messages: &[Value]| hostile::read_by_llama(&server.url, messages);
-        check("llama.cpp", &block_on(hostile::send(&decoder, read)));
+        let until = wanted.min(counts.texts + 3_000);
+        block_on(hostile::send(&mut counts, until, &decoder, read));
     }
+    check("llama.cpp", &counts);
     if let Some(server) = Vllm::alone() {
         let decoder = remote(&server.url, &tokenizer);
         let read = |messages: &[Value]| hostile::read_by_vllm(&server.url, messages);
-        check("vLLM", &block_on(hostile::send(&decoder, read)));
+        let mut counts = Counts::default();
+        block_on(hostile::send(&mut counts, wanted.min(6_000), &decoder, read));
+        check("vLLM", &counts);
     }
 }
 
 fn check(server: &str, counts: &Counts) {
     println!("{server}: {counts:?}");
+    if counts.texts == 0 {
+        return;
+    }
     assert_eq!(counts.ours, 0, "control tokens are sent to {server}");
     assert!(counts.theirs > 0, "the chat endpoint of {server} reads the same texts without control tokens");
 }
@@ -167,7 +178,7 @@ fn scores_and_choices_are_the_same_on_each_engine() {
         match block_on(decoder.score(Prompt { units }, vec![target.clone()])) {
             Ok(found) => scores.push((name, found[0].iter().map(|score| score.logprob).collect())),
             Err(error) => {
-                assert_eq!((error.kind(), *name), (ErrorKind::Unsupported, "llamacpp"), "{error:#}")
+                assert_eq!((error.kind(), *name), (ErrorKind::Unsupported, "llamacpp"), "{error:#}");
             }
         }
         let model = place::language_model(decoder);

@@ -1,3 +1,5 @@
+//! Tests of how long a request waits before it is sent again.
+
 #![allow(clippy::unwrap_used)] // a test may panic
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Tests of what a reader sees of work that ends in some way.
+
 #![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
 
 use alloquy_core::{Error, ErrorKind, Result};

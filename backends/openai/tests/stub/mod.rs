@@ -68,10 +68,10 @@ pub(crate) struct Shared {
     pub(crate) closed: AtomicUsize,
     /// How many tokens of each prompt are reported as cached.
     pub(crate) cached: AtomicUsize,
-    /// What other requests than those for replies are answered with, by path: a status and a body.
-    pub(crate) odd: Mutex<BTreeMap<String, (u16, Vec<u8>)>>,
     /// How many slots a server of llama.cpp says that it has; of 0 it says nothing.
     pub(crate) slots: AtomicUsize,
+    /// What other requests than those for replies are answered with, by path: a status and a body.
+    pub(crate) odd: Mutex<BTreeMap<String, (u16, Vec<u8>)>>,
     /// The length of the last body.
     pub(crate) length: AtomicUsize,
     /// The last body, before anything is done to it.
@@ -94,8 +94,8 @@ impl Stub {
             head: Mutex::default(),
             closed: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
-            odd: Mutex::default(),
             slots: AtomicUsize::new(0),
+            odd: Mutex::default(),
             length: AtomicUsize::new(0),
             body: Mutex::default(),
             piece,
@@ -388,8 +388,7 @@ fn events(
     let mut events = Vec::new();
     let reason = if is_stopped { "stop" } else { "length" };
     if tokens.is_empty() && dialect == Dialect::Sglang {
-        let meta =
-            json!({"cached_tokens": cached, "completion_tokens": 0, "finish_reason": {"type": reason}});
+        let meta = meta_info(tokens, &json!({"type": reason}), false, cached);
         return vec![json!({"text": "", "output_ids": [], "meta_info": meta})];
     }
     if tokens.is_empty() && dialect != Dialect::LlamaCpp {
@@ -414,37 +413,14 @@ fn events(
         Dialect::Sglang => {
             for count in 1..=tokens.len() {
                 let reason = if count == tokens.len() { json!({"type": reason}) } else { Value::Null };
-                let mut meta =
-                    json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
-                if logprobs.is_some() {
-                    let logprobs: Vec<Value> =
-                        tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
-                    meta["output_token_logprobs"] = json!(logprobs);
-                    let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
-                    meta["output_top_logprobs"] = tokens[..count].iter().map(top).collect();
-                }
+                let meta = meta_info(&tokens[..count], &reason, logprobs.is_some(), cached);
                 events.push(json!({"text": "?", "output_ids": tokens[..count], "meta_info": meta}));
             }
         }
         _ => {
             for (place, token) in tokens.iter().enumerate() {
                 let reason = if place + 1 == tokens.len() { json!(reason) } else { Value::Null };
-                let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
-                let mut event = json!({});
-                if dialect == Dialect::Dynamo {
-                    event["nvext"] = json!({"completion_token_ids": [token]});
-                } else {
-                    choice["token_ids"] = json!([token]);
-                }
-                if dialect == Dialect::TensorRtLlm {
-                    event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
-                }
-                if logprobs.is_some() {
-                    let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
-                    choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
-                }
-                event["choices"] = json!([choice]);
-                events.push(event);
+                events.push(completion(dialect, *token, &reason, logprobs.is_some(), cached));
             }
             let details = json!({"cached_tokens": cached});
             events.push(
@@ -453,4 +429,37 @@ fn events(
         }
     }
     events
+}
+
+/// Returns an event of `/v1/completions` with one token.
+fn completion(dialect: Dialect, token: u32, reason: &Value, has_logprobs: bool, cached: usize) -> Value {
+    let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
+    let mut event = json!({});
+    if dialect == Dialect::Dynamo {
+        event["nvext"] = json!({"completion_token_ids": [token]});
+    } else {
+        choice["token_ids"] = json!([token]);
+    }
+    if dialect == Dialect::TensorRtLlm {
+        event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
+    }
+    if has_logprobs {
+        let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
+        choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
+    }
+    event["choices"] = json!([choice]);
+    event
+}
+
+/// Returns what SGLang says of a reply that has come so far.
+fn meta_info(tokens: &[u32], reason: &Value, has_logprobs: bool, cached: usize) -> Value {
+    let mut meta =
+        json!({"cached_tokens": cached, "completion_tokens": tokens.len(), "finish_reason": reason});
+    if has_logprobs {
+        let logprobs: Vec<Value> = tokens.iter().map(|token| json!([-0.1, token, null])).collect();
+        meta["output_token_logprobs"] = json!(logprobs);
+        let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
+        meta["output_top_logprobs"] = tokens.iter().map(top).collect();
+    }
+    meta
 }
