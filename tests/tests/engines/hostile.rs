@@ -24,28 +24,20 @@ const READ: usize = 20;
 /// What became of the texts.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) texts: usize,
+    texts: usize,
     pub(crate) ours: usize,
     read: usize,
     pub(crate) theirs: usize,
 }
 
-/// Returns how many texts are sent.
-pub(crate) fn wanted() -> usize {
-    env::var("ALLOQUY_HOSTILE_TEXTS").ok().and_then(|texts| texts.parse().ok()).unwrap_or(600)
-}
-
-/// Sends texts as conversations until there are `wanted`, and has the server's chat endpoint read some of them.
-pub(crate) async fn send(
-    counts: &mut Counts,
-    wanted: usize,
-    decoder: &Arc<dyn Decoder>,
-    read: impl Fn(&[Value]) -> Vec<TokenId>,
-) {
+/// Sends texts as conversations, and has the server's chat endpoint read some of them.
+pub(crate) async fn send(decoder: &Arc<dyn Decoder>, read: impl Fn(&[Value]) -> Vec<TokenId>) -> Counts {
     let model = language_model(decoder);
+    let wanted = env::var("ALLOQUY_HOSTILE_TEXTS").ok().and_then(|texts| texts.parse().ok()).unwrap_or(600);
     let sampling =
         SamplingOptions { temperature: Some(0.0), max_tokens: Some(1), ..SamplingOptions::default() };
-    let mut state = 11 + counts.texts as u64;
+    let mut counts = Counts::default();
+    let mut state = 11_u64;
     while counts.texts < wanted {
         let texts: Vec<String> = (0..MESSAGES).map(|_| text(&mut state)).collect();
         let mut messages = Vec::new();
@@ -70,6 +62,7 @@ pub(crate) async fn send(
         }
         counts.texts += texts.len();
     }
+    counts
 }
 
 fn text(state: &mut u64) -> String {

@@ -138,31 +138,21 @@ async fn compare(places: &[Place], id: &ConversationId) {
 #[test]
 fn hostile_texts_send_no_control_tokens() {
     let Some(tokenizer) = shared::find("models/stories260k-hf64") else { return };
-    let wanted = hostile::wanted();
-    let mut counts = Counts::default();
-    while counts.texts < wanted {
-        // A server becomes slow when it has thousands of prompts in its cache.
-        let Some(server) = Llama::start() else { break };
+    // Earlier prompts are not kept: to look through thousands of them takes the server ten times as long as the prompt.
+    if let Some(server) = Llama::with_slots("2", &["cache_ram_mib=0"]) {
         let decoder = remote(&server.url, &tokenizer);
         let read = |messages: &[Value]| hostile::read_by_llama(&server.url, messages);
-        let until = wanted.min(counts.texts + 3_000);
-        block_on(hostile::send(&mut counts, until, &decoder, read));
+        check("llama.cpp", &block_on(hostile::send(&decoder, read)));
     }
-    check("llama.cpp", &counts);
     if let Some(server) = Vllm::alone() {
         let decoder = remote(&server.url, &tokenizer);
         let read = |messages: &[Value]| hostile::read_by_vllm(&server.url, messages);
-        let mut counts = Counts::default();
-        block_on(hostile::send(&mut counts, wanted.min(6_000), &decoder, read));
-        check("vLLM", &counts);
+        check("vLLM", &block_on(hostile::send(&decoder, read)));
     }
 }
 
 fn check(server: &str, counts: &Counts) {
     println!("{server}: {counts:?}");
-    if counts.texts == 0 {
-        return;
-    }
     assert_eq!(counts.ours, 0, "control tokens are sent to {server}");
     assert!(counts.theirs > 0, "the chat endpoint of {server} reads the same texts without control tokens");
 }
