@@ -10,6 +10,7 @@ mod model;
 mod prompt;
 mod resume;
 mod sampling;
+mod serving;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,7 @@ pub(crate) use model::{ModelArguments, NumberType, OptimizationLevel, Waiting};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;
+pub(crate) use serving::{KeyArguments, ServingArguments};
 
 /// Which tools a model may call, and under which rules they run.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -254,6 +256,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) history: HistoryArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) serving: ServingArguments,
 }
 
 /// What a model is shown beside the conversation.
