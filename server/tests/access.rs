@@ -4,6 +4,7 @@ mod shared;
 
 use std::time::Duration;
 
+use alloquy_core::{Content, Message, Reply, Role};
 use alloquy_server::{KeyFile, KeyLimits, RequestLimits, Server};
 use alloquy_testing::ScriptedReply;
 use serde_json::{Value, json};
@@ -275,15 +276,14 @@ async fn a_client_that_does_not_read_holds_no_place() {
     limits.running = 1;
     limits.waiting = 0;
     limits.stalled_time = Duration::from_millis(100);
-    // More than the buffers of the sockets and the queue hold.
-    let words = vec![alloquy_core::Content::Text("tea ".repeat(4096)); 4000];
-    let parts: Vec<_> = words.into_iter().enumerate().map(|(index, text)| match index % 2 {
-        0 => text,
-        _ => alloquy_core::Content::Thinking("hm ".repeat(4096)),
-    });
-    let message =
-        alloquy_core::Message::new(alloquy_core::Role::Assistant, parts.map(Into::into).collect::<Vec<_>>());
-    let reply = alloquy_core::Reply::new(message);
+    // More than the buffers of the sockets and the queue hold; pieces of one kind in a row would be one piece.
+    let mut parts = Vec::new();
+    for _ in 0..1500 {
+        parts.push(Content::Text("tea ".repeat(4096)).into());
+        parts.push(Content::Thinking("hm ".repeat(4096)).into());
+    }
+    let message = Message::new(Role::Assistant, parts);
+    let reply = Reply::new(message);
     let model = replying("tea", [reply.into(), ScriptedReply::text("Hello!")]);
     let server = TestServer::start(Server::builder().model(model).limits(limits)).await;
     let body = asking(json!({"stream": true})).to_string();

@@ -12,39 +12,39 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-pub struct TestServer {
-    pub url: String,
-    pub address: std::net::SocketAddr,
-    pub handle: ServerHandle,
-    pub served: JoinHandle<Result<()>>,
-    pub client: reqwest::Client,
+pub(crate) struct TestServer {
+    pub(crate) url: String,
+    pub(crate) address: std::net::SocketAddr,
+    pub(crate) handle: ServerHandle,
+    pub(crate) served: JoinHandle<Result<()>>,
+    pub(crate) client: reqwest::Client,
 }
 
-pub struct Answer {
-    pub status: u16,
-    pub headers: reqwest::header::HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) text: String,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
     /// The data of server-sent events.
-    pub fn events(&self) -> Vec<String> {
+    pub(crate) fn events(&self) -> Vec<String> {
         let lines = self.text.lines().filter_map(|line| line.strip_prefix("data: "));
         lines.map(str::to_owned).collect()
     }
 
     /// The chunks of a stream, whose last event is `[DONE]`.
-    pub fn chunks(&self) -> Vec<Value> {
+    pub(crate) fn chunks(&self) -> Vec<Value> {
         let mut events = self.events();
         assert_eq!(events.pop().as_deref(), Some("[DONE]"), "{}", self.text);
         events.iter().map(|event| serde_json::from_str(event).unwrap()).collect()
     }
 
-    pub fn error(&self) -> Value {
+    pub(crate) fn error(&self) -> Value {
         let body = self.json();
         let error = &body["error"];
         for name in ["message", "type", "param", "code"] {
@@ -55,7 +55,7 @@ impl Answer {
 }
 
 impl TestServer {
-    pub async fn start(builder: ServerBuilder) -> Self {
+    pub(crate) async fn start(builder: ServerBuilder) -> Self {
         let server = builder.build().unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -68,45 +68,45 @@ impl TestServer {
     }
 
     /// A server of one model, which answers with these texts.
-    pub async fn saying<const N: usize>(texts: [&str; N]) -> Self {
+    pub(crate) async fn saying<const N: usize>(texts: [&str; N]) -> Self {
         Self::start(Server::builder().model(scripted("tea", texts))).await
     }
 
-    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let response = request.send().await.unwrap();
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         Answer { status, headers, text: response.text().await.unwrap() }
     }
 
-    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method.parse().unwrap(), format!("{}{path}", self.url))
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(self.request("GET", path)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send(self.request("DELETE", path)).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(self.posting(path, body)).await
     }
 
-    pub fn posting(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
+    pub(crate) fn posting(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
         self.request("POST", path).header("content-type", "application/json").body(body.to_string())
     }
 
     /// Asks for a completion with these fields beside the message.
-    pub async fn chat(&self, fields: Value) -> Answer {
+    pub(crate) async fn chat(&self, fields: Value) -> Answer {
         self.post("/v1/chat/completions", &asking(fields)).await
     }
 }
 
 /// A request with the message "Hi" and these fields.
-pub fn asking(fields: Value) -> Value {
+pub(crate) fn asking(fields: Value) -> Value {
     let mut request = json!({"model": "tea", "messages": [{"role": "user", "content": "Hi"}]});
     for (name, value) in fields.as_object().unwrap() {
         request[name] = value.clone();
@@ -114,27 +114,27 @@ pub fn asking(fields: Value) -> Value {
     request
 }
 
-pub fn scripted<const N: usize>(name: &str, texts: [&str; N]) -> ServedModel {
+pub(crate) fn scripted<const N: usize>(name: &str, texts: [&str; N]) -> ServedModel {
     replying(name, texts.map(ScriptedReply::text))
 }
 
-pub fn replying<const N: usize>(name: &str, replies: [ScriptedReply; N]) -> ServedModel {
+pub(crate) fn replying<const N: usize>(name: &str, replies: [ScriptedReply; N]) -> ServedModel {
     ServedModel::loaded(name, ScriptedModel::replying(replies).named(name))
 }
 
 /// Answers with one reply, and remembers what was requested.
 #[derive(Clone, Debug)]
-pub struct Recorder {
-    pub requests: Arc<Mutex<Vec<Request>>>,
+pub(crate) struct Recorder {
+    pub(crate) requests: Arc<Mutex<Vec<Request>>>,
     reply: Reply,
 }
 
 impl Recorder {
-    pub fn new(reply: Reply) -> Self {
+    pub(crate) fn new(reply: Reply) -> Self {
         Self { requests: Arc::default(), reply }
     }
 
-    pub fn last(&self) -> Request {
+    pub(crate) fn last(&self) -> Request {
         self.requests.lock().unwrap().last().cloned().expect("a request")
     }
 }
