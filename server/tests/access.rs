@@ -279,8 +279,8 @@ async fn a_client_that_does_not_read_holds_no_place() {
     // More than the buffers of the sockets and the queue hold; pieces of one kind in a row would be one piece.
     let mut parts = Vec::new();
     for _ in 0..1500 {
-        parts.push(Content::Text("tea ".repeat(4096)).into());
-        parts.push(Content::Thinking("hm ".repeat(4096)).into());
+        parts.push(Content::Text("tea ".repeat(4096)));
+        parts.push(Content::Thinking("hm ".repeat(4096)));
     }
     let message = Message::new(Role::Assistant, parts);
     let reply = Reply::new(message);

@@ -59,7 +59,7 @@ async fn a_reply_has_its_usage_and_what_was_cached() {
 async fn chunks_have_their_order() {
     let message = Message::new(
         Role::Assistant,
-        vec![Content::Thinking("Hm. ".into()).into(), Content::Text("Good ".into()).into()],
+        vec![Content::Thinking("Hm. ".to_owned()), Content::Text("Good ".to_owned())],
     );
     let mut reply = Reply::new(message);
     reply.usage = Usage::new(5, 4);
@@ -92,7 +92,7 @@ async fn without_the_option_no_chunk_has_a_usage() {
 
 fn weather_call() -> Reply {
     let call = ToolCall::new("call_1", "weather", json!({"city": "Oslo"}));
-    let mut reply = Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call).into()]));
+    let mut reply = Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call)]));
     reply.finish = FinishReason::ToolCalls;
     reply
 }
@@ -146,7 +146,7 @@ async fn a_streamed_call_has_an_index() {
 #[tokio::test]
 async fn what_is_no_call_is_shown_as_it_was_written() {
     let malformed = Malformed { raw: "<call>{".to_owned(), reason: "it ends early".to_owned() };
-    let message = Message::new(Role::Assistant, vec![Content::Malformed(malformed).into()]);
+    let message = Message::new(Role::Assistant, vec![Content::Malformed(malformed)]);
     let reply = Reply::new(message);
     let server = TestServer::start(Server::builder().model(replying("tea", [reply.into()]))).await;
     assert_eq!(server.chat(json!({})).await.json()["choices"][0]["message"]["content"], "<call>{");

@@ -58,7 +58,6 @@ fn reply(case: CaseReply) -> ScriptedReply {
     parts.extend(case.text.map(Content::Text));
     let is_call = case.call.is_some();
     parts.extend(case.call.map(Content::ToolCall));
-    let parts: Vec<_> = parts.into_iter().map(Into::into).collect();
     let mut reply = Reply::new(Message::new(Role::Assistant, parts));
     if is_call {
         reply.finish = FinishReason::ToolCalls;

@@ -22,7 +22,7 @@ fn hello() -> Reply {
 
 fn call() -> Reply {
     let call = ToolCall::new("call_1", "weather", json!({"city": "Oslo"}));
-    let mut reply = Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call).into()]));
+    let mut reply = Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call)]));
     reply.finish = FinishReason::ToolCalls;
     reply
 }
