@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind, Owner, Result};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +12,7 @@ use axum::response::Response;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::keys::KeyFile;
+use crate::keys::{KeyFile, KeyLimits};
 
 /// The header of keys in Anthropic's API.
 const API_KEY: &str = "x-api-key";
@@ -22,13 +22,15 @@ const API_KEY: &str = "x-api-key";
 pub(crate) struct Access {
     keys: Option<Arc<RwLock<KeyFile>>>,
     hosts: Arc<[String]>,
+    /// The owner of requests where there are no keys.
+    owner: Owner,
 }
 
 impl Access {
-    /// Access with these keys under these names; without keys, everybody on this machine has it.
-    pub(crate) fn new(keys: Option<KeyFile>, hosts: Vec<String>) -> Self {
+    /// Access with these keys under these names; without keys, everybody on this machine has it, as one owner.
+    pub(crate) fn new(keys: Option<KeyFile>, hosts: Vec<String>, owner: Owner) -> Self {
         let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
-        Self { keys: keys.map(|keys| Arc::new(RwLock::new(keys))), hosts }
+        Self { keys: keys.map(|keys| Arc::new(RwLock::new(keys))), hosts, owner }
     }
 
     /// Returns whether requests need a key.
@@ -51,7 +53,9 @@ impl Access {
     }
 
     fn caller(&self, headers: &HeaderMap) -> ApiResult<Caller> {
-        let Some(keys) = &self.keys else { return Ok(Caller::default()) };
+        let Some(keys) = &self.keys else {
+            return Ok(Caller { owner: self.owner.clone(), limits: KeyLimits::default() });
+        };
         let Some(secret) = secret(headers) else {
             let message = "no key is given: send it as the header \"Authorization: Bearer KEY\"";
             return Err(unauthorized(message));
@@ -133,7 +137,7 @@ mod tests {
             ("127.0.0.1.evil.example", false),
             ("192.168.0.7", false),
         ];
-        let access = Access::new(None, vec!["API.example.org".to_owned()]);
+        let access = Access::new(None, vec!["API.example.org".to_owned()], Owner::local());
         for (host, allowed) in cases {
             let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
             assert_eq!(access.check_host(&headers).is_ok(), allowed, "{host}");

@@ -14,15 +14,14 @@ use crate::limits::RequestLimits;
 /// The places of all owners.
 #[derive(Debug, Default)]
 pub(crate) struct Admissions {
-    owners: Mutex<HashMap<Owner, Arc<Places>>>,
+    /// By owner and number of places: two keys of one owner may have different numbers.
+    owners: Mutex<HashMap<(Owner, usize), Arc<Places>>>,
 }
 
 /// The places of one owner.
 #[derive(Debug)]
 struct Places {
     running: Arc<Semaphore>,
-    /// How many places there are.
-    most: usize,
     waiting: AtomicUsize,
 }
 
@@ -77,16 +76,14 @@ impl Admissions {
         }
     }
 
-    /// Returns the places of an owner. If the number of places has changed, new ones are created; requests that run keep theirs.
+    /// Returns the places of an owner.
     fn places(&self, owner: &Owner, running: usize) -> Arc<Places> {
         // The map is valid even if a thread panicked while it held the lock.
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(places) = owners.get(owner).filter(|places| places.most == running) {
-            return Arc::clone(places);
-        }
-        let semaphore = Arc::new(Semaphore::new(running.min(Semaphore::MAX_PERMITS)));
-        let places = Arc::new(Places { running: semaphore, most: running, waiting: AtomicUsize::new(0) });
-        owners.insert(owner.clone(), Arc::clone(&places));
-        places
+        let places = owners.entry((owner.clone(), running)).or_insert_with(|| {
+            let running = Arc::new(Semaphore::new(running.min(Semaphore::MAX_PERMITS)));
+            Arc::new(Places { running, waiting: AtomicUsize::new(0) })
+        });
+        Arc::clone(places)
     }
 }

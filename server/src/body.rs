@@ -1,7 +1,7 @@
 //! The JSON of a request: read within limits, and refused with the place of what is wrong.
 
 use axum::body::{Bytes, to_bytes};
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -33,6 +33,20 @@ impl<T: DeserializeOwned> FromRequestParts<App> for QueryOf<T> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         match Query::from_request_parts(parts, app).await {
             Ok(Query(query)) => Ok(Self(query)),
+            Err(rejection) => Err(ApiError::new(StatusCode::BAD_REQUEST, rejection.body_text())),
+        }
+    }
+}
+
+/// The parts of a request's path as a value of a type.
+pub(crate) struct PathOf<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for PathOf<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
+        match Path::from_request_parts(parts, app).await {
+            Ok(Path(path)) => Ok(Self(path)),
             Err(rejection) => Err(ApiError::new(StatusCode::BAD_REQUEST, rejection.body_text())),
         }
     }
@@ -79,19 +93,36 @@ fn is_too_long(error: &axum::Error) -> bool {
 }
 
 fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
+    // A list would be read as the fields in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        let message = "the body is not an object of JSON: it begins with {";
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, message).code("invalid_json"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let source = error.into_inner();
-        if source.is_data() && path != "." {
-            return ApiError::invalid(path.clone(), format!("{path}: {source}"));
+        match source.is_data().then(|| place(&path, &source)).flatten() {
+            Some(place) => ApiError::invalid(place.clone(), format!("{place}: {source}")),
+            None => ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not valid: {source}"))
+                .code("invalid_json"),
         }
-        ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not valid: {source}"))
-            .code("invalid_json")
     })?;
     deserializer.end().map_err(|source| {
         let message = format!("the body has more than one JSON value: {source}");
         ApiError::new(StatusCode::BAD_REQUEST, message).code("invalid_json")
     })?;
     Ok(value)
+}
+
+/// Returns the place of an error: its path, with the name of a missing field.
+fn place(path: &str, error: &serde_json::Error) -> Option<String> {
+    let text = error.to_string();
+    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    match (path, missing) {
+        (".", None) => None,
+        (".", Some(missing)) => Some(missing.to_owned()),
+        (path, None) => Some(path.to_owned()),
+        (path, Some(missing)) => Some(format!("{path}.{missing}")),
+    }
 }

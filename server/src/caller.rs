@@ -1,11 +1,11 @@
 //! Who sent a request: the owner of its conversations, and the limits of the key.
 
-use std::convert::Infallible;
-
 use alloquy_core::Owner;
 use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 
+use crate::error::{ApiError, ApiResult};
 use crate::keys::KeyLimits;
 
 /// Who sent a request. A handler receives it as an argument.
@@ -17,19 +17,15 @@ pub(crate) struct Caller {
     pub(crate) limits: KeyLimits,
 }
 
-impl Default for Caller {
-    /// The caller of a server without keys.
-    fn default() -> Self {
-        Self { owner: Owner::local(), limits: KeyLimits::default() }
-    }
-}
-
 impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Infallible;
+    type Rejection = ApiError;
 
-    /// Returns the caller that the check of keys has found. A route without that check has the caller of a server without keys, who
-    /// owns nothing of a server with keys.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    /// Returns the caller that the check of keys has found. A route without that check answers nobody.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| {
+            let message = "this route has no check of keys, so it is not known whose data it is for";
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+        })
     }
 }

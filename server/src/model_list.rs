@@ -1,11 +1,12 @@
 //! `/v1/models`: the models that are served.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::body::PathOf;
 use crate::error::{ApiError, ApiResult};
 use crate::models::{ModelStatus, unix_seconds};
 
@@ -20,7 +21,7 @@ async fn list(State(app): State<App>) -> Json<Value> {
     Json(json!({"object": "list", "data": data}))
 }
 
-async fn one(State(app): State<App>, Path(name): Path<String>) -> ApiResult<Json<Value>> {
+async fn one(State(app): State<App>, PathOf(name): PathOf<String>) -> ApiResult<Json<Value>> {
     match app.models().status(&name).await {
         Ok(status) => Ok(Json(shown(&status))),
         Err(error) => Err(ApiError::from(error).param("model").code("model_not_found")),

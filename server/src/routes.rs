@@ -31,7 +31,7 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
     }
     router
         .layer(from_fn_with_state(access.clone(), check_host))
-        .merge(health::routes())
+        .merge(health::routes().method_not_allowed_fallback(other_method))
         .layer(CatchPanicLayer::custom(panicked))
         .with_state(app)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::{ConversationStore, MemoryStore};
-use alloquy_core::{Error, ErrorKind, Manager, Result};
+use alloquy_core::{Error, ErrorKind, Manager, Owner, Result};
 use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use axum::Router;
 use axum::http::HeaderValue;
@@ -183,6 +183,7 @@ pub struct ServerBuilder {
     memory: Option<u64>,
     store: Option<Arc<dyn ConversationStore>>,
     keys: Option<KeyFile>,
+    owner: Owner,
     hosts: Vec<String>,
     origins: Vec<String>,
     limits: RequestLimits,
@@ -204,6 +205,7 @@ impl ServerBuilder {
             memory: None,
             store: None,
             keys: None,
+            owner: Owner::local(),
             hosts: Vec::new(),
             origins: Vec::new(),
             limits: RequestLimits::default(),
@@ -234,6 +236,12 @@ impl ServerBuilder {
     /// Requires a key for every request. Each key is an owner, who sees only conversations of its own.
     pub fn keys(mut self, keys: KeyFile) -> Self {
         self.keys = Some(keys);
+        self
+    }
+
+    /// Sets the owner of all requests to a server without keys, by default [`Owner::local`].
+    pub fn owner(mut self, owner: Owner) -> Self {
+        self.owner = owner;
         self
     }
 
@@ -314,7 +322,7 @@ impl ServerBuilder {
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
-        let access = Access::new(self.keys, self.hosts);
+        let access = Access::new(self.keys, self.hosts, self.owner);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::guards::redact::RedactReplies;
-use alloquy_server::{RequestLimits, Server, ServerBuilder};
+use alloquy_server::{KeyFile, RequestLimits, Server, ServerBuilder};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
@@ -76,14 +76,14 @@ impl Serve {
             return report(context, address, &summaries, &store);
         }
         let opened = pollster::block_on(kept::kept(&store))?;
-        let server = builder(context, &serving, models)?.store(opened.store).build()?;
+        let server = builder(context, &serving, models)?.store(opened.store).owner(opened.owner).build()?;
         server.check_address(address)?;
         let listener = listen(address)?;
         for (name, summary) in &summaries {
             context.notes.say(format_args!("{name}: {summary}"));
         }
         context.notes.say(format_args!("serving at http://{}/v1", listener.local_addr().unwrap_or(address)));
-        Ok(server.run(listener, move || key_file::keys_to_change(&serving.keys))?)
+        Ok(server.run(listener, move || KeyFile::read(&key_file::path(&serving.keys)?))?)
     }
 
     /// Returns the models: those that are named, or the default one.

@@ -110,7 +110,7 @@ impl StreamOptions {
 
 /// One stop text, or several.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 enum Stops {
     One(String),
     Several(Vec<String>),

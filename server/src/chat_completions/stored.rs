@@ -7,14 +7,14 @@ use alloquy_core::store::ConversationRecord;
 use alloquy_core::{Conversation, ConversationManager as _, Manager, Message, Node, Query, Role};
 use alloquy_formats::messages::{self, Dialect, Transcript};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::request::Change;
 use super::response::Completion;
 use super::{ID, METADATA, conversation_of, no_completion};
 use crate::app::App;
-use crate::body::{JsonBody, QueryOf};
+use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::models::unix_seconds;
@@ -89,7 +89,7 @@ fn is_of_turn(node: &Node) -> bool {
 pub(super) async fn one(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<String>,
 ) -> ApiResult<Json<Value>> {
     let stored = StoredCompletion::open(&app.conversations(&caller), &id).await?;
     Ok(Json(stored.object().await?))
@@ -152,7 +152,7 @@ fn filtered(given: Vec<(String, String)>) -> ApiResult<(PageQuery, Vec<Filter>)>
 pub(super) async fn messages(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<String>,
     QueryOf(given): QueryOf<Vec<(String, String)>>,
 ) -> ApiResult<Json<Value>> {
     let mut page = PageQuery::default();
@@ -188,7 +188,7 @@ fn written(messages: Vec<Message>, id: &str) -> ApiResult<Vec<Value>> {
 pub(super) async fn update(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<String>,
     JsonBody(change): JsonBody<Change>,
 ) -> ApiResult<Json<Value>> {
     let metadata: BTreeMap<String, String> = change.metadata()?;
@@ -203,7 +203,7 @@ pub(super) async fn update(
 pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<String>,
 ) -> ApiResult<Json<Value>> {
     let manager = app.conversations(&caller);
     let stored = StoredCompletion::open(&manager, &id).await?;
