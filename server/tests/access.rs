@@ -39,7 +39,7 @@ async fn every_error_has_one_body() {
         (server.request("PUT", CHAT), 405, "method_not_allowed"),
         (json_body("{\"messages\": "), 400, "invalid_json"),
         (json_body("[1]"), 400, "invalid_json"),
-        (json_body("{} {}"), 400, "invalid_json"),
+        (json_body("{\"messages\": []} {}"), 400, "invalid_json"),
         (server.request("POST", CHAT).body("{}"), 415, "unsupported_media_type"),
         (
             server.request("POST", CHAT).header("content-type", "text/plain").body("{}"),

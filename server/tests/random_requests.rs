@@ -97,7 +97,7 @@ fn request(draws: &mut Draws) -> Value {
 #[tokio::test]
 async fn no_request_makes_the_server_fail() {
     let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", EchoModel))).await;
-    let mut draws = Draws::new(29);
+    let mut draws = Draws::default();
     let paths = [
         "/v1/chat/completions",
         "/v1/chat/completions/chatcmpl-1",
