@@ -164,10 +164,6 @@ impl KeyFile {
     /// # Errors
     /// [`ErrorKind::Store`] where the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let unwritten = |source: std::io::Error| {
-            let message = format!("the file of keys {path:?} cannot be written");
-            Error::new(ErrorKind::Store, message).with_source(source)
-        };
         let text = serde_json::to_string_pretty(self).map_err(|source| {
             Error::new(ErrorKind::Store, "the keys cannot be written as JSON").with_source(source)
         })?;
@@ -176,7 +172,8 @@ impl KeyFile {
         written.map_err(|source| {
             // What is left of a failed attempt is useless, and its absence is no further error.
             let _ = fs::remove_file(&temporary);
-            unwritten(source)
+            let message = format!("the file of keys {path:?} cannot be written");
+            Error::new(ErrorKind::Store, message).with_source(source)
         })
     }
 

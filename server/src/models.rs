@@ -173,9 +173,9 @@ impl ServedModels {
     /// Unloads the models that were not used for the longest time, until there is room for one more.
     async fn make_room(&self, wanted: &Entry) -> Result<()> {
         let Some(budget) = self.budget else { return Ok(()) };
+        let others = self.entries.iter().filter(|entry| !std::ptr::eq(*entry, wanted));
         // A model elsewhere takes no memory here.
-        let takes_memory = |entry: &&Entry| entry.model.memory() > 0 && !std::ptr::eq(*entry, wanted);
-        let mut others: Vec<_> = self.entries.iter().filter(takes_memory).collect();
+        let mut others: Vec<_> = others.filter(|entry| entry.model.memory() > 0).collect();
         others.sort_by_key(|entry| entry.used.load(Ordering::Relaxed));
         let mut used = wanted.model.memory();
         for entry in &others {

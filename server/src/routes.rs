@@ -44,14 +44,16 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
 }
 
 async fn unknown(request: Request) -> ApiError {
-    let (method, path) = (request.method(), request.uri().path());
+    let method = request.method();
+    let path = request.uri().path();
     let message =
         format!("there is no {method} {path} here; GET /v1/models shows that the server is reached");
     ApiError::new(StatusCode::NOT_FOUND, message).code("unknown_url")
 }
 
 async fn other_method(request: Request) -> ApiError {
-    let (method, path) = (request.method(), request.uri().path());
+    let method = request.method();
+    let path = request.uri().path();
     let message = format!("{path} does not accept {method}");
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message).code("method_not_allowed")
 }

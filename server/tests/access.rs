@@ -28,18 +28,19 @@ async fn raw(server: &TestServer, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+fn json_body(server: &TestServer, text: &'static str) -> reqwest::RequestBuilder {
+    server.request("POST", CHAT).header("content-type", "application/json").body(text)
+}
+
 #[tokio::test]
 async fn every_error_has_one_body() {
     let server = TestServer::saying([]).await;
-    let json_body = |text: &'static str| {
-        server.request("POST", CHAT).header("content-type", "application/json").body(text)
-    };
     let cases = [
         (server.request("GET", "/v1/nothing"), 404, "unknown_url"),
         (server.request("PUT", CHAT), 405, "method_not_allowed"),
-        (json_body("{\"messages\": "), 400, "invalid_json"),
-        (json_body("[1]"), 400, "invalid_json"),
-        (json_body("{\"messages\": []} {}"), 400, "invalid_json"),
+        (json_body(&server, "{\"messages\": "), 400, "invalid_json"),
+        (json_body(&server, "[1]"), 400, "invalid_json"),
+        (json_body(&server, "{\"messages\": []} {}"), 400, "invalid_json"),
         (server.request("POST", CHAT).body("{}"), 415, "unsupported_media_type"),
         (
             server.request("POST", CHAT).header("content-type", "text/plain").body("{}"),
@@ -119,22 +120,23 @@ async fn other_names_are_refused_unless_they_are_set() {
     assert_eq!(server.send(server.request("GET", "/health").header("host", "10.0.0.7")).await.status, 200);
 }
 
+/// Asks as a browser does before a page of this origin sends a request, and returns whether it may.
+async fn allows(server: &TestServer, origin: &str) -> bool {
+    let preflight = server.request("OPTIONS", CHAT).header("origin", origin);
+    let preflight = preflight.header("access-control-request-method", "POST");
+    let answer = server.send(preflight.header("access-control-request-headers", "authorization")).await;
+    answer.headers.contains_key("access-control-allow-origin")
+}
+
 #[tokio::test]
 async fn web_pages_are_served_where_their_origin_is_named() {
-    let asked = |server: &TestServer, origin: &str| {
-        let preflight = server.request("OPTIONS", CHAT).header("origin", origin);
-        preflight
-            .header("access-control-request-method", "POST")
-            .header("access-control-request-headers", "authorization")
-    };
-    let allowed = |answer: &Answer| answer.headers.contains_key("access-control-allow-origin");
     let closed = TestServer::saying([]).await;
-    assert!(!allowed(&closed.send(asked(&closed, "https://chat.example.org")).await));
+    assert!(!allows(&closed, "https://chat.example.org").await);
     let keys = KeyFile::default();
     let builder = Server::builder().model(scripted("tea", [])).origin("https://chat.example.org").keys(keys);
     let open = TestServer::start(builder).await;
-    assert!(allowed(&open.send(asked(&open, "https://chat.example.org")).await));
-    assert!(!allowed(&open.send(asked(&open, "https://evil.example")).await));
+    assert!(allows(&open, "https://chat.example.org").await);
+    assert!(!allows(&open, "https://evil.example").await);
     assert!(Server::builder().model(scripted("tea", [])).origin("chat.example.org").build().is_err());
 }
 

@@ -196,20 +196,22 @@ async fn the_system_prompt_is_the_preface() {
     assert_eq!(request.path.len(), 1);
 }
 
+/// Asks what an image shows.
+fn with_image(url: &str) -> Value {
+    let image = json!({"type": "image_url", "image_url": {"url": url, "detail": "auto"}});
+    json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "What?"}, image]}]})
+}
+
 #[tokio::test]
 async fn images_come_within_the_request_and_are_not_fetched() {
     let recorder = Recorder::new(Reply::new(Message::assistant("A cat.")));
     let server =
         TestServer::start(Server::builder().model(ServedModel::loaded("tea", recorder.clone()))).await;
-    let asked = |url: &str| {
-        let image = json!({"type": "image_url", "image_url": {"url": url, "detail": "auto"}});
-        json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "What?"}, image]}]})
-    };
-    let answer = server.chat(asked("data:image/png;base64,iVBORw0KGgo=")).await;
+    let answer = server.chat(with_image("data:image/png;base64,iVBORw0KGgo=")).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert_eq!(recorder.last().path.first().unwrap().media().count(), 1);
     for url in ["http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "/etc/passwd"] {
-        let answer = server.chat(asked(url)).await;
+        let answer = server.chat(with_image(url)).await;
         assert_eq!(answer.status, 400, "{url}: {}", answer.text);
         assert_eq!(answer.error()["param"], "messages[0].content[1].image_url.url");
     }
@@ -321,8 +323,8 @@ async fn empty_fields_of_a_former_reply_are_accepted() {
 
 #[tokio::test]
 async fn a_failure_before_the_first_word_has_a_status_and_a_later_one_is_an_event() {
-    let failing = || ScriptedReply::Fails("Good ".to_owned());
-    let model = replying("tea", [failing(), failing()]);
+    let failing = ScriptedReply::Fails("Good ".to_owned());
+    let model = replying("tea", [failing.clone(), failing]);
     let server = TestServer::start(Server::builder().model(model)).await;
     let answer = server.chat(json!({})).await;
     assert_eq!(answer.status, 500, "{}", answer.text);

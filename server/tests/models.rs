@@ -78,7 +78,9 @@ async fn models_are_listed_under_their_names() {
 
 #[tokio::test]
 async fn the_least_recently_used_model_makes_room() {
-    let (tea, coffee, milk) = (Sized::new(40), Sized::new(40), Sized::new(40));
+    let tea = Sized::new(40);
+    let coffee = Sized::new(40);
+    let milk = Sized::new(40);
     let builder = Server::builder().memory(100);
     let builder = builder.model(ServedModel::new("tea", tea.clone()));
     let builder = builder.model(ServedModel::new("coffee", coffee.clone()));
@@ -152,15 +154,15 @@ async fn a_model_that_does_not_load_is_an_error_and_is_tried_again() {
 
 #[test]
 fn a_server_that_cannot_work_is_not_built() {
-    let tea = || ServedModel::new("tea", Sized::new(60));
+    let tea = ServedModel::new("tea", Sized::new(60));
     let cases = [
         (Server::builder(), "at least one model"),
-        (Server::builder().model(tea()).model(tea()), "two models have the name \"tea\""),
+        (Server::builder().model(tea.clone()).model(tea.clone()), "two models have the name \"tea\""),
         (
-            Server::builder().model(tea()).model(ServedModel::loaded("a", EchoModel).alias("tea")),
+            Server::builder().model(tea.clone()).model(ServedModel::loaded("a", EchoModel).alias("tea")),
             "two models",
         ),
-        (Server::builder().model(tea()).memory(59), "raise it"),
+        (Server::builder().model(tea).memory(59), "raise it"),
     ];
     for (builder, words) in cases {
         let error = builder.build().unwrap_err();

@@ -48,6 +48,12 @@ async fn a_stored_completion_is_found_changed_and_deleted() {
     assert_eq!((missing.status, &missing.error()["code"]), (404, &json!("not_found")));
 }
 
+/// The ids of a list.
+fn listed(body: &Value) -> Vec<String> {
+    let data = body["data"].as_array().unwrap();
+    data.iter().map(|object| object["id"].as_str().unwrap().to_owned()).collect()
+}
+
 #[tokio::test]
 async fn lists_have_pages_and_conditions() {
     let server = TestServer::saying(["1", "2", "3"]).await;
@@ -56,20 +62,16 @@ async fn lists_have_pages_and_conditions() {
         ids.push(stored(&server, json!({"color": color})).await);
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
-    let listed = |body: Value| -> Vec<String> {
-        let data = body["data"].as_array().unwrap().clone();
-        data.iter().map(|object| object["id"].as_str().unwrap().to_owned()).collect()
-    };
     let path = "/v1/chat/completions";
-    assert_eq!(listed(server.get(path).await.json()), ids);
+    assert_eq!(listed(&server.get(path).await.json()), ids);
     let first = server.get(&format!("{path}?limit=2")).await.json();
     assert_eq!(first["has_more"], true);
     let rest =
         server.get(&format!("{path}?limit=2&after={}", first["last_id"].as_str().unwrap())).await.json();
-    assert_eq!((listed(rest.clone()), &rest["has_more"]), (vec![ids[2].clone()], &json!(false)));
+    assert_eq!((listed(&rest), &rest["has_more"]), (vec![ids[2].clone()], &json!(false)));
     let green = server.get(&format!("{path}?metadata[color]=green&order=desc")).await.json();
-    assert_eq!(listed(green), [ids[2].clone(), ids[0].clone()]);
-    assert_eq!(listed(server.get(&format!("{path}?model=coffee")).await.json()), Vec::<String>::new());
+    assert_eq!(listed(&green), [ids[2].clone(), ids[0].clone()]);
+    assert_eq!(listed(&server.get(&format!("{path}?model=coffee")).await.json()), Vec::<String>::new());
     for query in ["limit=0", "limit=101", "order=up", "color=green"] {
         assert_eq!(server.get(&format!("{path}?{query}")).await.status, 400, "{query}");
     }

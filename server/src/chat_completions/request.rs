@@ -12,8 +12,12 @@ use super::messages;
 use crate::error::{ApiError, ApiResult};
 use crate::media_policy::MediaPolicy;
 
-/// How many pairs of metadata an object has at most, and how long their names and values are.
-const METADATA: (usize, usize, usize) = (16, 64, 512);
+/// How many pairs of metadata an object has at most.
+const METADATA_PAIRS: usize = 16;
+/// How many characters the name of such a pair has at most.
+const NAME_LENGTH: usize = 64;
+/// How many characters its value has at most.
+const VALUE_LENGTH: usize = 512;
 /// How many tokens are reported beside each sampled one at most.
 const TOP_LOGPROBS: usize = 20;
 
@@ -329,15 +333,14 @@ fn sampling_error(error: Error) -> ApiError {
 }
 
 fn check_metadata(metadata: &BTreeMap<String, String>) -> ApiResult<()> {
-    let (pairs, name_length, value_length) = METADATA;
-    if metadata.len() > pairs {
-        let message = format!("metadata has {} pairs, expected at most {pairs}", metadata.len());
+    if metadata.len() > METADATA_PAIRS {
+        let message = format!("metadata has {} pairs, expected at most {METADATA_PAIRS}", metadata.len());
         return Err(ApiError::invalid("metadata", message));
     }
     for (name, value) in metadata {
-        if name.chars().count() > name_length || value.chars().count() > value_length {
+        if name.chars().count() > NAME_LENGTH || value.chars().count() > VALUE_LENGTH {
             let message = format!(
-                "metadata.{name}: a name has at most {name_length} characters, and a value at most {value_length}"
+                "metadata.{name}: a name has at most {NAME_LENGTH} characters, and a value at most {VALUE_LENGTH}"
             );
             return Err(ApiError::invalid("metadata", message));
         }

@@ -31,11 +31,11 @@ impl Completion {
     /// Returns the object of a whole reply.
     pub(super) fn whole(&self, reply: &TurnReply, model: &OpenedModel, has_logprobs: bool) -> Value {
         let logprobs = has_logprobs.then(|| logprobs::shown(&reply.reply.logprobs, model));
-        self.object(reply.message(), &self.report(reply), logprobs)
+        self.object(reply.message(), &self.report(reply), logprobs.as_ref())
     }
 
     /// Returns the object of a message and its report.
-    pub(super) fn object(&self, message: &Message, report: &ReplyReport, logprobs: Option<Value>) -> Value {
+    pub(super) fn object(&self, message: &Message, report: &ReplyReport, logprobs: Option<&Value>) -> Value {
         json!({
             "id": self.id(),
             "object": "chat.completion",
