@@ -16,13 +16,13 @@ pub(crate) fn routes() -> Router<App> {
 }
 
 async fn list(State(app): State<App>) -> Json<Value> {
-    let models = app.models().list().await;
+    let models = app.models().list();
     let data: Vec<Value> = models.iter().map(shown).collect();
     Json(json!({"object": "list", "data": data}))
 }
 
 async fn one(State(app): State<App>, PathOf(name): PathOf<String>) -> ApiResult<Json<Value>> {
-    match app.models().status(&name).await {
+    match app.models().status(&name) {
         Ok(status) => Ok(Json(shown(&status))),
         Err(error) => Err(ApiError::from(error).param("model").code("model_not_found")),
     }

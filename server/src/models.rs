@@ -106,20 +106,16 @@ impl ServedModels {
     }
 
     /// Lists the models in their order.
-    pub(crate) async fn list(&self) -> Vec<ModelStatus<'_>> {
-        let mut list = Vec::with_capacity(self.entries.len());
-        for entry in &self.entries {
-            list.push(entry.status().await);
-        }
-        list
+    pub(crate) fn list(&self) -> Vec<ModelStatus<'_>> {
+        self.entries.iter().map(Entry::status).collect()
     }
 
     /// Returns what is known of a model by its name or alias.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for another name.
-    pub(crate) async fn status(&self, name: &str) -> Result<ModelStatus<'_>> {
-        Ok(self.entry(Some(name))?.status().await)
+    pub(crate) fn status(&self, name: &str) -> Result<ModelStatus<'_>> {
+        Ok(self.entry(Some(name))?.status())
     }
 
     /// Waits until the partial replies of all models are stored.
@@ -220,8 +216,9 @@ impl Entry {
         Self { model, loaded: Mutex::new(None), used: AtomicU64::new(0) }
     }
 
-    async fn status(&self) -> ModelStatus<'_> {
-        let loaded = self.loaded.lock().await;
+    fn status(&self) -> ModelStatus<'_> {
+        // The place is locked while the model is being loaded, for which a list does not wait.
+        let loaded = self.loaded.try_lock().ok().and_then(|loaded| loaded.clone());
         let context_length = loaded.as_ref().and_then(|loaded| loaded.opened.context_length);
         ModelStatus { model: &self.model, is_loaded: loaded.is_some(), context_length }
     }
