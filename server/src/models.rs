@@ -218,8 +218,9 @@ impl Entry {
 
     fn status(&self) -> ModelStatus<'_> {
         // The place is locked while the model is being loaded, for which a list does not wait.
-        let loaded = self.loaded.try_lock().ok().and_then(|loaded| loaded.clone());
-        let context_length = loaded.as_ref().and_then(|loaded| loaded.opened.context_length);
+        let place = self.loaded.try_lock().ok();
+        let loaded = place.as_ref().and_then(|place| place.as_ref());
+        let context_length = loaded.and_then(|loaded| loaded.opened.context_length);
         ModelStatus { model: &self.model, is_loaded: loaded.is_some(), context_length }
     }
 
