@@ -1,4 +1,5 @@
 //! Chat Completions over a real socket: whole replies, streams, tools, formats, options, and what is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
 

@@ -1,6 +1,7 @@
 //! Exchanges as files: what the model says, what is requested, and what is answered. A further case is a further file in `exchanges/`.
 //!
 //! An answer has at least the fields of the file. `"*"` is any value, and `"{id}"` is the id of the first answer.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
 
@@ -74,7 +75,7 @@ fn check(expected: &Value, value: &Value, id: &str, place: &str) {
     match (expected, value) {
         (Value::String(text), _) if text == "*" => assert!(!value.is_null(), "{place} is null"),
         (Value::String(text), _) if text.contains("{id}") => {
-            assert_eq!(json!(text.replace("{id}", id)), *value, "{place}")
+            assert_eq!(json!(text.replace("{id}", id)), *value, "{place}");
         }
         (Value::Object(fields), Value::Object(_)) => {
             for (name, expected) in fields {

@@ -1,4 +1,5 @@
 //! Files of keys: what is found in them, what they reveal, and what is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::Path;
 

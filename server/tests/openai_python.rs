@@ -1,5 +1,6 @@
 //! OpenAI's own client for Python as the judge. `ALLOQUY_CLIENTS_PYTHON` is a Python that has the package `openai`; without it, the test
 //! prints that it is skipped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
 

@@ -1,4 +1,5 @@
 //! Stored completions: kept, found, listed, changed, deleted, and kept as far as they came.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
 

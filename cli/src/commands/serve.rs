@@ -29,7 +29,7 @@ Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
-  alloquy keys add ann && alloquy serve --bind 0.0.0.0:8080 --host llm.example.org
+  alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with a key from `alloquy keys add`
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 

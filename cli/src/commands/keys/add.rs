@@ -11,8 +11,17 @@ use crate::failure::Failure;
 use crate::key_file;
 use crate::limits::count;
 
+const EXAMPLES: &str = "\
+Examples:
+  alloquy keys add ann
+  alloquy keys add bob --calls-per-minute 30 --tokens-per-day 100000 --concurrent 2
+  alloquy keys add ann --keys keys.json --json
+
+The key is printed on standard output, this once: the file has only its SHA-256. A running server reads the file at SIGHUP.";
+
 /// Create a key and print it, once
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Add {
     /// Whose conversations the key opens
     owner: Owner,

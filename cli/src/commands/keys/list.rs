@@ -14,8 +14,14 @@ use crate::screen;
 use crate::table::Table;
 use crate::times;
 
+const EXAMPLES: &str = "\
+Examples:
+  alloquy keys list
+  alloquy keys list --keys keys.json --json";
+
 /// List the keys, without their secrets
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct List {
     #[command(flatten)]
     keys: KeyArguments,

@@ -8,8 +8,15 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::key_file;
 
+const EXAMPLES: &str = "\
+Examples:
+  alloquy keys revoke key_0123456789ab
+
+The key stays in the list, with the time. A running server reads the file at SIGHUP.";
+
 /// Revoke a key by its id; its conversations stay
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Revoke {
     /// The id, as `alloquy keys list` shows it
     id: String,
