@@ -61,7 +61,7 @@ fn what_would_not_work_is_found_without_serving() {
 mod serving {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpStream;
-    use std::process::Child;
+    use std::process::{Child, ChildStderr};
 
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
@@ -71,11 +71,15 @@ mod serving {
     /// Starts the server at a free port, and returns the port once it listens.
     fn start(program: &Program) -> (Child, u16) {
         let mut child = program.spawn(&["serve", "--bind", "127.0.0.1:0"]);
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        for line in lines {
+        let port = port_of(child.stderr.take().unwrap());
+        (child, port)
+    }
+
+    fn port_of(errors: ChildStderr) -> u16 {
+        for line in BufReader::new(errors).lines() {
             let line = line.unwrap();
             if let Some((_, rest)) = line.split_once("serving at http://127.0.0.1:") {
-                return (child, rest.split('/').next().unwrap().parse().unwrap());
+                return rest.split('/').next().unwrap().parse().unwrap();
             }
         }
         panic!("the server did not start");

@@ -29,12 +29,12 @@ Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
-  alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with a key from `alloquy keys add`
+  alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
 Clients of OpenAI's API need only the address. Models are loaded by the first request that names them. How they run is set in the \
-configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). Ctrl-C or \
+configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
 SIGTERM ends the server once the running replies have ended; SIGHUP reads the keys again.";
 
 /// The address at which the server listens, unless another is set.
