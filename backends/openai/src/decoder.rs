@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
@@ -17,12 +17,14 @@ use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
 use crate::description::RemoteDescription;
-use crate::http::Http;
-use crate::memory::{Memory, Recorder};
+use crate::endpoint::RemoteEndpoint;
+use crate::memory::Recorder;
+use crate::pool::Pool;
 use crate::reply::{ReplyReader, ReplyState};
+use crate::request::RemoteRequest;
 use crate::salt::SaltSecret;
+use crate::scoring;
 use crate::transfer::Transfer;
-use crate::wire::Ask;
 use crate::worker::Worker;
 
 /// How many events may wait for a slow reader before the server has to wait too.
@@ -49,13 +51,12 @@ pub struct RemoteDecoder {
 /// What clones share.
 pub(crate) struct Connection {
     pub(crate) worker: Worker,
-    pub(crate) http: Arc<Http>,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) info: ModelInfo,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) description: RemoteDescription,
     pub(crate) salts: Option<SaltSecret>,
     pub(crate) priority: Option<i32>,
-    pub(crate) memory: Arc<Mutex<Memory>>,
 }
 
 impl RemoteDecoder {
@@ -63,9 +64,17 @@ impl RemoteDecoder {
         Self { connection: Arc::new(connection), salt: None }
     }
 
-    /// Returns what is known of the server. [`RemoteBuilder`](crate::RemoteBuilder) has an example.
+    /// Returns what is known of the server; of several, the first one that answered. [`RemoteBuilder`](crate::RemoteBuilder) has an
+    /// example.
     pub fn description(&self) -> &RemoteDescription {
         &self.connection.description
+    }
+
+    /// Returns the servers as they are now, in the order in which they were given. [`RemoteBuilder::another`] has an example.
+    ///
+    /// [`RemoteBuilder::another`]: crate::RemoteBuilder::another
+    pub fn endpoints(&self) -> Vec<RemoteEndpoint> {
+        self.connection.pool.report()
     }
 
     /// Returns a decoder whose prompts share the server's cache only with those of the same owner.
@@ -99,14 +108,16 @@ impl RemoteDecoder {
         check_guided(&guided)?;
         let connection = &*self.connection;
         let ids = self.ids(&prompt)?;
-        let dialect = connection.description.dialect;
         let is_greedy = sampling.temperature.unwrap_or(0.0) == 0.0 || sampling.top_k == Some(1);
         let seed = (!is_greedy).then(|| sampling.seed.unwrap_or_else(random_seed));
         // What has no effect is not sent either, but for seeds.
-        let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
+        let is_explained = !self.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
-        let body = self.body(&ids, &sampling, max_tokens, seed, &guided, &excluded)?;
-        let recorder = Recorder::new(Arc::clone(&connection.memory), self.salt.clone(), ids, dialect.block());
+        let request = self.request(ids.clone(), sampling, max_tokens, seed, &guided, &excluded);
+        for dialect in connection.pool.dialects() {
+            request.check(dialect)?;
+        }
+        let recorder = Recorder::new(self.salt.clone(), ids);
         let reader = ReplyReader {
             recorder,
             limit: max_tokens,
@@ -116,15 +127,8 @@ impl RemoteDecoder {
             state: ReplyState::default(),
         };
         let (items, events) = mpsc::channel(WAITING);
-        let transfer = Transfer {
-            http: Arc::clone(&connection.http),
-            dialect,
-            body,
-            seed,
-            reader,
-            items,
-            is_started: false,
-        };
+        let mut transfer = Transfer::new(Arc::clone(&connection.pool), request, reader, items);
+        transfer.place()?;
         let running = connection.worker.spawn(transfer.run())?;
         // The work is aborted when the stream is dropped with it, which closes the connection, and the server stops. The
         // decoder is kept, so that its thread lives as long as its streams.
@@ -136,54 +140,31 @@ impl RemoteDecoder {
         .boxed())
     }
 
-    /// Returns the log-probabilities of the ids after the first `known` ones.
-    async fn scored(&self, known: usize, ids: Vec<TokenId>) -> Result<Vec<TokenLogprob>> {
-        let connection = &*self.connection;
-        let dialect = connection.description.dialect;
-        let Some(body) = dialect.score_body(&connection.description.model, &ids, self.salt.as_deref()) else {
-            let message = format!(
-                "a server of dialect {:?} does not score texts: use one of dialect \"vllm\", or a local model",
-                dialect.as_str()
-            );
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        };
-        let http = Arc::clone(&connection.http);
-        let time = connection.http.timeouts.first;
-        let answer =
-            connection.worker.run(async move { http.post_within(time, dialect.path(), &body).await });
-        let answer = answer.await?.map_err(|fault| fault.error)?;
-        dialect.scores(&answer, &ids, known)
-    }
-
-    /// Writes the request in the dialect of the server.
-    fn body(
+    fn request(
         &self,
-        prompt: &[TokenId],
-        sampling: &SamplingOptions,
+        prompt: Vec<TokenId>,
+        sampling: SamplingOptions,
         max_tokens: usize,
         seed: Option<u64>,
         guided: &GuidedDecoding,
         excluded: &ExcludedTexts,
-    ) -> Result<String> {
-        let connection = &*self.connection;
+    ) -> RemoteRequest {
         let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
-        let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
+        let banned = banned.filter(|id| self.is_known(*id)).collect();
         let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
-        let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
-        let ask = Ask {
-            model: &connection.description.model,
+        let biases = biases.filter(|(id, _)| self.is_known(*id)).collect();
+        RemoteRequest {
             prompt,
             sampling,
             max_tokens: max_tokens.max(1),
             seed,
-            stop: &connection.info.stop_tokens,
-            banned: &banned,
-            biases: &biases,
-            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
-            salt: self.salt.as_deref(),
-            priority: connection.priority,
-        };
-        Ok(connection.description.dialect.body(&ask)?.to_string())
+            stop: self.connection.info.stop_tokens.clone(),
+            banned,
+            biases,
+            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar.clone()),
+            salt: self.salt.clone(),
+            priority: self.connection.priority,
+        }
     }
 
     fn is_known(&self, id: TokenId) -> bool {
@@ -259,7 +240,15 @@ impl Decoder for RemoteDecoder {
     }
 
     fn ignored(&self, sampling: &SamplingOptions) -> Vec<&'static str> {
-        self.connection.description.dialect.ignored(sampling)
+        let mut ignored = Vec::new();
+        for dialect in self.connection.pool.dialects() {
+            for option in dialect.ignored(sampling) {
+                if !ignored.contains(&option) {
+                    ignored.push(option);
+                }
+            }
+        }
+        ignored
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
@@ -271,16 +260,17 @@ impl Decoder for RemoteDecoder {
         for target in targets {
             let mut whole = prompt.clone();
             whole.units.extend(target.into_iter().map(PromptUnit::Token));
-            scores.push(self.scored(self.ids(&prompt)?.len(), self.ids(&whole)?).await?);
+            let (known, ids) = (self.ids(&prompt)?.len(), self.ids(&whole)?);
+            let pool = Arc::clone(&self.connection.pool);
+            let scoring = scoring::score(pool, self.salt.clone(), ids, known);
+            scores.push(self.connection.worker.run(scoring).await??);
         }
         Ok(scores)
     }
 
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
-        let memory = self.connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statistics = CacheStatistics::default();
-        statistics.cached = memory.cached;
-        statistics.computed = memory.computed;
+        (statistics.cached, statistics.computed) = self.connection.pool.counts();
         Ok(Some(statistics))
     }
 }

@@ -74,6 +74,11 @@ impl Http {
         self.json(ANSWER_TIME, Method::GET, path, None).await
     }
 
+    /// Checks that a path answers with a success, whatever it says.
+    pub(crate) async fn reach(&self, path: &str) -> Result<(), Fault> {
+        self.read(ANSWER_TIME, ANSWER, Method::GET, path, None).await.map(|_| ())
+    }
+
     /// Sends JSON to a path, and reads JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
         self.post_within(ANSWER_TIME, path, body).await

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::tokenizer::TokenId;
 
+use crate::choice::{common_prefix, common_suffix};
+
 /// How many conversations are remembered.
 const SEQUENCES: usize = 256;
 
@@ -25,6 +27,19 @@ pub(crate) struct Memory {
 struct Sequence {
     salt: Option<Arc<str>>,
     ids: Vec<TokenId>,
+    /// How many of the ids are the stem of the conversation: its first prompt.
+    stem: usize,
+}
+
+/// What is remembered of the beginning of a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// How many leading tokens were sent for the same conversation.
+    pub(crate) own: usize,
+    /// The length of the stem of that conversation.
+    pub(crate) stem: Option<usize>,
+    /// How many leading tokens were sent for any other conversation, such as those of a common system prompt.
+    pub(crate) others: usize,
 }
 
 impl Memory {
@@ -50,11 +65,29 @@ impl Memory {
         report
     }
 
+    /// Returns what is remembered of a prompt. A sequence is of the same conversation if the prompt contains the whole of its
+    /// stem, but for what begins a reply: that is what both prompts end with, and a template may print it in another way
+    /// before earlier replies.
+    pub(crate) fn held(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Held {
+        let mut held = Held::default();
+        for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
+            let shared = common_prefix(&sequence.ids, prompt);
+            let stem = sequence.ids.get(..sequence.stem).unwrap_or(&sequence.ids);
+            if shared < stem.len().saturating_sub(common_suffix(stem, prompt)).max(1) {
+                held.others = held.others.max(shared);
+            } else if held.stem.is_none() || shared > held.own {
+                held.own = shared;
+                held.stem = Some(stem.len());
+            }
+        }
+        held
+    }
+
     /// Returns how many leading tokens some sequence has in common with a prompt, and whether it continues in another way.
     fn longest(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Option<(usize, bool)> {
         let mut longest = None;
         for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
-            let shared = common(&sequence.ids, prompt);
+            let shared = common_prefix(&sequence.ids, prompt);
             if longest.is_none_or(|(known, _)| shared > known) {
                 longest = Some((shared, sequence.ids.len() > shared));
             }
@@ -63,23 +96,19 @@ impl Memory {
     }
 
     /// Adds a prompt with its reply. A sequence that it continues is replaced.
-    fn add(&mut self, salt: Option<Arc<str>>, ids: Vec<TokenId>) {
+    fn add(&mut self, salt: Option<Arc<str>>, ids: Vec<TokenId>, stem: usize) {
         let begins =
             self.sequences.iter().position(|known| known.salt == salt && ids.starts_with(&known.ids));
         if let Some(known) = begins.and_then(|place| self.sequences.remove(place)) {
             self.ids -= known.ids.len();
         }
         self.ids += ids.len();
-        self.sequences.push_back(Sequence { salt, ids });
+        self.sequences.push_back(Sequence { salt, ids, stem });
         while self.sequences.len() > SEQUENCES || self.ids > IDS {
             let Some(oldest) = self.sequences.pop_front() else { return };
             self.ids -= oldest.ids.len();
         }
     }
-}
-
-fn common(left: &[TokenId], right: &[TokenId]) -> usize {
-    left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
 /// The ids of one request, which are remembered when it ends in any way.
@@ -92,23 +121,45 @@ pub(crate) struct Recorder {
     /// Whether the server has computed the prompt.
     is_computed: bool,
     block: usize,
+    stem: usize,
+    /// How many leading tokens of the prompt another server has of the conversation.
+    elsewhere: usize,
 }
 
 impl Recorder {
-    pub(crate) fn new(
-        memory: Arc<Mutex<Memory>>,
-        salt: Option<Arc<str>>,
-        prompt: Vec<TokenId>,
-        block: usize,
-    ) -> Self {
-        Self { memory, salt, prompt: prompt.len(), ids: prompt, is_computed: false, block }
+    /// Takes the ids of a prompt. [`Recorder::at`] says where they are sent.
+    pub(crate) fn new(salt: Option<Arc<str>>, prompt: Vec<TokenId>) -> Self {
+        let length = prompt.len();
+        Self {
+            memory: Arc::default(),
+            salt,
+            prompt: length,
+            ids: prompt,
+            is_computed: false,
+            block: 1,
+            stem: length,
+            elsewhere: 0,
+        }
+    }
+
+    /// Sets the memory of the server that the prompt is sent to, before it is computed.
+    pub(crate) fn at(&mut self, memory: Arc<Mutex<Memory>>, block: usize, stem: usize, elsewhere: usize) {
+        self.memory = memory;
+        self.block = block;
+        self.stem = stem;
+        self.elsewhere = elsewhere;
     }
 
     /// Notes that the prompt is computed, and reports on it.
     pub(crate) fn computed(&mut self, cached: Option<usize>) -> CacheReport {
         self.is_computed = true;
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.report(self.salt.as_ref(), &self.ids, cached, self.block)
+        let mut report = memory.report(self.salt.as_ref(), &self.ids, cached, self.block);
+        let computed_elsewhere = self.elsewhere.min(self.prompt.saturating_sub(1));
+        if report.cached + self.block < computed_elsewhere + 1 {
+            report.miss = Some(MissReason::ServedElsewhere);
+        }
+        report
     }
 
     /// Counts what was cached, once that is known.
@@ -136,6 +187,6 @@ impl Drop for Recorder {
             ids.pop();
         }
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.add(self.salt.take(), ids);
+        memory.add(self.salt.take(), ids, self.stem);
     }
 }

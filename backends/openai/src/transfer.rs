@@ -8,9 +8,11 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use crate::dialect::Dialect;
-use crate::fault;
+use crate::fault::{self, Fault};
 use crate::http::Http;
-use crate::reply::ReplyReader;
+use crate::pool::{Pool, Route};
+use crate::reply::{ReplyReader, ReplyState};
+use crate::request::RemoteRequest;
 use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
@@ -23,26 +25,72 @@ type Item = alloquy_core::Result<DecodeEvent>;
 /// One request.
 #[derive(Debug)]
 pub(crate) struct Transfer {
-    pub(crate) http: Arc<Http>,
-    pub(crate) dialect: Dialect,
-    pub(crate) body: String,
-    pub(crate) seed: Option<u64>,
-    pub(crate) reader: ReplyReader,
-    pub(crate) items: Sender<Item>,
-    pub(crate) is_started: bool,
+    pool: Arc<Pool>,
+    request: RemoteRequest,
+    reader: ReplyReader,
+    items: Sender<Item>,
+    /// Where the request is, and how it is written there; `None` while all servers rest.
+    sent: Option<Sent>,
+    is_started: bool,
+}
+
+/// A request as a server gets it.
+#[derive(Debug)]
+struct Sent {
+    route: Route,
+    body: String,
+}
+
+impl Sent {
+    fn http(&self) -> &Arc<Http> {
+        &self.route.place.endpoint.http
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.route.place.description.dialect
+    }
 }
 
 impl Transfer {
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        request: RemoteRequest,
+        reader: ReplyReader,
+        items: Sender<Item>,
+    ) -> Self {
+        Self { pool, request, reader, items, sent: None, is_started: false }
+    }
+
+    /// Chooses a server, if one is ready.
+    ///
+    /// # Errors
+    /// As [`RemoteRequest::body`].
+    pub(crate) fn place(&mut self) -> alloquy_core::Result<()> {
+        if let Some(route) = self.pool.route(self.request.salt.as_ref(), &self.request.prompt) {
+            self.take_route(route)?;
+        }
+        Ok(())
+    }
+
+    fn take_route(&mut self, route: Route) -> alloquy_core::Result<()> {
+        let body = self.request.body(&route.place.description)?;
+        let endpoint = &route.place.endpoint;
+        let block = route.place.description.dialect.block();
+        self.reader.state = ReplyState::default();
+        self.reader.recorder.at(Arc::clone(&endpoint.memory), block, route.stem, route.elsewhere);
+        self.sent = Some(Sent { route, body });
+        Ok(())
+    }
+
     /// Sends the request, and the events of its reply. Another attempt is made only before the first token.
     pub(crate) async fn run(mut self) {
         let mut attempt = 1;
         loop {
-            let mut fault = match self.attempt().await {
+            let fault = match self.attempt().await {
                 Ok(()) | Err(Stopped::Unread) => return,
                 Err(Stopped::Failed(fault)) => fault,
             };
-            fault.is_passing &= !self.reader.has_begun();
-            if let Err(error) = self.http.retries.pause(fault, attempt).await {
+            if let Err(error) = self.again(fault, attempt).await {
                 // The receiver may be gone.
                 let _ = self.items.send(Err(error)).await;
                 return;
@@ -51,22 +99,53 @@ impl Transfer {
         }
     }
 
+    /// Prepares another attempt: at another server at once, or at the only one after a while.
+    ///
+    /// # Errors
+    /// What failed, if there is no other attempt.
+    async fn again(&mut self, fault: Fault, attempt: u32) -> alloquy_core::Result<()> {
+        let Some(sent) = self.sent.take() else { return Err(fault.error) };
+        self.pool.fail(&sent.route.place, &fault);
+        if self.reader.has_begun() {
+            return Err(fault.error);
+        }
+        if self.pool.is_single() {
+            sent.http().retries.pause(fault, attempt).await?;
+            self.sent = Some(sent);
+            return Ok(());
+        }
+        // It is no longer in flight there.
+        drop(sent);
+        let (salt, prompt) = (self.request.salt.as_ref(), &self.request.prompt);
+        let route = self.pool.next(salt, prompt, fault, attempt).await?;
+        self.take_route(route)
+    }
+
     async fn attempt(&mut self) -> Result<(), Stopped> {
-        let mut answer = StreamedAnswer::open(&self.http, self.dialect.path(), self.body.clone()).await?;
+        if self.sent.is_none() {
+            let route = self.pool.first(self.request.salt.as_ref(), &self.request.prompt).await?;
+            self.take_route(route)?;
+        }
+        let Some(sent) = &self.sent else { return Ok(()) };
+        let dialect = sent.dialect();
+        let mut answer = StreamedAnswer::open(sent.http(), dialect.path(), sent.body.clone()).await?;
         if !self.is_started {
             self.is_started = true;
-            self.send(DecodeEventKind::Started { seed: self.seed }).await?;
+            self.send(DecodeEventKind::Started { seed: self.request.seed }).await?;
         }
         while self.reader.state.end.is_none() {
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
             let read = answer.read(self.reader.has_begun(), &mut data).await;
-            self.take(data).await?;
+            self.take(data, dialect).await?;
             read?;
         }
         // A server that generates on is left: the connection is closed.
-        let _ = timeout(REST, self.rest(answer)).await;
+        let _ = timeout(REST, self.rest(answer, dialect)).await;
         self.reader.finish();
+        if let Some(sent) = self.sent.take() {
+            sent.route.place.complete();
+        }
         if let Some(end) = self.reader.state.end {
             self.send(DecodeEventKind::Finished(end)).await?;
         }
@@ -74,15 +153,19 @@ impl Transfer {
     }
 
     /// Takes the data of events.
-    async fn take(&mut self, data: Vec<String>) -> Result<(), Stopped> {
+    async fn take(&mut self, data: Vec<String>, dialect: Dialect) -> Result<(), Stopped> {
         for data in data.iter().filter(|data| *data != DONE) {
             let event = parsed(data)?;
             if let Some(fault) = fault::of_event(&event) {
                 return Err(fault.into());
             }
-            let chunk = self.dialect.chunk(&event, self.reader.state.seen)?;
+            let chunk = dialect.chunk(&event, self.reader.state.seen)?;
+            let had_begun = self.reader.has_begun();
             let mut events = Vec::new();
             let taken = self.reader.take(chunk, &mut events);
+            if let Some(sent) = self.sent.as_ref().filter(|_| !had_begun && self.reader.has_begun()) {
+                sent.route.place.succeed();
+            }
             for event in events {
                 self.send(event).await?;
             }
@@ -92,12 +175,12 @@ impl Transfer {
     }
 
     /// Reads what follows the last token.
-    async fn rest(&mut self, mut answer: StreamedAnswer) {
+    async fn rest(&mut self, mut answer: StreamedAnswer, dialect: Dialect) {
         let mut data = Vec::new();
         while answer.read(true, &mut data).await.is_ok() {
             for data in data.drain(..).filter(|data| data != DONE) {
                 let chunk =
-                    parsed(&data).and_then(|event| self.dialect.chunk(&event, self.reader.state.seen));
+                    parsed(&data).and_then(|event| dialect.chunk(&event, self.reader.state.seen));
                 let Ok(chunk) = chunk else { return };
                 // A server that does not know the stop token would generate until its limit.
                 if !chunk.tokens.is_empty() {

@@ -7,7 +7,7 @@ mod http;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -64,7 +64,15 @@ pub(crate) struct Shared {
     /// The length of the last body.
     pub(crate) length: AtomicUsize,
     pub(crate) piece: usize,
-    pub(crate) has_other_tokenizer: bool,
+    pub(crate) has_other_tokenizer: AtomicBool,
+    /// Whether it has a model that says other tokens.
+    pub(crate) has_other_model: AtomicBool,
+    /// Whether it closes each connection at once.
+    pub(crate) is_down: AtomicBool,
+    /// How many texts it has encoded.
+    pub(crate) encoded: AtomicUsize,
+    /// The length of its context, as llama.cpp's server reports it.
+    pub(crate) context: AtomicUsize,
 }
 
 impl Stub {
@@ -83,7 +91,11 @@ impl Stub {
             cached: AtomicUsize::new(0),
             length: AtomicUsize::new(0),
             piece,
-            has_other_tokenizer,
+            has_other_tokenizer: AtomicBool::new(has_other_tokenizer),
+            has_other_model: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
+            encoded: AtomicUsize::new(0),
+            context: AtomicUsize::new(512),
         });
         let state = Arc::clone(&shared);
         let url = http::serve(move |stream, asked| state.answer(stream, asked));
@@ -139,6 +151,9 @@ pub(crate) fn prompt(text: &str) -> Prompt {
 
 impl Shared {
     fn answer(&self, stream: &mut TcpStream, asked: Asked) {
+        if self.is_down.load(Ordering::SeqCst) {
+            return;
+        }
         let Asked { path, head, body } = asked;
         *self.head.lock().unwrap() = head;
         match path.as_str() {
@@ -146,13 +161,15 @@ impl Shared {
             "/tokenize" | "/_internal/tokenize" => {
                 let text = body.get("content").or(body.get("prompt")).and_then(Value::as_str).unwrap();
                 let mut tokens: Vec<u32> = text.bytes().map(u32::from).collect();
-                if self.has_other_tokenizer {
+                self.encoded.fetch_add(1, Ordering::SeqCst);
+                if self.has_other_tokenizer.load(Ordering::SeqCst) {
                     tokens.reverse();
                 }
                 respond(stream, 200, "", &json!({"tokens": tokens}).to_string());
             }
             "/props" if self.dialect == Dialect::LlamaCpp => {
-                let props = json!({"default_generation_settings": {"n_ctx": 512}, "build_info": "b1"});
+                let context = self.context.load(Ordering::SeqCst);
+                let props = json!({"default_generation_settings": {"n_ctx": context}, "build_info": "b1"});
                 respond(stream, 200, "", &props.to_string());
             }
             "/v1/completions" | "/completion" | "/generate" => self.reply(stream, &body),
@@ -182,7 +199,9 @@ impl Shared {
             return;
         }
         let cached = self.cached.load(Ordering::SeqCst);
-        let body = sse(self.dialect, &events(self.dialect, &Knobs::read(self.dialect, body), cached));
+        let mut knobs = Knobs::read(self.dialect, body);
+        knobs.shift = u32::from(self.has_other_model.load(Ordering::SeqCst));
+        let body = sse(self.dialect, &events(self.dialect, &knobs, cached));
         self.stream(stream, &body);
     }
 
@@ -247,6 +266,8 @@ struct Knobs {
     /// Lower than -50 is banned.
     biases: BTreeMap<u32, f64>,
     logprobs: Option<usize>,
+    /// What is added to each id of the script.
+    shift: u32,
 }
 
 impl Knobs {
@@ -274,6 +295,7 @@ impl Knobs {
             seed: count("seed").or(count("sampling_seed")).unwrap_or(0),
             biases,
             logprobs: logprobs.map(|top| usize::try_from(top).unwrap()),
+            shift: 0,
         }
     }
 
@@ -286,7 +308,7 @@ impl Knobs {
             }
             let is_drawn =
                 self.temperature > 0.0 && (self.seed.wrapping_mul(31) + place as u64).is_multiple_of(3);
-            let wanted = if is_drawn { u32::from(b'z') } else { u32::from(byte) };
+            let wanted = if is_drawn { u32::from(b'z') } else { u32::from(byte) + self.shift };
             let letters = (u32::from(b'a')..=u32::from(b'z')).rev();
             let mut candidates = std::iter::once(wanted).chain(letters);
             let allowed = |token: &u32| self.biases.get(token).is_none_or(|bias| *bias > -50.0);
