@@ -75,7 +75,7 @@ impl Health {
         if sent != self.rests {
             return false;
         }
-        self.begin_rest(fault, !is_overload(fault), now);
+        self.begin_rest(fault, !is_overload(fault), false, now);
         true
     }
 
@@ -83,7 +83,7 @@ impl Health {
     pub(crate) fn checked(&mut self, outcome: Result<(), Fault>, now: Instant) {
         match outcome {
             Ok(()) => self.state = HealthState::Healthy,
-            Err(fault) => self.begin_rest(&fault, true, now),
+            Err(fault) => self.begin_rest(&fault, true, is_refusal(&fault), now),
         }
     }
 
@@ -92,10 +92,9 @@ impl Health {
         self.failures = 0;
     }
 
-    fn begin_rest(&mut self, fault: &Fault, is_outage: bool, now: Instant) {
+    fn begin_rest(&mut self, fault: &Fault, is_outage: bool, is_refused: bool, now: Instant) {
         self.failures = self.failures.saturating_add(1);
         self.rests += 1;
-        let is_refused = is_refusal(fault);
         let rest = match fault.retry_after {
             Some(requested) => requested.min(LONGEST_REQUESTED),
             None if is_refused => LONGEST_REST,

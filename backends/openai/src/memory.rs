@@ -65,15 +65,16 @@ impl Memory {
         report
     }
 
-    /// Returns what is remembered of a prompt. A sequence is of the same conversation if the prompt contains the whole of its
-    /// stem, but for what begins a reply: that is what both prompts end with, and a template may print it in another way
-    /// before earlier replies.
+    /// Returns what is remembered of a prompt. A sequence is of the same conversation if the prompt contains its stem. The last
+    /// ids of the stem begin a reply, and some templates print a part of them only before the last reply, such as empty
+    /// thinking. Both prompts end with these ids, so a half of what both end with may be missing.
     pub(crate) fn held(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Held {
         let mut held = Held::default();
         for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
             let shared = common_prefix(&sequence.ids, prompt);
             let stem = sequence.ids.get(..sequence.stem).unwrap_or(&sequence.ids);
-            if shared < stem.len().saturating_sub(common_suffix(stem, prompt)).max(1) {
+            let needed = stem.len() - common_suffix(stem, prompt) / 2;
+            if shared < needed.max(1) {
                 held.others = held.others.max(shared);
             } else if held.stem.is_none() || shared > held.own {
                 held.own = shared;

@@ -76,7 +76,7 @@ struct Talk {
 
 impl Talk {
     fn new(name: usize) -> Self {
-        Self { history: format!("{}|U: this is conversation {name}", "You are a helpful assistant. ".repeat(20)) }
+        Self { history: format!("{}|U: this is conversation {name}", "You are a helpful assistant. ".repeat(10)) }
     }
 
     fn turn(&mut self, decoder: &dyn Decoder) -> Outcome {
@@ -258,7 +258,7 @@ fn a_request_that_is_at_fault_is_not_sent_elsewhere() {
 #[test]
 fn an_overloaded_server_rests_as_long_as_it_wants() {
     let stubs = servers::<2>(Dialect::Vllm);
-    let decoder = connect(builder(&stubs));
+    let decoder = connect(builder_at(&*stubs[0].url).another(&*stubs[1].url));
     for stub in &stubs {
         stub.plan([Answer::Status(429, "retry-after: 2\r\n", "")]);
     }

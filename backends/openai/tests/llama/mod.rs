@@ -13,7 +13,7 @@ model, slots, cache, *pooling = sys.argv[1:]
 params = xllamacpp.CommonParams()
 params.model.path = model
 params.hostnames = ['127.0.0.1']
-params.port = 0
+params.port = int(os.environ.get('PORT', '0'))
 params.n_parallel = int(slots)
 params.n_ctx = 512 * params.n_parallel
 params.kv_unified = cache == 'unified'
@@ -48,6 +48,15 @@ impl Llama {
     }
 
     fn start_with(settings: &[&str]) -> Option<Self> {
+        Self::start_at("0", settings)
+    }
+
+    /// Starts a server of replies with so many slots at a port; 0 is a free one.
+    pub(crate) fn with_slots(port: &str, slots: &str) -> Option<Self> {
+        Self::start_at(port, &[slots, "separate"])
+    }
+
+    fn start_at(port: &str, settings: &[&str]) -> Option<Self> {
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
         let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
         let models = shared.join("models");
@@ -68,6 +77,7 @@ impl Llama {
             .args(["-c", SCRIPT])
             .arg(model)
             .args(settings)
+            .env("PORT", port)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
