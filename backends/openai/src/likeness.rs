@@ -25,8 +25,9 @@ const PLACES: usize = 4;
 /// How many likeliest tokens are compared. OpenAI's API has no more.
 const TOP: usize = 5;
 
-/// The least overlap of the distributions of one model. Other kernels change it by less than 0.01, 8 bits by about 0.03, and 4
-/// bits by about 0.15. Other models, also those with the same tokenizer, mostly overlap by less than a half.
+/// The least overlap of the distributions of one model. stories260k with its weights in 8, 4, 3 and 2 bits overlaps with itself by
+/// 0.98, 0.94, 0.78 and 0.42, and with noise as large as the weights by 0.25. Larger models lose less. Other kernels change the
+/// last digits alone.
 const LEAST_OVERLAP: f64 = 0.6;
 
 /// What a server says of the next token, at each place.
@@ -139,9 +140,9 @@ impl Likeness {
             );
             return (overlap < LEAST_OVERLAP).then_some(message);
         }
-        // Less is known without probabilities: small differences may change each of the tokens.
-        let equal = pairs().filter(|(one, other)| one.token == other.token).count();
-        (equal * 2 < count).then(|| format!("{equal} of {count} likeliest tokens are the same"))
+        // Less is known without probabilities: where several tokens are almost equally likely, 4 bits may change which is first.
+        let is_any_equal = pairs().any(|(one, other)| one.token == other.token);
+        (!is_any_equal).then(|| format!("none of {count} likeliest tokens is the same"))
     }
 }
 
