@@ -174,7 +174,8 @@ fn endpoints(servers: &[RemoteServer]) -> Result<Vec<Endpoint>> {
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if server.weight == 0 {
-            let message = format!("server {address:?} has a weight of 0: the least is 1, so leave it out instead");
+            let message =
+                format!("server {address:?} has a weight of 0: the least is 1, so leave it out instead");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         endpoints.push(Endpoint::new(http, server.weight));

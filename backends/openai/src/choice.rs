@@ -37,10 +37,10 @@ fn is_better(candidate: &Candidate<'_>, known: &Candidate<'_>, stem: &[u8; 32]) 
         return candidate.held > known.held;
     }
     // Quotients are compared by their products: 2 / 3 < 1 / 1 is 2 * 1 < 1 * 3.
-    let load = load(candidate, known);
-    let other = self::load(known, candidate);
-    if load != other {
-        return load < other;
+    let left = load(candidate, known);
+    let right = load(known, candidate);
+    if left != right {
+        return left < right;
     }
     rank(candidate, stem) > rank(known, stem)
 }

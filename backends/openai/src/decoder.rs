@@ -260,7 +260,8 @@ impl Decoder for RemoteDecoder {
         for target in targets {
             let mut whole = prompt.clone();
             whole.units.extend(target.into_iter().map(PromptUnit::Token));
-            let (known, ids) = (self.ids(&prompt)?.len(), self.ids(&whole)?);
+            let known = self.ids(&prompt)?.len();
+            let ids = self.ids(&whole)?;
             let pool = Arc::clone(&self.connection.pool);
             let scoring = scoring::score(pool, self.salt.clone(), ids, known);
             scores.push(self.connection.worker.run(scoring).await??);

@@ -100,8 +100,12 @@ impl Health {
             None if is_refused => LONGEST_REST,
             None => FIRST_REST.saturating_mul(2_u32.saturating_pow(self.failures - 1)).min(LONGEST_REST),
         };
-        self.state =
-            HealthState::Resting(Rest { until: now + rest, error: fault.error.clone(), is_outage, is_refused });
+        self.state = HealthState::Resting(Rest {
+            until: now + rest,
+            error: fault.error.clone(),
+            is_outage,
+            is_refused,
+        });
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::sampling::{SamplingOptions, TokenLogprob};
-use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 use alloquy_core::Result;
 use alloquy_core::model_info::ModelInfo;
+use alloquy_core::sampling::{SamplingOptions, TokenLogprob};
+use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
 
 use crate::description::RemoteDescription;
 use crate::fault::Fault;
@@ -126,22 +126,23 @@ async fn next_token(
 impl Likeness {
     /// Compares with another server. Returns why it is another model, or nothing where both may be the same.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
-        let pairs = || self.places.iter().zip(&other.places);
-        let count = pairs().count();
+        let pairs: Vec<(&Place, &Place)> = self.places.iter().zip(&other.places).collect();
+        let count = pairs.len();
         if count == 0 {
             return None;
         }
         #[allow(clippy::cast_precision_loss)] // they are four
         let places = count as f64;
-        if pairs().all(|(one, other)| !one.top.is_empty() && !other.top.is_empty()) {
-            let overlap = pairs().map(|(one, other)| overlap(&one.top, &other.top)).sum::<f64>() / places;
+        if pairs.iter().all(|(one, other)| !one.top.is_empty() && !other.top.is_empty()) {
+            let overlaps = pairs.iter().map(|(one, other)| overlap(&one.top, &other.top));
+            let overlap = overlaps.sum::<f64>() / places;
             let message = format!(
                 "the distributions of {count} tokens overlap by {overlap:.2}, where one model has at least {LEAST_OVERLAP}"
             );
             return (overlap < LEAST_OVERLAP).then_some(message);
         }
         // Less is known without probabilities: where several tokens are almost equally likely, 4 bits may change which is first.
-        let is_any_equal = pairs().any(|(one, other)| one.token == other.token);
+        let is_any_equal = pairs.iter().any(|(one, other)| one.token == other.token);
         (!is_any_equal).then(|| format!("none of {count} likeliest tokens is the same"))
     }
 }

@@ -95,7 +95,8 @@ impl Pool {
     fn refusal(&self, refused: &Arc<Endpoint>, error: Error) -> Error {
         let others = self.endpoints.iter().filter(|endpoint| !Arc::ptr_eq(endpoint, refused));
         let others: Vec<&str> = others.map(|endpoint| endpoint.http.address()).collect();
-        let (address, others) = (refused.http.address(), others.join(" and "));
+        let others = others.join(" and ");
+        let address = refused.http.address();
         error.context(format!("server {address} cannot be used with {others}"))
     }
 
@@ -141,8 +142,8 @@ impl Pool {
             let mut candidates = Vec::new();
             for (endpoint, held) in self.endpoints.iter().zip(&held) {
                 let Some(in_flight) = endpoint.load() else { continue };
-                let (address, weight) = (endpoint.http.address(), endpoint.weight);
-                candidates.push(Candidate { address, weight, in_flight, held: held.own });
+                let address = endpoint.http.address();
+                candidates.push(Candidate { address, weight: endpoint.weight, in_flight, held: held.own });
                 places.push(endpoint);
             }
             let chosen = choice::best(&candidates, &digest)?;
@@ -205,7 +206,9 @@ impl Pool {
         };
         let count = self.endpoints.len();
         let address = endpoint.http.address();
-        Err(error.context(format!("all {count} servers rest, and {address} is the first one that may answer later")))
+        Err(error.context(format!(
+            "all {count} servers rest, and {address} is the first one that may answer later"
+        )))
     }
 
     /// Waits for a server as long as a request may wait.

@@ -116,8 +116,8 @@ impl Transfer {
         }
         // It is no longer in flight there.
         drop(sent);
-        let (salt, prompt) = (self.request.salt.as_ref(), &self.request.prompt);
-        let route = self.pool.next(salt, prompt, fault, attempt).await?;
+        let salt = self.request.salt.as_ref();
+        let route = self.pool.next(salt, &self.request.prompt, fault, attempt).await?;
         self.take_route(route)
     }
 
@@ -179,8 +179,7 @@ impl Transfer {
         let mut data = Vec::new();
         while answer.read(true, &mut data).await.is_ok() {
             for data in data.drain(..).filter(|data| data != DONE) {
-                let chunk =
-                    parsed(&data).and_then(|event| dialect.chunk(&event, self.reader.state.seen));
+                let chunk = parsed(&data).and_then(|event| dialect.chunk(&event, self.reader.state.seen));
                 let Ok(chunk) = chunk else { return };
                 // A server that does not know the stop token would generate until its limit.
                 if !chunk.tokens.is_empty() {

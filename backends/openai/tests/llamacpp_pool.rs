@@ -23,11 +23,12 @@ const TURNS: usize = 5;
 /// Enough for half of the conversations, and not for all.
 const SLOTS: &str = "12";
 
-const SYSTEM: &str = "A man tells a girl stories. They are short and happy. There is a cat, a dog, and a big red ball.";
+const SYSTEM: &str =
+    "A man tells a girl stories. They are short and happy. There is a cat, a dog, and a big red ball.";
 
 const NAMES: [&str; CONVERSATIONS] = [
-    "Lily", "Tom", "Mia", "Ben", "Sue", "Max", "Tim", "Amy", "Sam", "Jack", "Anna", "Bob", "Lucy", "Joe", "Emma", "Kate", "Dan",
-    "Zoe", "Leo", "Ella",
+    "Lily", "Tom", "Mia", "Ben", "Sue", "Max", "Tim", "Amy", "Sam", "Jack", "Anna", "Bob", "Lucy", "Joe",
+    "Emma", "Kate", "Dan", "Zoe", "Leo", "Ella",
 ];
 
 /// A conversation, in ids.
@@ -38,7 +39,10 @@ struct Talk {
 impl Talk {
     fn new(decoder: &RemoteDecoder, name: &str) -> Self {
         let mut ids = vec![1];
-        ids.extend(encoded(decoder, &format!("{SYSTEM}\nA: Tell me of {name} and of what {name} did that day.")));
+        ids.extend(encoded(
+            decoder,
+            &format!("{SYSTEM}\nA: Tell me of {name} and of what {name} did that day."),
+        ));
         Self { ids }
     }
 
@@ -130,17 +134,19 @@ fn conversations_continue_while_a_server_is_killed_and_started_again() {
         homes.push(both.endpoints()[0].done > before);
     }
     for talk in &mut talks {
-        assert_eq!(talk.turn(&both).unwrap().miss, None);
+        assert_ne!(talk.turn(&both).unwrap().miss, Some(MissReason::ServedElsewhere));
     }
     let port = one.url.rsplit(':').next().unwrap().to_owned();
     drop(one);
     for (talk, was_there) in talks.iter_mut().zip(&homes) {
-        let expected = was_there.then_some(MissReason::ServedElsewhere);
-        assert_eq!(talk.turn(&both).unwrap().miss, expected);
+        let has_moved = talk.turn(&both).unwrap().miss == Some(MissReason::ServedElsewhere);
+        assert_eq!(has_moved, *was_there);
     }
     assert!(homes.contains(&true) && homes.contains(&false), "{homes:?}");
     let away = &both.endpoints()[0];
-    assert!(matches!(&away.health, EndpointHealth::Resting { error, .. } if error.kind() == ErrorKind::Backend));
+    assert!(
+        matches!(&away.health, EndpointHealth::Resting { error, .. } if error.kind() == ErrorKind::Backend)
+    );
 
     let _again = Llama::with_slots(&port, SLOTS).unwrap();
     let begun = Instant::now();
@@ -150,7 +156,8 @@ fn conversations_continue_while_a_server_is_killed_and_started_again() {
     }
     for _ in 3..TURNS {
         for talk in &mut talks {
-            assert_eq!(talk.turn(&both).unwrap().miss, None, "it stays where it has moved to");
+            let miss = talk.turn(&both).unwrap().miss;
+            assert_ne!(miss, Some(MissReason::ServedElsewhere), "it stays where it has moved to");
         }
     }
     // New conversations go to the server that is back.

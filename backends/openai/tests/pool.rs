@@ -76,7 +76,9 @@ struct Talk {
 
 impl Talk {
     fn new(name: usize) -> Self {
-        Self { history: format!("{}|U: this is conversation {name}", "You are a helpful assistant. ".repeat(10)) }
+        Self {
+            history: format!("{}|U: this is conversation {name}", "You are a helpful assistant. ".repeat(10)),
+        }
     }
 
     fn turn(&mut self, decoder: &dyn Decoder) -> Outcome {
@@ -123,7 +125,10 @@ fn a_conversation_stays_and_a_common_beginning_pulls_none() {
             assert!(talk.turn(&decoder).error.is_none());
             let after = done(&decoder);
             let place = (0..3).find(|place| after[*place] == before[*place] + turn);
-            assert!(place.is_some(), "turn {turn} of conversation {name} was elsewhere: {before:?} {after:?}");
+            assert!(
+                place.is_some(),
+                "turn {turn} of conversation {name} was elsewhere: {before:?} {after:?}"
+            );
         }
         let place = (0..3).find(|place| done(&decoder)[*place] > before[*place]).unwrap();
         *counts.entry(place).or_insert(0) += 1;
@@ -144,7 +149,8 @@ fn branches_stay_with_their_stem() {
         talk.history = format!("{stem} {}", branch.to_string().repeat(9));
         talk.turn(&decoder);
     }
-    let mut grown: Vec<u64> = done(&decoder).iter().zip(&before).map(|(after, before)| after - before).collect();
+    let mut grown: Vec<u64> =
+        done(&decoder).iter().zip(&before).map(|(after, before)| after - before).collect();
     grown.sort_unstable();
     assert_eq!(grown, [0, 0, 8]);
 }
@@ -336,7 +342,9 @@ fn a_server_that_starts_again_with_another_model_gets_no_requests() {
         change(&stubs[place].shared);
         assert!(talk.turn(&decoder).error.is_none());
         wait_for(5, || matches!(decoder.endpoints()[place].health, EndpointHealth::Refused { .. }));
-        let EndpointHealth::Refused { remaining, error } = &decoder.endpoints()[place].health else { panic!() };
+        let EndpointHealth::Refused { remaining, error } = &decoder.endpoints()[place].health else {
+            panic!()
+        };
         assert!(*remaining > Duration::from_secs(50));
         assert!(error.to_string().contains(reason), "{error}");
         for name in 2..8 {

@@ -17,7 +17,7 @@ params.port = int(os.environ.get('PORT', '0'))
 params.n_parallel = int(slots)
 params.n_ctx = 512 * params.n_parallel
 params.kv_unified = cache == 'unified'
-params.cpuparams.n_threads = 2
+params.cpuparams.n_threads = int(os.environ.get('THREADS', '2'))
 for kind in pooling:
     params.embedding = True
     params.pooling_type = getattr(xllamacpp.llama_pooling_type, 'LLAMA_POOLING_TYPE_' + kind)
@@ -48,15 +48,16 @@ impl Llama {
     }
 
     fn start_with(settings: &[&str]) -> Option<Self> {
-        Self::start_at("0", settings)
+        Self::start_at("0", "2", settings)
     }
 
     /// Starts a server of replies with so many slots at a port; 0 is a free one.
     pub(crate) fn with_slots(port: &str, slots: &str) -> Option<Self> {
-        Self::start_at(port, &[slots, "separate"])
+        // Threads of two servers would wait for each other.
+        Self::start_at(port, "1", &[slots, "separate"])
     }
 
-    fn start_at(port: &str, settings: &[&str]) -> Option<Self> {
+    fn start_at(port: &str, threads: &str, settings: &[&str]) -> Option<Self> {
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
         let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
         let models = shared.join("models");
@@ -78,6 +79,7 @@ impl Llama {
             .arg(model)
             .args(settings)
             .env("PORT", port)
+            .env("THREADS", threads)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
