@@ -242,6 +242,8 @@ pub use alloquy_onnx::{open_embedder, open_reranker};
 pub use alloquy_storage::open_for_reading as open_store_for_reading;
 #[cfg(feature = "onnx")]
 pub use model::graph_cache_folder;
+#[cfg(feature = "remote")]
+pub use model::remote_files;
 pub use model::{ContextPolicy, FamilySource, FullContext, ModelDescription, ModelWarning};
 
 pub use prelude::*;

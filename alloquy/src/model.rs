@@ -18,6 +18,8 @@ mod opening;
 #[cfg(feature = "pocket")]
 mod pocket;
 mod recommended;
+#[cfg(feature = "remote")]
+mod remote;
 mod template;
 mod warning;
 
@@ -42,6 +44,8 @@ pub use description::ModelDescription;
 #[cfg(feature = "onnx")]
 pub use engine::graph_cache_folder;
 pub use family::FamilySource;
+#[cfg(feature = "remote")]
+pub use remote::remote_files;
 pub use warning::ModelWarning;
 
 use context::Fitting;

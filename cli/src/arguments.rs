@@ -8,6 +8,7 @@ mod media;
 mod memory;
 mod model;
 mod prompt;
+mod remote;
 mod resume;
 mod sampling;
 
@@ -28,6 +29,9 @@ pub(crate) use media::MediaSettings;
 pub(crate) use memory::MemoryArguments;
 pub(crate) use model::{ModelArguments, NumberType, OptimizationLevel, Waiting};
 pub(crate) use prompt::PromptArguments;
+pub(crate) use remote::{
+    AUTO as REMOTE_AUTO, NONE as REMOTE_NONE, RemoteArguments, dialect_names, is_address, protocol_names,
+};
 pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;
 

@@ -30,6 +30,7 @@ pub(crate) mod note;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod pull;
+pub(crate) mod remote;
 pub(crate) mod render;
 pub(crate) mod search;
 pub(crate) mod tools;
@@ -59,6 +60,7 @@ Examples:
   alloquy pull onnx-community/Qwen3-0.6B-ONNX       fetch one
   alloquy chat --model onnx-community/Qwen3-0.6B-ONNX
   git diff | alloquy ask --model onnx-community/Qwen3-0.6B-ONNX \"Write a commit message\"
+  alloquy chat --remote http://localhost:8000 --model Qwen/Qwen3-4B      the model is on a server
 
 Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
 (top-k = 20). Flags win over variables, variables over the file, and the file over what the model's authors \
@@ -67,7 +69,7 @@ recommend; `alloquy config show` prints each value with where it came from.
 Answers go to standard output, everything else to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.";
 
-/// Hold, branch and keep conversations with language models that run on this machine
+/// Hold, branch and keep conversations with language models, on this machine or on a server
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Arguments {
@@ -116,6 +118,7 @@ pub(crate) enum Command {
     Export(export::Export),
     Pull(pull::Pull),
     Models(models::Models),
+    Remote(remote::Remote),
     Bench(bench::Bench),
     Tools(tools::Tools),
     Guards(guards::GuardsCommand),
@@ -264,6 +267,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Export(export) => export.run(&context),
         Command::Pull(pull) => pull.run(&context),
         Command::Models(models) => models.run(&context),
+        Command::Remote(remote) => remote.run(&context),
         Command::Bench(bench) => bench.run(&context),
         Command::Tools(tools) => tools.run(&context),
         Command::Guards(guards) => guards.run(&context),

@@ -9,6 +9,7 @@ use alloquy::core::chat_model::Origin;
 use alloquy::core::middleware::Middleware;
 use alloquy::core::store::MemoryStore;
 use alloquy::core::{ConversationId, Error, ErrorKind, Owner, Reply, Request, Result};
+use alloquy::inference::LanguageModel;
 use alloquy::memory::{Cue, Notes as StoredNotes, OnFailure, Reminder};
 use alloquy::retrieval::{DocumentsUse, Lookup, RetrieveDocuments, Retriever};
 
@@ -18,6 +19,7 @@ use crate::guards::Guards;
 use crate::indexes;
 use crate::kept::{self, Kept};
 use crate::notes::Notes;
+use crate::open_model::{OpenModel, PromptLength};
 use crate::printer::Printer;
 use crate::settings::{self, Settings};
 use sources::Sources;
@@ -81,8 +83,8 @@ impl Grounding {
     }
 
     /// Returns the middleware that adds passages and notes to requests. A search that fails is a warning of the answer.
-    pub(crate) fn middleware(&self, model: &Model) -> Vec<Arc<dyn Middleware>> {
-        self.adding(model, OnFailure::Without)
+    pub(crate) fn middleware(&self, model: &OpenModel) -> Vec<Arc<dyn Middleware>> {
+        self.adding(model.language_model(), OnFailure::Without)
     }
 
     /// Returns a request with the passages and notes of an owner.
@@ -95,7 +97,7 @@ impl Grounding {
         owner: Owner,
         mut request: Request,
     ) -> Result<Request> {
-        let adding = self.adding(model, OnFailure::Fail);
+        let adding = self.adding(Some(model.language_model()), OnFailure::Fail);
         if request.origin.is_none() && !adding.is_empty() {
             request = request.origin(Origin::new(owner, ConversationId::new()));
         }
@@ -105,10 +107,10 @@ impl Grounding {
         Ok(request)
     }
 
-    fn adding(&self, model: &Model, on_failure: OnFailure) -> Vec<Arc<dyn Middleware>> {
+    fn adding(&self, model: Option<&LanguageModel>, on_failure: OnFailure) -> Vec<Arc<dyn Middleware>> {
         let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
         if let Some(Memory { notes, limits }) = &self.memory {
-            let counter = model.language_model().clone();
+            let counter = PromptLength::from(model);
             let mut reminder = Reminder::new(Cue::new(notes.clone()), counter).on_failure(on_failure);
             if let Some(notes) = limits.memory_notes {
                 reminder = reminder.max_notes(notes);

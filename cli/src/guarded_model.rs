@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use alloquy::Model;
 use alloquy::core::middleware::{Middleware, Next};
 use alloquy::core::report::CacheReport;
 use alloquy::core::{ChatModel, ReplyStream, Request, Result};
 use async_trait::async_trait;
 
 use crate::guards::Guards;
+use crate::open_model::OpenModel;
 
 /// A model with guards around it.
 #[derive(Debug)]
 pub(crate) struct GuardedModel {
-    model: Model,
+    model: OpenModel,
     guards: Vec<Arc<dyn Middleware>>,
 }
 
 impl GuardedModel {
-    pub(crate) fn new(model: Model, guards: &Guards) -> Self {
+    pub(crate) fn new(model: OpenModel, guards: &Guards) -> Self {
         Self { guards: guards.stack(&model, Vec::new()), model }
     }
 }

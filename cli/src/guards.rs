@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy::Model;
 use alloquy::core::manager::ManagerBuilder;
 use alloquy::core::middleware::Middleware;
 use alloquy::core::prompt::PromptCounter;
@@ -13,11 +12,11 @@ use alloquy::guards::limits::{
     Budget, BudgetLimit, LimitStore, MemoryLimits, Period, Rate, RateLimit, Scope,
 };
 use alloquy::guards::redact::{Pattern, RedactHistory, RedactReplies, Redactor, recognizers};
-use alloquy::inference::LanguageModel;
 
 use crate::arguments::{CallLimit, Finds, Guard, GuardArguments, PriceArguments, RedactionArguments};
 use crate::failure::Failure;
 use crate::limit_database::LimitDatabase;
+use crate::open_model::{OpenModel, PromptLength};
 use crate::prices;
 use crate::settings::state_folder;
 
@@ -103,7 +102,11 @@ impl Guards {
 
     /// Returns the middleware around a model, the outermost first: rates, the redaction of answers, what adds passages and notes, the
     /// redaction of what the model reads, and budgets. The policy for a full context is inside of them, in the model.
-    pub(crate) fn stack(&self, model: &Model, adding: Vec<Arc<dyn Middleware>>) -> Vec<Arc<dyn Middleware>> {
+    pub(crate) fn stack(
+        &self,
+        model: &OpenModel,
+        adding: Vec<Arc<dyn Middleware>>,
+    ) -> Vec<Arc<dyn Middleware>> {
         let mut stack: Vec<Arc<dyn Middleware>> = Vec::new();
         for CountedRate { rate, store } in &self.rates {
             stack.push(Arc::new(RateLimit::new(*rate, Scope::Everything, Arc::clone(store))));
@@ -120,7 +123,10 @@ impl Guards {
                 Period::Day => Scope::Everything,
                 _ => Scope::Conversation,
             };
-            let longest = FittedPrompt { model: model.language_model().clone() };
+            let longest = FittedPrompt {
+                length: PromptLength::from(model.language_model()),
+                most: model.context_length().unwrap_or(usize::MAX),
+            };
             let limit = BudgetLimit::new(budget.clone(), *period, scope, Arc::clone(store), longest);
             let reply = model.sampling().max_tokens.unwrap_or(REPLY);
             stack.push(Arc::new(limit.reply(reply).model(model.info().name.as_str())));
@@ -132,7 +138,7 @@ impl Guards {
     pub(crate) fn added_to(
         &self,
         mut manager: ManagerBuilder,
-        model: &Model,
+        model: &OpenModel,
         adding: Vec<Arc<dyn Middleware>>,
     ) -> ManagerBuilder {
         for middleware in self.stack(model, adding) {
@@ -274,11 +280,12 @@ fn all_runs(shared: &mut Option<Arc<dyn LimitStore>>) -> Result<Arc<dyn LimitSto
 /// Counts the tokens of a prompt. The policy for a full context shortens one that is longer than the context.
 #[derive(Clone, Debug)]
 struct FittedPrompt {
-    model: LanguageModel,
+    length: PromptLength,
+    most: usize,
 }
 
 impl PromptCounter for FittedPrompt {
     fn units(&self, request: &Request) -> Result<usize> {
-        Ok(self.model.units(request)?.min(self.model.model().context_length))
+        Ok(self.length.units(request)?.min(self.most))
     }
 }

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::hub::{CachedModel, Choice, Hub, HubError, Listing, ModelName, PullEvent, choose, human};
+use alloquy::hub::{
+    CachedModel, Choice, Hub, HubError, Listing, ModelName, PullEvent, choose, choose_description, human,
+};
 
 use crate::asking;
 use crate::notes::Notes;
@@ -18,7 +20,7 @@ pub(crate) fn error(error: HubError) -> Error {
         HubError::Name { .. } | HubError::Endpoint { .. } | HubError::UnknownVariant { .. } => {
             ErrorKind::Invalid
         }
-        HubError::NoVariant { .. } => ErrorKind::Unsupported,
+        HubError::NoVariant { .. } | HubError::NoTokenizer { .. } => ErrorKind::Unsupported,
         _ => ErrorKind::NotFound,
     };
     let message = error.to_string();
@@ -46,6 +48,27 @@ pub(crate) fn offer(path: &Path, notes: Notes) -> Result<()> {
         pull(&hub, &name, &listing, &choice, notes).map_err(error)?;
     }
     Ok(())
+}
+
+/// Fetches the files that describe a model of the Hub, unless they are on this machine. They are small, so nobody is asked.
+pub(crate) fn fetch_description(path: &Path, notes: Notes) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let Some(name) = path.to_str().and_then(|name| name.parse::<ModelName>().ok()) else { return Ok(()) };
+    let hub = Hub::from_env().map_err(error)?;
+    if hub.cache().find_description(&name).map_err(error)?.is_some() {
+        return Ok(());
+    }
+    let fetched = pull_description(&hub, &name, notes);
+    fetched.map(drop).map_err(|failure| error(failure).context(format_args!("there is no folder {path:?}")))
+}
+
+/// Fetches the files that describe a model, without its weights.
+fn pull_description(hub: &Hub, name: &ModelName, notes: Notes) -> Result<CachedModel, HubError> {
+    let listing = hub.list(&name.repository, name.revision())?;
+    let choice = choose_description(&listing)?;
+    pull(hub, name, &listing, &choice, notes)
 }
 
 /// Asks a person. An empty line is a yes, no line is a no.

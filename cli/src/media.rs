@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy::Model;
 use alloquy::core::media::MediaKind;
 use alloquy::core::{Content, Error, ErrorKind, Media, Message, Part, Preface, Request, Result, Role};
 use alloquy::formats::messages::{MediaReference, MediaRules, MediaSource};
 use alloquy::storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
+use crate::open_model::OpenModel;
 use crate::piped::Input;
 
 /// The name of standard input among files.
@@ -139,12 +139,11 @@ pub(crate) fn said(attached: Vec<Part>, text: String) -> Message {
 }
 
 /// Checks that a model accepts media and that its template has a place for them, before a question depends on it.
-pub(crate) fn check(model: &Model, attached: &[Part]) -> Result<()> {
-    if attached.is_empty() {
-        return Ok(());
-    }
+pub(crate) fn check(model: &OpenModel, attached: &[Part]) -> Result<()> {
+    // Whether a chat endpoint accepts them, its server says when it is asked.
+    let Some(model) = model.language_model().filter(|_| !attached.is_empty()) else { return Ok(()) };
     let message = said(attached.to_vec(), "?".to_owned());
-    model.language_model().prepare(&Request::new(Preface::default(), vec![message])).map(drop)
+    model.prepare(&Request::new(Preface::default(), vec![message])).map(drop)
 }
 
 /// Where documents may have their media.

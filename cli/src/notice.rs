@@ -17,7 +17,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Prints the notice, if no model is named and there was none today.
 pub(crate) fn print(arguments: &ModelArguments, notes: Notes) {
-    if arguments.model.is_some() || describe_pocket().is_none() || notes.loudness() == Loudness::Quiet {
+    let is_named = arguments.model.is_some() || arguments.remote.is_set();
+    if is_named || describe_pocket().is_none() || notes.loudness() == Loudness::Quiet {
         return;
     }
     let stamp = settings::state_folder().map(|folder| folder.join("notice"));

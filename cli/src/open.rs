@@ -4,14 +4,18 @@ use std::path::Path;
 
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::onnx::{GraphOptimization, KvCacheType, MatMulType};
+use alloquy::remote::RemoteFiles;
 use alloquy::{ContextPolicy, Model, ModelBuilder, ModelDescription, ModelWarning};
 
-use crate::arguments::{ModelArguments, NumberType, OptimizationLevel, Waiting, names};
+use crate::arguments::{ContextArguments, ModelArguments, NumberType, OptimizationLevel, Waiting, names};
+use crate::form::DemandArguments;
 use crate::found;
 use crate::hub;
 use crate::notes::{Loudness, Notes};
+use crate::open_model::OpenModel;
 use crate::pocket::{POCKET, describe_pocket};
 use crate::progress::Progress;
+use crate::remote;
 
 /// The name of the fastest provider.
 pub(crate) const AUTO: &str = "auto";
@@ -25,6 +29,24 @@ pub(crate) const OPTIMIZATION: OptimizationLevel = OptimizationLevel::All;
 /// Loads the model for conversations.
 pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     opened(builder(arguments, notes)?, notes)
+}
+
+/// Opens the model of a conversation: that of a chat endpoint, if one is set, or one whose prompts are encoded here.
+pub(crate) fn for_turns(
+    arguments: &ModelArguments,
+    overflow: &ContextArguments,
+    demand: Option<&DemandArguments>,
+    notes: Notes,
+) -> Result<OpenModel> {
+    if let (Some(url), Some(protocol)) = (arguments.remote.address()?, arguments.remote.remote_chat) {
+        overflow.check_endpoint()?;
+        return Ok(remote::endpoint(arguments, url, protocol, notes)?.into());
+    }
+    let mut builder = overflow.added_to(builder(arguments, notes)?);
+    if let Some(demand) = demand {
+        builder = demand.freeing(builder);
+    }
+    Ok(opened(builder, notes)?.into())
 }
 
 /// Loads a model, and notes how the graph cache was used and what was measured. A template that reads no messages is an error: no question would reach the
@@ -49,19 +71,13 @@ pub(crate) fn opened(builder: ModelBuilder, notes: Notes) -> Result<Model> {
 
 /// Configures a model by the arguments, and shows the progress of loading it.
 pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelBuilder> {
+    if let Some(url) = arguments.remote.address()? {
+        return on_server(arguments, url, notes);
+    }
     let mut builder = named(arguments.model.as_deref(), notes)?;
     let progress = Progress::new(notes);
     builder = builder.on_progress(move |step| progress.step(step.to_owned()));
-    builder = arguments.media.added_to(builder).processor_config(arguments.processor());
-    if let Some(template) = &arguments.template {
-        builder = builder.template(template);
-    }
-    if let Some(dialect) = arguments.template_dialect {
-        builder = builder.template_dialect(dialect.into());
-    }
-    if let Some(family) = &arguments.family {
-        builder = builder.family(family.as_str());
-    }
+    builder = formatted(arguments.media.added_to(builder), arguments);
     if let Some(providers) = &arguments.provider {
         builder = builder.providers(names(providers));
     }
@@ -95,6 +111,32 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
         builder = builder.graph_cache(alloquy::graph_cache_folder()?);
     }
     Ok(builder)
+}
+
+/// Configures a model whose tokens a server computes.
+fn on_server(arguments: &ModelArguments, url: &str, notes: Notes) -> Result<ModelBuilder> {
+    if arguments.remote.remote_chat.is_some() {
+        let message = "this needs the tokens of the prompt, which a chat endpoint does not have: leave --remote-chat out, \
+                       and name the folder of the server's model with --model";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let decoder = remote::decoder(arguments, url, notes)?;
+    Ok(formatted(Model::over(decoder), arguments))
+}
+
+/// Adds the template and the family.
+fn formatted(mut builder: ModelBuilder, arguments: &ModelArguments) -> ModelBuilder {
+    builder = builder.processor_config(arguments.processor());
+    if let Some(template) = &arguments.template {
+        builder = builder.template(template);
+    }
+    if let Some(dialect) = arguments.template_dialect {
+        builder = builder.template_dialect(dialect.into());
+    }
+    if let Some(family) = &arguments.family {
+        builder = builder.family(family.as_str());
+    }
+    builder
 }
 
 /// Returns the builder of the folder that is named, or of the built-in model.
@@ -136,11 +178,20 @@ pub(crate) fn describe(path: Option<&Path>) -> Result<ModelDescription> {
     }
 }
 
+/// Reads the description files of a model on a server: of a folder without weights, or of a model of the Hub.
+pub(crate) fn describe_remote(path: &Path) -> Result<ModelDescription> {
+    match alloquy::remote_files(found::resolved(path))? {
+        RemoteFiles::Folder(folder) => ModelDescription::read(folder),
+        other => Err(Error::new(ErrorKind::Unsupported, format!("{other:?} is no folder"))),
+    }
+}
+
 /// Notes what a person should know of a model, and with `-v` which one it is.
-pub(crate) fn warn(model: &Model, notes: Notes) {
+pub(crate) fn warn(model: &OpenModel, notes: Notes) {
     if notes.loudness() >= Loudness::Verbose {
         notes.say(model.summary());
     }
+    let Some(model) = model.tokens() else { return };
     for warning in model.warnings() {
         match warning {
             // These were noted when the model was loaded.

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use alloquy::Model;
 use alloquy::core::prompt_library::PromptLibrary;
 use alloquy::core::store::ConversationStore;
 use alloquy::core::tool::Toolbox;
@@ -10,12 +9,13 @@ use alloquy::core::{ConversationId, Manager, Owner, Result};
 
 use std::sync::Arc;
 
-use crate::arguments::{ContextArguments, ModelArguments, StoreArguments};
+use crate::arguments::{ContextArguments, ModelArguments, RemoteArguments, StoreArguments};
 use crate::form::DemandArguments;
 use crate::grounding::Grounding;
 use crate::guards::Guards;
 use crate::notes::Notes;
 use crate::open;
+use crate::open_model::OpenModel;
 use crate::resume::snapshots;
 
 /// What a model of a chat is opened with.
@@ -37,12 +37,27 @@ pub(crate) struct ModelOpener {
     pub(crate) notes: Notes,
 }
 
+/// Another model, as a person names it in a chat.
+#[derive(Clone, Debug)]
+pub(crate) struct ChosenModel {
+    /// The address of a server, if one is named.
+    pub(crate) url: Option<String>,
+    pub(crate) name: Option<PathBuf>,
+}
+
 impl ModelOpener {
     /// Returns the opener of another model. What is of the first one alone is left out: its template, family, channels, adapter and
     /// draft model.
-    pub(crate) fn of(&self, name: PathBuf) -> Self {
+    ///
+    /// A name alone is a model of the same chat endpoint, where one is used, and of this machine otherwise.
+    pub(crate) fn of(&self, ChosenModel { url, name }: ChosenModel) -> Self {
         let mut other = self.clone();
         let given = &self.arguments;
+        let url = url.or_else(|| given.remote.remote_chat.and_then(|_| given.remote.remote.first().cloned()));
+        let remote = url.map_or_else(RemoteArguments::default, |url| given.remote.of_server(url));
+        if remote.withholds_key() {
+            self.notes.say("the key is of the first server, and not sent to this one");
+        }
         let has_files = given.adapter.is_some() || given.draft.is_some();
         let has_own = given.template.is_some() || given.family.is_some() || has_files;
         if has_own || !given.channel.is_empty() {
@@ -51,7 +66,8 @@ impl ModelOpener {
             );
         }
         other.arguments = ModelArguments {
-            model: Some(name),
+            model: name,
+            remote,
             template: None,
             family: None,
             adapter: None,
@@ -64,14 +80,12 @@ impl ModelOpener {
     }
 
     /// Loads the model.
-    pub(crate) fn open(&self) -> Result<Model> {
-        let builder = open::builder(&self.arguments, self.notes)?;
-        let builder = self.overflow.added_to(self.demand.freeing(builder));
-        open::opened(builder, self.notes)
+    pub(crate) fn open(&self) -> Result<OpenModel> {
+        open::for_turns(&self.arguments, &self.overflow, Some(&self.demand), self.notes)
     }
 
     /// Returns the manager of a model's conversations.
-    pub(crate) fn manager(&self, model: &Model) -> Result<Manager> {
+    pub(crate) fn manager(&self, model: &OpenModel) -> Result<Manager> {
         let manager = model.manager().store(Arc::clone(&self.store)).owner(self.owner.clone());
         let manager = manager.toolbox(self.toolbox.clone()).tool_rounds(self.tool_rounds);
         let manager = match &self.prompts {
@@ -81,11 +95,23 @@ impl ModelOpener {
         self.guards.added_to(manager, model, self.grounding.middleware(model)).build()
     }
 
+    /// Returns the address of the model's server.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.arguments.remote.address().ok().flatten()
+    }
+
     /// Returns the name of the model for people.
     pub(crate) fn name(&self) -> String {
-        let Some(path) = &self.arguments.model else { return "the built-in model".to_owned() };
-        let last = path.file_name().filter(|_| path.is_absolute());
-        last.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        let remote = &self.arguments.remote;
+        let name = match (&self.arguments.model, self.url()) {
+            (Some(path), _) => {
+                let last = path.file_name().filter(|_| path.is_absolute());
+                last.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+            }
+            (None, Some(_)) => remote.remote_model.clone().unwrap_or_else(|| "the model".to_owned()),
+            (None, None) => "the built-in model".to_owned(),
+        };
+        self.url().map_or_else(|| name.clone(), |url| format!("{name} at {url}"))
     }
 
     /// Removes the saved cache of a conversation.

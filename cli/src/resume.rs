@@ -2,7 +2,6 @@
 //!
 //! Nothing that goes wrong here is an error: what is not restored is computed.
 
-use alloquy::Model;
 use alloquy::core::{Conversation, ConversationId, Owner, Result};
 use alloquy::inference::LanguageModel;
 use alloquy::storage::{SavedSnapshot, SnapshotFolder};
@@ -11,6 +10,7 @@ use crate::arguments::{ResumeArguments, StoreArguments};
 use crate::guards::Guards;
 use crate::kept::default_store;
 use crate::notes::Notes;
+use crate::open_model::OpenModel;
 use crate::settings::data_folder;
 
 /// How many megabytes the files may take together by default.
@@ -18,6 +18,9 @@ pub(crate) const QUOTA: u64 = 4000;
 
 /// A million bytes, the unit in which file sizes are shown.
 const MEGABYTE: u64 = 1_000_000;
+
+/// What is said of a chat endpoint.
+const NO_CACHE: &str = "--resume has no effect: the cache of a chat endpoint is its server's";
 
 /// The folder for stores that are no files of this machine, in the user's data folder.
 const ELSEWHERE: &str = "conversations.snapshots";
@@ -55,7 +58,11 @@ pub(crate) struct Resume {
 
 impl Resume {
     /// Restores the saved cache of a conversation.
-    pub(crate) async fn restore(&self, model: &LanguageModel, conversation: &ConversationId) {
+    pub(crate) async fn restore(&self, model: Option<&LanguageModel>, conversation: &ConversationId) {
+        let Some(model) = model else {
+            self.notes.say(NO_CACHE);
+            return;
+        };
         let restored = match self.folder.open(&self.owner, conversation) {
             Ok(Some(source)) => model.restore(source).await.map_err(|refusal| refusal.to_string()),
             Ok(None) => Err("nothing was kept of this conversation".to_owned()),
@@ -68,14 +75,18 @@ impl Resume {
     }
 
     /// Saves the cache of a conversation in place of an earlier one.
-    pub(crate) async fn keep(&self, model: &Model, chat: &Conversation, guards: &Guards) {
+    pub(crate) async fn keep(&self, model: &OpenModel, chat: &Conversation, guards: &Guards) {
+        let Some(model) = model.tokens() else {
+            self.notes.say(NO_CACHE);
+            return;
+        };
         match self.written(model, chat, guards).await {
             Ok(note) => self.notes.say(note),
             Err(error) => self.notes.say(format_args!("not kept for the next time: {error:#}")),
         }
     }
 
-    async fn written(&self, model: &Model, chat: &Conversation, guards: &Guards) -> Result<String> {
+    async fn written(&self, model: &alloquy::Model, chat: &Conversation, guards: &Guards) -> Result<String> {
         // What the model has computed is of the redacted messages.
         let request = guards.prepared(chat.request().await?).await?;
         let (request, _) = model.fitted(request).await?;

@@ -2,6 +2,7 @@
 
 pub mod snapshot;
 mod statistics;
+mod thinking;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -23,6 +24,9 @@ use alloquy_core::{Error, ErrorKind, Result};
 pub use snapshot::{Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource, StateReader};
 
 pub use statistics::CacheStatistics;
+pub use thinking::{
+    ThinkingCorrection, ThinkingEnd, ThinkingRule, ThinkingScanner, ThinkingStage, encode_after_text,
+};
 
 /// Continues prompts, token by token.
 ///
@@ -325,39 +329,6 @@ pub struct GuidedDecoding {
     pub thinking: Option<ThinkingRule>,
 }
 
-/// How thinking begins and ends in a reply, and how long it may be; a grammar begins after it.
-///
-/// ```
-/// use alloquy_core::prompt::Prompt;
-/// use alloquy_engine::decoder::{DecodeRequest, GuidedDecoding, ThinkingRule};
-///
-/// let mut rule = ThinkingRule::new("<think>\n", "\n</think>\n\n");
-/// rule.budget = Some(200);
-/// let mut guided = GuidedDecoding::default();
-/// guided.thinking = Some(rule);
-/// let request = DecodeRequest::new(Prompt::default(), 500).guided(guided);
-/// assert_eq!(request.guided.thinking.and_then(|rule| rule.budget), Some(200));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ThinkingRule {
-    /// The text that begins it, with the white space that the model writes around it.
-    pub start: String,
-    /// The text that ends it, likewise.
-    pub end: String,
-    /// Whether the prompt has begun thinking already. Otherwise the model may begin it.
-    pub is_open: bool,
-    /// The number of tokens after which it is ended.
-    pub budget: Option<usize>,
-}
-
-impl ThinkingRule {
-    /// Creates a rule for replies that may begin with thinking between these texts, of any length.
-    pub fn new(start: impl Into<String>, end: impl Into<String>) -> Self {
-        Self { start: start.into(), end: end.into(), is_open: false, budget: None }
-    }
-}
-
 /// What enforces a grammar.
 ///
 /// [`Decoder`] has an example.
@@ -390,7 +361,7 @@ impl DecodeEvent {
     }
 }
 
-/// What happened, in this order: `Started`, `Prefilled`, tokens, `Finished`.
+/// What happened, in this order: `Started`, `Prefilled`, tokens, `Cached` if it comes at all, `Finished`.
 ///
 /// [`Decoder`] has an example.
 #[derive(Clone, Debug, PartialEq)]
@@ -424,6 +395,8 @@ pub enum DecodeEventKind {
         /// How many tokens the thinking has.
         tokens: usize,
     },
+    /// How much of the prompt was cached, where that is known only after the last token. It replaces the report of `Prefilled`.
+    Cached(CacheReport),
     /// No token follows.
     Finished(DecodeEnd),
 }

@@ -15,7 +15,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::choice::{Choice, Machine, choose};
+use crate::choice::{Choice, Machine, choose, choose_description};
 use crate::error::{HubError, Result, io_error};
 use crate::listing::{FileDigest, HubFile, Listing};
 use crate::repository::{ModelName, Repository};
@@ -98,6 +98,20 @@ impl HubCache {
             Ok(choice) => Ok(Some(self.cached(name, &listing, &choice))),
             Err(HubError::NoVariant { .. } | HubError::UnknownVariant { .. }) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Finds the files that describe a model, with or without weights beside them. The path is that of their folder.
+    ///
+    /// `None` means that the repository or the revision is not in the cache, or not with these files.
+    ///
+    /// # Errors
+    /// [`HubError::Io`] when the cache cannot be read.
+    pub fn find_description(&self, name: &ModelName) -> Result<Option<CachedModel>> {
+        let Some(listing) = self.listing(&name.repository, name.revision())? else { return Ok(None) };
+        match choose_description(&listing) {
+            Ok(choice) => Ok(Some(self.cached(name, &listing, &choice))),
+            Err(_) => Ok(None),
         }
     }
 

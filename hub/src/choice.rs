@@ -6,7 +6,7 @@ use crate::error::{HubError, Result};
 use crate::listing::Listing;
 use crate::repository::Repository;
 use crate::size::human;
-use crate::variant::{Target, Variant, Weights, variants};
+use crate::variant::{Target, Variant, Weights, description, variants};
 
 /// How much memory a model takes beside its weights, in per cent of them: caches and buffers of a moderate context.
 const BESIDE_WEIGHTS: u64 = 25;
@@ -70,6 +70,8 @@ pub enum Reason {
     Named,
     /// There is no other one.
     Only,
+    /// The weights are elsewhere.
+    WithoutWeights,
     /// Of those that fit into memory it is computed best on this hardware.
     Best {
         /// The number type of its weights.
@@ -87,6 +89,9 @@ impl fmt::Display for Reason {
         match self {
             Self::Named => formatter.write_str("as you asked"),
             Self::Only => formatter.write_str("the only one"),
+            Self::WithoutWeights => {
+                formatter.write_str("tokenizer, configuration and template, for a model on a server")
+            }
             Self::Best { weights: Weights::Int4 } => {
                 formatter.write_str("weights of 4 bits: small, and fast on processors")
             }
@@ -144,6 +149,30 @@ pub fn choose(listing: &Listing, named: Option<&str>, machine: Machine) -> Resul
         repository: listing.repository.to_string(),
         found: summary(listing),
     })
+}
+
+/// Chooses the files that describe a model, without weights: its tokenizer, its configuration and its templates.
+///
+/// They are what a model on a server needs here. Any repository with a tokenizer has them, whatever its weights are.
+///
+/// ```
+/// use alloquy_hub::{HubFile, Listing, choose_description};
+///
+/// let sizes = [("config.json", 1), ("model.safetensors", 8_000_000), ("tokenizer.json", 7)];
+/// let files = sizes.map(|(path, bytes)| HubFile::new(path, bytes)).to_vec();
+/// let choice = choose_description(&Listing::new("tiny/model".parse()?, files))?;
+/// assert_eq!((choice.variant.files.as_slice(), choice.bytes), (&["config.json".to_owned(), "tokenizer.json".to_owned()][..], 8));
+/// # Ok::<(), alloquy_hub::HubError>(())
+/// ```
+///
+/// # Errors
+/// [`HubError::NoTokenizer`] for a repository without a tokenizer or without a configuration.
+pub fn choose_description(listing: &Listing) -> Result<Choice> {
+    let Some(variant) = description(listing) else {
+        return Err(HubError::NoTokenizer { repository: listing.repository.to_string() });
+    };
+    let bytes = variant.bytes(listing);
+    Ok(Choice { variant, bytes, reason: Reason::WithoutWeights })
 }
 
 fn find(repository: &Repository, variants: Vec<Variant>, name: &str) -> Result<Variant> {

@@ -44,6 +44,15 @@ pub enum HubError {
     /// There is no folder for the cache, because the home folder is not known.
     #[error("there is no home folder for the cache of models; set HF_HOME to a folder")]
     NoCache,
+    /// The repository does not describe a model for a server: it has no tokenizer, or no configuration.
+    #[error(
+        "{repository} has no tokenizer.json and config.json, as repositories of GGUF files often do not; name the repository from which \
+         it was made, or a folder that has them"
+    )]
+    NoTokenizer {
+        /// The repository.
+        repository: String,
+    },
     /// Fetching is forbidden by `HF_HUB_OFFLINE`.
     #[error("{model} is not in the cache, and HF_HUB_OFFLINE forbids fetching it")]
     Offline {

@@ -8,7 +8,7 @@ use ureq::http::StatusCode;
 use url::Url;
 
 use crate::cache::{CachedModel, HubCache, variable};
-use crate::choice::{Choice, Machine, choose};
+use crate::choice::{Choice, Machine, choose, choose_description};
 use crate::error::{HubError, Result};
 use crate::event::{Events, PullEvent, pause};
 use crate::http::{Answer, Http, TRIES, header_text, lost, status};
@@ -247,6 +247,29 @@ impl Hub {
     ) -> Result<CachedModel> {
         let listing = self.list_with(&name.repository, name.revision(), &mut *events)?;
         let choice = choose(&listing, name.variant.as_deref(), self.machine)?;
+        self.pull_choice(name, &listing, &choice, events)
+    }
+
+    /// Fetches the files that describe a model, without its weights, as far as the cache lacks them: what a model on a server needs here.
+    ///
+    /// ```no_run
+    /// use std::ops::ControlFlow;
+    ///
+    /// let hub = alloquy_hub::Hub::from_env()?;
+    /// let model = hub.pull_description(&"Qwen/Qwen3-4B".parse()?, &mut |_| ControlFlow::Continue(()))?;
+    /// println!("{} bytes at {}", model.bytes, model.path.display());
+    /// # Ok::<(), alloquy_hub::HubError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Hub::pull`], and [`HubError::NoTokenizer`].
+    pub fn pull_description(
+        &self,
+        name: &ModelName,
+        events: &mut dyn FnMut(PullEvent<'_>) -> std::ops::ControlFlow<()>,
+    ) -> Result<CachedModel> {
+        let listing = self.list_with(&name.repository, name.revision(), &mut *events)?;
+        let choice = choose_description(&listing)?;
         self.pull_choice(name, &listing, &choice, events)
     }
 

@@ -66,7 +66,7 @@ mod size;
 mod variant;
 
 pub use cache::{CachedModel, HubCache};
-pub use choice::{Choice, Machine, Reason, choose};
+pub use choice::{Choice, Machine, Reason, choose, choose_description};
 pub use error::{HubError, Result};
 pub use event::PullEvent;
 pub use hub::{Hub, HubBuilder};

@@ -143,6 +143,32 @@ pub fn variants(listing: &Listing) -> Vec<Variant> {
     found
 }
 
+/// Returns the files that describe the model of a repository: its tokenizer, its configuration and its templates, as a variant without
+/// weights. `None` if the repository has no tokenizer, or no configuration.
+pub(crate) fn description(listing: &Listing) -> Option<Variant> {
+    let tokenizer = tokenizer(listing, "")?;
+    listing.file("config.json")?;
+    let mut files = Vec::new();
+    for file in &listing.files {
+        if is_description(&file.path, Some(&tokenizer)) {
+            files.push(file.path.clone());
+        }
+    }
+    Some(Variant {
+        name: "description".to_owned(),
+        weights: Weights::Other,
+        target: Target::Any,
+        folder: String::new(),
+        graph: None,
+        files,
+    })
+}
+
+/// Returns whether a file describes the model whose tokenizer has this path.
+fn is_description(path: &str, tokenizer: Option<&str>) -> bool {
+    DESCRIPTIONS.contains(&path) || path.starts_with(TEMPLATES) || tokenizer == Some(path)
+}
+
 /// Finds the folders of ONNX Runtime GenAI.
 fn genai_variants(listing: &Listing) -> Vec<Variant> {
     let mut found = Vec::new();
@@ -229,11 +255,8 @@ fn graph_variant(listing: &Listing, graph: &str, folder: &str, type_name: &str) 
     let tokenizer = tokenizer(listing, "");
     let mut files = Vec::new();
     for file in &listing.files {
-        let is_description = DESCRIPTIONS.contains(&file.path.as_str())
-            || file.path.starts_with(TEMPLATES)
-            || tokenizer.as_deref() == Some(file.path.as_str());
         let is_weights = graphs.iter().any(|graph| is_part_of(graph, &file.path));
-        if is_description || is_weights {
+        if is_weights || is_description(&file.path, tokenizer.as_deref()) {
             files.push(file.path.clone());
         }
     }

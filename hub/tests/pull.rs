@@ -124,6 +124,36 @@ fn what_was_pulled_is_found_without_a_network() {
 }
 
 #[test]
+fn the_description_of_a_model_needs_no_weights_and_no_onnx() {
+    let world = World::new();
+    for (path, content) in [
+        ("config.json", "{}"),
+        ("tokenizer.json", "{}"),
+        ("merges.txt", "a"),
+        ("model.safetensors", "weights"),
+    ] {
+        world.server.add("tiny/sea", path, content);
+    }
+    world.server.add("tiny/gguf", "sea.gguf", "weights");
+    let sea = name("tiny/sea");
+    let cache = world.hub().cache().clone();
+    assert_eq!(cache.find_description(&sea).unwrap(), None);
+    let mut events = |_: PullEvent<'_>| ControlFlow::Continue(());
+    let pulled = world.hub().pull_description(&sea, &mut events).unwrap();
+    assert_eq!(names(&pulled.path), ["config.json", "tokenizer.json"]);
+    assert_eq!((pulled.variant.as_str(), pulled.bytes), ("description", 4));
+    let found = cache.find_description(&sea).unwrap().unwrap();
+    assert_eq!((found.path, found.commit), (pulled.path, pulled.commit));
+    assert_eq!(cache.find(&sea).unwrap(), None, "it has no weights to run here");
+    let error = world.hub().pull_description(&name("tiny/gguf"), &mut events).unwrap_err();
+    assert!(matches!(error, HubError::NoTokenizer { .. }), "{error}");
+    // A whole model is described by the files beside its weights.
+    world.pull().unwrap();
+    let whole = cache.find_description(&name(MODEL)).unwrap().unwrap();
+    assert!(whole.path.join("tokenizer_config.json").is_file());
+}
+
+#[test]
 fn several_variants_have_names_of_their_own() {
     let world = World::new();
     world.pull().unwrap();

@@ -414,9 +414,14 @@ impl ChatModel for LanguageModel {
             return Ok(None);
         }
         let mut events = self.decoder.decode(DecodeRequest::new(prompt, 0));
+        let mut warmed = None;
         while let Some(event) = events.next().await {
-            if let DecodeEventKind::Prefilled(report) = event?.kind {
-                return Ok(Some(known.explain(report)));
+            match event?.kind {
+                DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report) => {
+                    warmed = Some(known.explain(report));
+                }
+                DecodeEventKind::Finished(_) => return Ok(warmed),
+                _ => {}
             }
         }
         Err(ended())

@@ -87,7 +87,6 @@ mod role_markers;
 mod sampler;
 mod splice;
 mod stop;
-mod thinking;
 
 pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use draft_benchmark::{DraftBenchmark, DraftRun};

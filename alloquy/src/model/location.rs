@@ -27,6 +27,31 @@ pub(super) fn located(path: &Path) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
+/// Returns the folder of the files that describe a model: the given path if it exists, else that of the model of this name in the cache of
+/// the Hub, which needs no weights.
+#[cfg(all(feature = "hub", feature = "remote"))]
+pub(super) fn located_description(path: &Path) -> Result<PathBuf> {
+    let Some(name) = name(path) else { return Ok(path.to_owned()) };
+    let found = HubCache::from_env().and_then(|cache| cache.find_description(&name));
+    match found {
+        Ok(Some(model)) => Ok(model.path),
+        Ok(None) => {
+            let message = format!(
+                "there is no folder {:?}, and the tokenizer of no model of that name has been fetched from the Hugging Face Hub; \
+                 `alloquy pull {name} --no-weights` fetches it",
+                name.to_string()
+            );
+            Err(Error::new(ErrorKind::NotFound, message))
+        }
+        Err(error) => Err(unreadable(&name, error)),
+    }
+}
+
+#[cfg(all(not(feature = "hub"), feature = "remote"))]
+pub(super) fn located_description(path: &Path) -> Result<PathBuf> {
+    Ok(path.to_owned())
+}
+
 /// Reads a path that does not exist as a name on the Hub.
 #[cfg(feature = "hub")]
 fn name(path: &Path) -> Option<ModelName> {

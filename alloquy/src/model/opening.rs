@@ -1,4 +1,4 @@
-//! Opens a model: from a folder, the built-in one, on a server, or with an engine that is loaded already.
+//! Opens a model: from a folder, the built-in one, or with an engine that is loaded already.
 
 #[cfg(feature = "onnx")]
 use std::path::Path;
@@ -92,25 +92,5 @@ impl Model {
     /// ```
     pub fn over(decoder: impl Decoder + 'static) -> ModelBuilder {
         ModelBuilder::decoder(Arc::new(decoder))
-    }
-
-    /// Connects to the model on a server that takes token ids. `files` has its description files and its tokenizer, such as a folder
-    /// that needs no weights. Blocks until the server has answered. [`Model::over`] takes a decoder with other settings.
-    ///
-    /// ```no_run
-    /// let model = alloquy::Model::remote("http://localhost:8000", "models/qwen3-4b")?;
-    /// println!("{}", model.ask("Hello!")?.text());
-    /// # Ok::<(), alloquy::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of `RemoteBuilder::connect` in the module `remote`, and those of [`ModelBuilder::build`].
-    #[cfg(feature = "remote")]
-    pub fn remote(
-        server: impl Into<alloquy_openai::RemoteServer>,
-        files: impl Into<alloquy_openai::RemoteFiles>,
-    ) -> alloquy_core::Result<Self> {
-        let connecting = alloquy_openai::RemoteDecoder::connect(server, files);
-        Self::over(pollster::block_on(connecting)?).build()
     }
 }

@@ -18,12 +18,13 @@ use tokio::sync::mpsc;
 
 use crate::description::RemoteDescription;
 use crate::endpoint::RemoteEndpoint;
-use crate::memory::Recorder;
+use crate::memory::{CacheSpace, Recorder};
 use crate::pool::Pool;
 use crate::reply::{ReplyReader, ReplyState};
-use crate::request::RemoteRequest;
+use crate::request::{Adapters, RemoteRequest};
 use crate::salt::SaltSecret;
 use crate::scoring;
+use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
 use crate::worker::Worker;
 
@@ -45,7 +46,8 @@ const WAITING: usize = 64;
 #[derive(Clone)]
 pub struct RemoteDecoder {
     connection: Arc<Connection>,
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
+    adapters: Option<Arc<Adapters>>,
 }
 
 /// What clones share.
@@ -61,7 +63,7 @@ pub(crate) struct Connection {
 
 impl RemoteDecoder {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection: Arc::new(connection), salt: None }
+        Self { connection: Arc::new(connection), space: CacheSpace::default(), adapters: None }
     }
 
     /// Returns what is known of the server; of several, the first one that answered. [`RemoteBuilder`](crate::RemoteBuilder) has an
@@ -97,15 +99,44 @@ impl RemoteDecoder {
             let message = format!("owner {owner:?} has no salt: set the secret of salts with `salts`");
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        let salt = secret.of(owner).into();
-        Ok(Self { connection: Arc::clone(&self.connection), salt: Some(salt) })
+        let mut decoder = self.clone();
+        decoder.space.salt = Some(secret.of(owner).into());
+        Ok(decoder)
+    }
+
+    /// Returns a decoder whose replies are those of a LoRA adapter, by the name that the server has for it. Its prompts share
+    /// no cache with those of other adapters.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::RemoteDecoder;
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// let decoder = RemoteDecoder::connect("http://localhost:8000", "models/qwen3-4b").await?;
+    /// let poet = decoder.for_adapter("poet").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// For llama.cpp it is the path of the adapter's file or its last part, for TensorRT-LLM the path of its folder on the
+    /// server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an adapter that the server does not list, with those that it lists.
+    /// [`ErrorKind::Unsupported`] for the dialect of `/v1/completions` as servers have it in common.
+    pub async fn for_adapter(&self, name: &str) -> Result<Self> {
+        let pool = Arc::clone(&self.connection.pool);
+        let wanted = name.to_owned();
+        let found = self.connection.worker.run(async move { pool.find_adapter(&wanted).await });
+        let mut decoder = self.clone();
+        decoder.adapters = Some(Arc::new(found.await??));
+        decoder.space.adapter = Some(name.into());
+        Ok(decoder)
     }
 
     /// Starts a request.
-    fn started(&self, request: DecodeRequest) -> Result<TokenStream> {
+    fn started(&self, request: DecodeRequest, replied: usize) -> Result<TokenStream> {
         let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, .. } = request;
         sampling.validate()?;
-        check_guided(&guided)?;
         let connection = &*self.connection;
         let ids = self.ids(&prompt)?;
         let is_greedy = sampling.temperature.unwrap_or(0.0) == 0.0 || sampling.top_k == Some(1);
@@ -113,11 +144,12 @@ impl RemoteDecoder {
         // What has no effect is not sent either, but for seeds.
         let is_explained = !self.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
-        let request = self.request(ids.clone(), sampling, max_tokens, seed, &guided, &excluded);
+        let request =
+            self.remote_request((ids.clone(), replied), sampling, max_tokens, seed, &guided, &excluded);
         for dialect in connection.pool.dialects() {
             request.check(dialect)?;
         }
-        let recorder = Recorder::new(self.salt.clone(), ids);
+        let recorder = Recorder::new(self.space.clone(), ids);
         let reader = ReplyReader {
             recorder,
             limit: max_tokens,
@@ -140,21 +172,24 @@ impl RemoteDecoder {
         .boxed())
     }
 
-    fn request(
+    fn remote_request(
         &self,
-        prompt: Vec<TokenId>,
+        (prompt, replied): (Vec<TokenId>, usize),
         sampling: SamplingOptions,
         max_tokens: usize,
         seed: Option<u64>,
         guided: &GuidedDecoding,
         excluded: &ExcludedTexts,
     ) -> RemoteRequest {
-        let banned = sampling.suppress.iter().chain(&excluded.tokens).copied();
+        // A grammar decides alone what it allows.
+        let free = excluded.tokens.iter().filter(|_| guided.grammar.is_none());
+        let banned = sampling.suppress.iter().chain(free).copied();
         let banned = banned.filter(|id| self.is_known(*id)).collect();
         let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
         let biases = biases.filter(|(id, _)| self.is_known(*id)).collect();
         RemoteRequest {
             prompt,
+            replied,
             sampling,
             max_tokens: max_tokens.max(1),
             seed,
@@ -162,7 +197,8 @@ impl RemoteDecoder {
             banned,
             biases,
             grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar.clone()),
-            salt: self.salt.clone(),
+            space: self.space.clone(),
+            adapters: self.adapters.clone(),
             priority: self.connection.priority,
         }
     }
@@ -204,21 +240,6 @@ impl RemoteDecoder {
     }
 }
 
-/// Refuses what a server would do in another way.
-fn check_guided(guided: &GuidedDecoding) -> Result<()> {
-    let Some(thinking) = &guided.thinking else { return Ok(()) };
-    if let Some(budget) = thinking.budget {
-        let message = format!("a server does not end thinking after {budget} tokens: leave the budget out");
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    if thinking.is_open && guided.grammar.is_some() {
-        let message =
-            "a server would force the grammar on the thinking that the prompt has begun: switch thinking off";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    Ok(())
-}
-
 /// Returns a seed of 31 bits, which every server takes as it is.
 fn random_seed() -> u64 {
     // Each state has keys of its own, from the randomness of the system.
@@ -252,7 +273,9 @@ impl Decoder for RemoteDecoder {
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        self.started(request).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+        let Some(rule) = thinking::needed(&request.guided) else { return self.request(request, 0) };
+        let decoded = thinking::decode(Box::new(self.clone()), request, &rule);
+        decoded.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
     }
 
     async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {
@@ -263,7 +286,11 @@ impl Decoder for RemoteDecoder {
             let known = self.ids(&prompt)?.len();
             let ids = self.ids(&whole)?;
             let pool = Arc::clone(&self.connection.pool);
-            let scoring = scoring::score(pool, self.salt.clone(), ids, known);
+            let sampling = SamplingOptions::default();
+            let guided = GuidedDecoding::default();
+            let request =
+                self.remote_request((ids, 0), sampling, 1, None, &guided, &ExcludedTexts::default());
+            let scoring = scoring::score(pool, request, known);
             scores.push(self.connection.worker.run(scoring).await??);
         }
         Ok(scores)
@@ -273,6 +300,22 @@ impl Decoder for RemoteDecoder {
         let mut statistics = CacheStatistics::default();
         (statistics.cached, statistics.computed) = self.connection.pool.counts();
         Ok(Some(statistics))
+    }
+}
+
+impl Continuing for RemoteDecoder {
+    fn request(&self, request: DecodeRequest, replied: usize) -> TokenStream {
+        self.started(request, replied).unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+    }
+
+    fn check(&self, guided: &GuidedDecoding) -> Result<()> {
+        let sampling = SamplingOptions::default();
+        let excluded = ExcludedTexts::default();
+        let request = self.remote_request((Vec::new(), 0), sampling, 1, None, guided, &excluded);
+        for dialect in self.connection.pool.dialects() {
+            request.check(dialect)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The protocols by which servers take token ids and return token ids.
 
 mod completions;
+mod dynamo;
+mod features;
 mod grammars;
 pub(crate) mod ignored;
 mod llamacpp;
@@ -39,12 +41,14 @@ pub enum Dialect {
     Sglang,
     /// `/v1/completions` of TensorRT-LLM.
     TensorRtLlm,
+    /// `/v1/completions` of Dynamo, with its `nvext`.
+    Dynamo,
 }
 
 impl Dialect {
     /// Every dialect, the most general one first.
-    pub const ALL: [Self; 5] =
-        [Self::Completions, Self::Vllm, Self::LlamaCpp, Self::Sglang, Self::TensorRtLlm];
+    pub const ALL: [Self; 6] =
+        [Self::Completions, Self::Vllm, Self::LlamaCpp, Self::Sglang, Self::TensorRtLlm, Self::Dynamo];
 
     /// Returns the name, from which a dialect can be parsed.
     #[must_use]
@@ -55,25 +59,26 @@ impl Dialect {
             Self::LlamaCpp => "llamacpp",
             Self::Sglang => "sglang",
             Self::TensorRtLlm => "trtllm",
+            Self::Dynamo => "dynamo",
         }
     }
 
     /// Returns whether the cache of an owner can be separated from those of others.
     #[must_use]
     pub fn has_salts(self) -> bool {
-        matches!(self, Self::Vllm | Self::Sglang)
+        matches!(self, Self::Vllm | Self::Sglang | Self::Dynamo)
     }
 
     /// Returns whether requests have priorities.
     #[must_use]
     pub fn has_priorities(self) -> bool {
-        matches!(self, Self::Vllm | Self::Sglang)
+        matches!(self, Self::Vllm | Self::Sglang | Self::Dynamo)
     }
 
     /// Returns whether the number of cached tokens comes before the first token. Otherwise it comes after the last one, or never.
     #[must_use]
     pub fn reports_cache_first(self) -> bool {
-        matches!(self, Self::LlamaCpp | Self::Sglang)
+        matches!(self, Self::LlamaCpp | Self::Sglang | Self::TensorRtLlm)
     }
 
     /// Returns how many tokens of a cached prefix may be missing because the cache keeps blocks.
@@ -84,7 +89,7 @@ impl Dialect {
     /// Returns the path of requests.
     pub(crate) fn path(self) -> &'static str {
         match self {
-            Self::Completions | Self::Vllm | Self::TensorRtLlm => "/v1/completions",
+            Self::Completions | Self::Vllm | Self::TensorRtLlm | Self::Dynamo => "/v1/completions",
             Self::LlamaCpp => "/completion",
             Self::Sglang => "/generate",
         }
@@ -101,6 +106,7 @@ impl Dialect {
             Self::LlamaCpp => llamacpp::body(ask),
             Self::Sglang => sglang::body(ask),
             Self::TensorRtLlm => trtllm::body(ask),
+            Self::Dynamo => dynamo::body(ask),
         }
     }
 
@@ -114,6 +120,7 @@ impl Dialect {
             Self::Vllm => completions::chunk(event, true),
             Self::LlamaCpp => llamacpp::chunk(event),
             Self::Sglang => sglang::chunk(event, seen),
+            Self::Dynamo => dynamo::chunk(event),
         }
     }
 
@@ -138,6 +145,7 @@ impl Dialect {
             Self::LlamaCpp => &llamacpp::EFFECTS,
             Self::Sglang => &sglang::EFFECTS,
             Self::TensorRtLlm => &trtllm::EFFECTS,
+            Self::Dynamo => &dynamo::EFFECTS,
         };
         ignored::ignored(sampling, effects)
     }

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::wire::quoted;
 
+/// How the message of a status begins.
+const ANSWERED: &str = "the server answered";
+
 /// A failure, and whether the same request may succeed later.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -20,6 +23,13 @@ impl Fault {
     /// A failure that another attempt meets again.
     pub(crate) fn lasting(error: Error) -> Self {
         Self { error, is_passing: false, retry_after: None }
+    }
+
+    /// Returns whether the server wants a key, or another one.
+    pub(crate) fn is_about_key(&self) -> bool {
+        ["401", "403"]
+            .iter()
+            .any(|status| self.error.to_string().starts_with(&format!("{ANSWERED} {status} ")))
     }
 
     /// A failure that another attempt may not meet.
@@ -93,12 +103,14 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     let said = places.iter().find_map(|place| body.pointer(place).and_then(Value::as_str)).unwrap_or(text);
     let said = quoted(said);
     let advice = match status {
-        401 | 403 => ": set the key of the server with `RemoteServer::key`",
+        401 | 403 => {
+            ": set the key of the server with `RemoteServer::key`, or with ALLOQUY_REMOTE_KEY for the command line"
+        }
         404 => ": check the address, the dialect and the name of the model",
         429 | 503 | 529 => ": it is overloaded, so try again later",
         _ => "",
     };
-    format!("the server answered {status} {said:?}{advice}")
+    format!("{ANSWERED} {status} {said:?}{advice}")
 }
 
 /// Reads `Retry-After`, if it is a number of seconds.

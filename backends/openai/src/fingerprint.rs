@@ -37,7 +37,7 @@ const TEXTS: [&str; 20] = [
 /// Compares the ids of texts.
 ///
 /// # Errors
-/// [`ErrorKind::Model`] when the server has other ids for a text, with both.
+/// [`ErrorKind::Model`] when the server has other ids for a text, with both. Those of a server that wants a key.
 pub(crate) async fn compare(
     http: &Http,
     dialect: Dialect,
@@ -47,7 +47,7 @@ pub(crate) async fn compare(
     let first = texts.first().map_or("a", |(text, _)| *text);
     let answer = match http.post(path(dialect), &body(dialect, model, first)).await {
         Ok(answer) => answer,
-        Err(fault) if fault.is_passing => return Err(fault.error),
+        Err(fault) if fault.is_passing || fault.is_about_key() => return Err(fault.error),
         Err(fault) => return Ok(TokenizerCheck::Unchecked { reason: fault.error.to_string() }),
     };
     if answer.get("tokens").is_none_or(|tokens| !tokens.is_array()) {

@@ -226,8 +226,8 @@ fn address(url: &str) -> Result<Url> {
     };
     // The address is printed, so the secret is not quoted here either.
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        let message =
-            "an address must not contain a user or a password: set the key with `RemoteServer::key`";
+        let message = "an address must not contain a user or a password: set the key with `RemoteServer::key`, or \
+             with ALLOQUY_REMOTE_KEY for the command line";
         return Err(Error::new(ErrorKind::Invalid, message));
     }
     if parsed.query().is_some() || parsed.fragment().is_some() {

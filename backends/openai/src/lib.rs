@@ -1,4 +1,5 @@
-//! Continues prompts on a server that takes token ids and returns token ids: vLLM, SGLang, TensorRT-LLM, llama.cpp.
+//! Continues prompts on a server that takes token ids and returns token ids: vLLM, SGLang, TensorRT-LLM, Dynamo,
+//! llama.cpp.
 //!
 //! A conversation that outgrows one machine continues on an engine that is spread over many. [`RemoteDecoder`] is a
 //! [`Decoder`](alloquy_engine::decoder::Decoder) like the local one. It receives the ids of a prompt and returns the ids of a
@@ -33,6 +34,7 @@
 //! - Every option of sampling is sent with its value, because the defaults of servers are not ours. What a dialect cannot do is
 //!   named by [`Decoder::ignored`](alloquy_engine::decoder::Decoder::ignored), and becomes a warning of the reply.
 //! - Texts of answers are never read. An id outside the vocabulary is an error.
+//! - Adapters are chosen by their names ([`RemoteDecoder::for_adapter`]).
 //! - A grammar is sent where the dialect has one like it, and refused otherwise. `LanguageModel` replays each id through its own
 //!   matcher, because a server may break the form.
 //! - A dropped stream closes its connection, and the server stops generating.
@@ -54,9 +56,14 @@
 //! # What was cached
 //!
 //! The number of cached tokens is the server's. [`Dialect::reports_cache_first`] says which servers send it with the first
-//! token. Of the others, a report has 0 cached tokens, and
-//! [`Decoder::cache_statistics`](alloquy_engine::decoder::Decoder::cache_statistics) has the number that came at the end. The
-//! latest prompts are remembered here, which gives a miss its reason.
+//! token. Of the others, the first report has 0 cached tokens, and
+//! [`DecodeEventKind::Cached`](alloquy_engine::decoder::DecodeEventKind::Cached) has the number that came at the end. The latest
+//! prompts are remembered here, which gives a miss its reason.
+//!
+//! # Thinking
+//!
+//! A budget of thinking is kept here, and so is a grammar that begins after thinking: the first request is left where thinking
+//! ends, and a second one continues after the tokens that end it. `docs/remote.md` has the details.
 //!
 //! # Embeddings and reranking
 //!
@@ -76,6 +83,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod adapter;
 mod admission;
 mod builder;
 mod chat;
@@ -88,6 +96,7 @@ mod fault;
 mod fingerprint;
 mod health;
 mod http;
+mod inspection;
 mod key;
 mod likeness;
 mod memory;
@@ -103,6 +112,7 @@ mod server;
 mod source;
 mod sse;
 mod streamed;
+mod thinking;
 mod transfer;
 mod wire;
 mod worker;
@@ -113,6 +123,7 @@ pub use decoder::RemoteDecoder;
 pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;
 pub use endpoint::{EndpointHealth, RemoteEndpoint};
+pub use inspection::{RemoteModel, RemoteReport};
 pub use key::ApiKey;
 #[cfg(feature = "retrieval")]
 pub use retrieval::{

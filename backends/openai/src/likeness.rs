@@ -97,6 +97,8 @@ async fn next_token(
     let ask = Ask {
         model: &description.model,
         prompt,
+        replied: 0,
+        adapter: None,
         sampling: &sampling,
         max_tokens: 1,
         seed: None,

@@ -25,7 +25,7 @@ pub(crate) struct Memory {
 
 #[derive(Debug)]
 struct Sequence {
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
     ids: Vec<TokenId>,
     /// How many of the ids are the stem of the conversation: its first prompt.
     stem: usize,
@@ -42,35 +42,49 @@ pub(crate) struct Held {
     pub(crate) others: usize,
 }
 
-impl Memory {
+/// Which prompts share a cache: those of one owner, with one adapter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheSpace {
+    pub(crate) salt: Option<Arc<str>>,
+    pub(crate) adapter: Option<Arc<str>>,
+}
+
+/// How much of a prompt should be cached, as it is known when the prompt is sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expectation {
+    /// How many leading tokens a remembered sequence has in common with the prompt, and whether it continues in another way.
+    longest: Option<(usize, bool)>,
+    /// How many leading tokens another server has of the conversation.
+    elsewhere: usize,
+}
+
+impl Expectation {
     /// Reports on a prompt of which the server had `cached` tokens. It keeps blocks of `block` tokens.
-    pub(crate) fn report(
-        &self,
-        salt: Option<&Arc<str>>,
-        prompt: &[TokenId],
-        cached: Option<usize>,
-        block: usize,
-    ) -> CacheReport {
-        let cached = cached.map(|cached| cached.min(prompt.len()));
-        let mut report = CacheReport::new(prompt.len(), cached.unwrap_or(0));
-        let Some((shared, is_longer)) = self.longest(salt, prompt) else { return report };
-        if is_longer {
-            report.first_difference = Some(shared);
-        }
+    fn report(self, prompt: usize, cached: Option<usize>, block: usize) -> CacheReport {
+        let cached = cached.map(|cached| cached.min(prompt));
+        let mut report = CacheReport::new(prompt, cached.unwrap_or(0));
         // The last token of a prompt is always computed: it says what comes next.
-        let expected = shared.min(prompt.len().saturating_sub(1));
-        if cached.is_some_and(|cached| cached + block < expected + 1) {
-            report.miss = Some(MissReason::Evicted);
+        let most = prompt.saturating_sub(1);
+        if let Some((shared, is_longer)) = self.longest {
+            report.first_difference = is_longer.then_some(shared);
+            if cached.is_some_and(|cached| cached + block < shared.min(most) + 1) {
+                report.miss = Some(MissReason::Evicted);
+            }
+        }
+        if report.cached + block < self.elsewhere.min(most) + 1 {
+            report.miss = Some(MissReason::ServedElsewhere);
         }
         report
     }
+}
 
+impl Memory {
     /// Returns what is remembered of a prompt. A sequence is of the same conversation if the prompt contains its stem. The last
     /// ids of the stem begin a reply, and some templates print a part of them only before the last reply, such as empty
     /// thinking. Both prompts end with these ids, so a half of what both end with may be missing.
-    pub(crate) fn held(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Held {
+    pub(crate) fn held(&self, space: &CacheSpace, prompt: &[TokenId]) -> Held {
         let mut held = Held::default();
-        for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
+        for sequence in self.sequences.iter().filter(|sequence| sequence.space == *space) {
             let shared = common_prefix(&sequence.ids, prompt);
             let stem = sequence.ids.get(..sequence.stem).unwrap_or(&sequence.ids);
             let needed = stem.len() - common_suffix(stem, prompt) / 2;
@@ -84,27 +98,26 @@ impl Memory {
         held
     }
 
-    /// Returns how many leading tokens some sequence has in common with a prompt, and whether it continues in another way.
-    fn longest(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Option<(usize, bool)> {
+    fn expectation(&self, space: &CacheSpace, prompt: &[TokenId], elsewhere: usize) -> Expectation {
         let mut longest = None;
-        for sequence in self.sequences.iter().filter(|sequence| sequence.salt.as_ref() == salt) {
+        for sequence in self.sequences.iter().filter(|sequence| sequence.space == *space) {
             let shared = common_prefix(&sequence.ids, prompt);
             if longest.is_none_or(|(known, _)| shared > known) {
                 longest = Some((shared, sequence.ids.len() > shared));
             }
         }
-        longest
+        Expectation { longest, elsewhere }
     }
 
     /// Adds a prompt with its reply. A sequence that it continues is replaced.
-    fn add(&mut self, salt: Option<Arc<str>>, ids: Vec<TokenId>, stem: usize) {
+    fn add(&mut self, space: CacheSpace, ids: Vec<TokenId>, stem: usize) {
         let begins =
-            self.sequences.iter().position(|known| known.salt == salt && ids.starts_with(&known.ids));
+            self.sequences.iter().position(|known| known.space == space && ids.starts_with(&known.ids));
         if let Some(known) = begins.and_then(|place| self.sequences.remove(place)) {
             self.ids -= known.ids.len();
         }
         self.ids += ids.len();
-        self.sequences.push_back(Sequence { salt, ids, stem });
+        self.sequences.push_back(Sequence { space, ids, stem });
         while self.sequences.len() > SEQUENCES || self.ids > IDS {
             let Some(oldest) = self.sequences.pop_front() else { return };
             self.ids -= oldest.ids.len();
@@ -116,11 +129,11 @@ impl Memory {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     memory: Arc<Mutex<Memory>>,
-    salt: Option<Arc<str>>,
+    space: CacheSpace,
     prompt: usize,
     ids: Vec<TokenId>,
-    /// Whether the server has computed the prompt.
-    is_computed: bool,
+    /// Set once the server has computed the prompt.
+    expectation: Option<Expectation>,
     block: usize,
     stem: usize,
     /// How many leading tokens of the prompt another server has of the conversation.
@@ -129,14 +142,14 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Takes the ids of a prompt. [`Recorder::at`] says where they are sent.
-    pub(crate) fn new(salt: Option<Arc<str>>, prompt: Vec<TokenId>) -> Self {
+    pub(crate) fn new(space: CacheSpace, prompt: Vec<TokenId>) -> Self {
         let length = prompt.len();
         Self {
             memory: Arc::default(),
-            salt,
+            space,
             prompt: length,
             ids: prompt,
-            is_computed: false,
+            expectation: None,
             block: 1,
             stem: length,
             elsewhere: 0,
@@ -153,22 +166,19 @@ impl Recorder {
 
     /// Notes that the prompt is computed, and reports on it.
     pub(crate) fn computed(&mut self, cached: Option<usize>) -> CacheReport {
-        self.is_computed = true;
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut report = memory.report(self.salt.as_ref(), &self.ids, cached, self.block);
-        let computed_elsewhere = self.elsewhere.min(self.prompt.saturating_sub(1));
-        if report.cached + self.block < computed_elsewhere + 1 {
-            report.miss = Some(MissReason::ServedElsewhere);
-        }
-        report
+        let expectation = memory.expectation(&self.space, &self.ids, self.elsewhere);
+        self.expectation = Some(expectation);
+        expectation.report(self.prompt, cached, self.block)
     }
 
-    /// Counts what was cached, once that is known.
-    pub(crate) fn count(&self, cached: usize) {
+    /// Counts what was cached, once that is known, and reports on it.
+    pub(crate) fn count(&self, cached: usize) -> CacheReport {
+        let report = self.expectation.unwrap_or_default().report(self.prompt, Some(cached), self.block);
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = cached.min(self.prompt);
-        memory.cached += cached;
-        memory.computed += self.prompt - cached;
+        memory.cached += report.cached;
+        memory.computed += report.computed;
+        report
     }
 
     /// Takes a token of the reply.
@@ -179,7 +189,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if !self.is_computed {
+        if self.expectation.is_none() {
             return;
         }
         let mut ids = std::mem::take(&mut self.ids);
@@ -188,6 +198,6 @@ impl Drop for Recorder {
             ids.pop();
         }
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.add(self.salt.take(), ids, self.stem);
+        memory.add(std::mem::take(&mut self.space), ids, self.stem);
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
 use futures::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::adapter;
 use crate::admission::{Admission, Examined, Reference};
 use crate::choice::{self, Candidate};
 use crate::description::RemoteDescription;
@@ -17,6 +17,7 @@ use crate::endpoint::{Endpoint, InFlight, RemoteEndpoint};
 use crate::fault::Fault;
 use crate::health::blames_server;
 use crate::memory::Held;
+use crate::request::{Adapters, RemoteRequest};
 
 /// All servers of a decoder.
 #[derive(Debug)]
@@ -125,13 +126,28 @@ impl Pool {
         counts
     }
 
+    /// Finds an adapter at each server that answers. Those that come later get no requests for it.
+    ///
+    /// # Errors
+    /// As [`adapter::find`], when a server does not have it.
+    pub(crate) async fn find_adapter(&self, name: &str) -> Result<Adapters> {
+        let mut adapters = Adapters::new();
+        for endpoint in &self.endpoints {
+            let Some(server) = endpoint.description().filter(|_| endpoint.load().is_some()) else { continue };
+            let found = adapter::find(&endpoint.http, server.dialect, name).await?;
+            adapters.insert(server.url.clone(), found);
+        }
+        Ok(adapters)
+    }
+
     /// Chooses a server for a prompt; `None` if all rest.
-    pub(crate) fn route(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Option<Route> {
+    pub(crate) fn route(&self, request: &RemoteRequest) -> Option<Route> {
+        let prompt = &request.prompt[..];
         if let [endpoint] = &self.endpoints[..] {
             return Some(Route { place: endpoint.begin()?, stem: prompt.len(), elsewhere: 0 });
         }
         let held: Vec<Held> =
-            self.endpoints.iter().map(|endpoint| endpoint.memory().held(salt, prompt)).collect();
+            self.endpoints.iter().map(|endpoint| endpoint.memory().held(&request.space, prompt)).collect();
         let others = held.iter().map(|held| held.others).max().unwrap_or(0);
         let longest = held.iter().max_by_key(|held| held.own);
         let known = longest.filter(|held| held.own > 0).and_then(|held| held.stem);
@@ -143,6 +159,9 @@ impl Pool {
             for (endpoint, held) in self.endpoints.iter().zip(&held) {
                 let Some(in_flight) = endpoint.load() else { continue };
                 let address = endpoint.http.address();
+                if !request.is_for(address) {
+                    continue;
+                }
                 candidates.push(Candidate { address, weight: endpoint.weight, in_flight, held: held.own });
                 places.push(endpoint);
             }
@@ -173,20 +192,14 @@ impl Pool {
     ///
     /// # Errors
     /// What failed, when the request is at fault, or no server is ready soon enough.
-    pub(crate) async fn next(
-        &self,
-        salt: Option<&Arc<str>>,
-        prompt: &[TokenId],
-        fault: Fault,
-        attempt: u32,
-    ) -> Result<Route> {
+    pub(crate) async fn next(&self, request: &RemoteRequest, fault: Fault, attempt: u32) -> Result<Route> {
         let attempts = self.endpoints.iter().map(|endpoint| endpoint.http.retries.attempts);
         let most = attempts.fold(0, u32::saturating_add);
         if !blames_server(&fault) || attempt >= most {
             return Err(fault.error);
         }
         tracing::debug!(error = %fault.error, attempt, "request failed and is sent to another server");
-        match self.wait(salt, prompt).await {
+        match self.wait(request).await {
             Some(route) => Ok(route),
             None => Err(fault.error),
         }
@@ -196,8 +209,8 @@ impl Pool {
     ///
     /// # Errors
     /// Why the one rests that is ready first.
-    pub(crate) async fn first(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Result<Route> {
-        if let Some(route) = self.wait(salt, prompt).await {
+    pub(crate) async fn first(&self, request: &RemoteRequest) -> Result<Route> {
+        if let Some(route) = self.wait(request).await {
             return Ok(route);
         }
         let rests = self.endpoints.iter().filter_map(|endpoint| Some((endpoint, endpoint.rest()?)));
@@ -212,13 +225,13 @@ impl Pool {
     }
 
     /// Waits for a server as long as a request may wait.
-    async fn wait(&self, salt: Option<&Arc<str>>, prompt: &[TokenId]) -> Option<Route> {
+    async fn wait(&self, request: &RemoteRequest) -> Option<Route> {
         let longest = self.endpoints.iter().map(|endpoint| endpoint.http.retries.longest_wait).max()?;
         let deadline = Instant::now() + longest;
         loop {
             // A rest that ends from here on is noticed.
             let rested = self.rested.notified();
-            if let Some(route) = self.route(salt, prompt) {
+            if let Some(route) = self.route(request) {
                 return Some(route);
             }
             let rests = self.endpoints.iter().filter_map(|endpoint| endpoint.rest());

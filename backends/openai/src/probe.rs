@@ -47,7 +47,7 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
             probed.version = text(&known(http, "/version").await, "version");
         }
         Dialect::Sglang => probed.version = text(&known(http, "/get_server_info").await, "version"),
-        Dialect::Completions => {}
+        Dialect::Completions | Dialect::Dynamo => {}
     }
     Ok(probed)
 }
@@ -66,7 +66,10 @@ pub(crate) async fn model_name(http: Arc<Http>, given: Option<String>) -> Result
 }
 
 fn no_model() -> Error {
-    Error::new(ErrorKind::Invalid, "the server lists no models: name the model with `model`")
+    Error::new(
+        ErrorKind::Invalid,
+        "the server lists no models: name the model with `model`, or --remote-model of the command line",
+    )
 }
 
 /// Returns the list of models; an empty one where the server has no such list.
@@ -80,13 +83,16 @@ pub(crate) async fn models(http: &Http) -> Result<Vec<Value>> {
     }
 }
 
-async fn detect(http: &Http, models: &[Value]) -> Dialect {
+/// Finds out which dialect the server speaks.
+pub(crate) async fn detect(http: &Http, models: &[Value]) -> Dialect {
     let owner = models.first().and_then(|model| model.get("owned_by")).and_then(Value::as_str);
     match owner {
         Some("vllm") => return Dialect::Vllm,
         Some("llamacpp") => return Dialect::LlamaCpp,
         Some("sglang") => return Dialect::Sglang,
         Some("tensorrt_llm") => return Dialect::TensorRtLlm,
+        // Hosted models of the same owner have no list of workers.
+        Some("nvidia") if known(http, "/health").await.get("instances").is_some() => return Dialect::Dynamo,
         _ => {}
     }
     if known(http, "/props").await.get("default_generation_settings").is_some() {
@@ -111,9 +117,14 @@ pub(crate) fn name_of(entry: &Value) -> Option<&str> {
 pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Option<&'m Value>> {
     let names: Vec<&str> = models.iter().filter_map(name_of).collect();
     let Some(wanted) = wanted else {
+        // vLLM and SGLang list adapters as models that have a parent.
+        let mut bases = models.iter().filter(|entry| entry.get("parent").is_none_or(Value::is_null));
+        if let (Some(only), None) = (bases.next(), bases.next()) {
+            return Ok(Some(only));
+        }
         if names.len() > 1 {
             let message = format!(
-                "the server has several models, choose one with `model`: {}",
+                "the server has several models, choose one with `model`, or --remote-model of the command line: {}",
                 quoted(&names.join(", "))
             );
             return Err(Error::new(ErrorKind::Invalid, message));

@@ -1,5 +1,6 @@
 //! From what a server says to the events of a decoder.
 
+use alloquy_core::report::CacheReport;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind};
@@ -29,6 +30,8 @@ pub(crate) struct ReplyState {
     said: usize,
     has_begun: bool,
     cached: Option<usize>,
+    /// Whether the number of cached tokens came with the first token.
+    is_cached_first: bool,
     /// How it ended. Events of the server may follow, such as its counts.
     pub(crate) end: Option<DecodeEnd>,
 }
@@ -65,11 +68,10 @@ impl ReplyReader {
         Ok(())
     }
 
-    /// Counts what was cached, at the end.
-    pub(crate) fn finish(&mut self) {
-        if let Some(cached) = self.state.cached {
-            self.recorder.count(cached);
-        }
+    /// Counts what was cached, at the end. Returns a report if that is known only now.
+    pub(crate) fn finish(&mut self) -> Option<CacheReport> {
+        let report = self.recorder.count(self.state.cached?);
+        (!self.state.is_cached_first).then_some(report)
     }
 
     fn token(&mut self, token: ChunkToken, events: &mut Vec<DecodeEventKind>) -> Result<()> {
@@ -110,6 +112,7 @@ impl ReplyReader {
     fn begin(&mut self, events: &mut Vec<DecodeEventKind>) {
         if !self.state.has_begun {
             self.state.has_begun = true;
+            self.state.is_cached_first = self.state.cached.is_some();
             events.push(DecodeEventKind::Prefilled(self.recorder.computed(self.state.cached)));
         }
     }

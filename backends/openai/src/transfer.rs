@@ -66,7 +66,7 @@ impl Transfer {
     /// # Errors
     /// As [`RemoteRequest::body`].
     pub(crate) fn place(&mut self) -> alloquy_core::Result<()> {
-        if let Some(route) = self.pool.route(self.request.salt.as_ref(), &self.request.prompt) {
+        if let Some(route) = self.pool.route(&self.request) {
             self.take_route(route)?;
         }
         Ok(())
@@ -116,14 +116,13 @@ impl Transfer {
         }
         // It is no longer in flight there.
         drop(sent);
-        let salt = self.request.salt.as_ref();
-        let route = self.pool.next(salt, &self.request.prompt, fault, attempt).await?;
+        let route = self.pool.next(&self.request, fault, attempt).await?;
         self.take_route(route)
     }
 
     async fn attempt(&mut self) -> Result<(), Stopped> {
         if self.sent.is_none() {
-            let route = self.pool.first(self.request.salt.as_ref(), &self.request.prompt).await?;
+            let route = self.pool.first(&self.request).await?;
             self.take_route(route)?;
         }
         let Some(sent) = &self.sent else { return Ok(()) };
@@ -142,9 +141,12 @@ impl Transfer {
         }
         // A server that generates on is left: the connection is closed.
         let _ = timeout(REST, self.rest(answer, dialect)).await;
-        self.reader.finish();
+        let report = self.reader.finish();
         if let Some(sent) = self.sent.take() {
             sent.route.place.complete();
+        }
+        if let Some(report) = report {
+            self.send(DecodeEventKind::Cached(report)).await?;
         }
         if let Some(end) = self.reader.state.end {
             self.send(DecodeEventKind::Finished(end)).await?;

@@ -18,6 +18,8 @@ pub(crate) struct Ask<'a> {
     /// The name by which the server knows the model.
     pub(crate) model: &'a str,
     pub(crate) prompt: &'a [TokenId],
+    /// How many tokens at the end of the prompt are of the reply already.
+    pub(crate) replied: usize,
     pub(crate) sampling: &'a SamplingOptions,
     /// At least 1: no server computes a prompt without generating.
     pub(crate) max_tokens: usize,
@@ -32,7 +34,19 @@ pub(crate) struct Ask<'a> {
     pub(crate) grammar: Option<&'a Grammar>,
     /// What separates the server's cache of one owner from that of others.
     pub(crate) salt: Option<&'a str>,
+    pub(crate) adapter: Option<&'a Adapter>,
     pub(crate) priority: Option<i32>,
+}
+
+/// How requests name an adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Adapter {
+    /// As their model.
+    Model(String),
+    /// In a field of its own.
+    Named(String),
+    /// By its place in the server's list.
+    Number(u64),
 }
 
 impl Ask<'_> {

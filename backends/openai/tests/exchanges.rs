@@ -33,7 +33,7 @@ fn answers_are_read_as_the_files_say() {
             files += 1;
         }
     }
-    assert!(files >= 15, "only {files} exchanges are found");
+    assert!(files >= 24, "only {files} exchanges are found");
 }
 
 /// Returns what the decoder makes of an answer, as the files have it.
@@ -70,7 +70,9 @@ fn read(dialect: Dialect, exchange: &Value) -> Value {
                     ids.push(id);
                     logprobs.extend(found.as_ref().map(rounded));
                 }
-                Ok(DecodeEventKind::Prefilled(report)) => reply["cached"] = json!(report.cached),
+                Ok(DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report)) => {
+                    reply["cached"] = json!(report.cached);
+                }
                 Ok(DecodeEventKind::Finished(end)) => {
                     let end = format!("{end:?}");
                     reply["end"] = json!(end.split('(').next());

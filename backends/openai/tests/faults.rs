@@ -260,7 +260,7 @@ fn what_a_server_cannot_do_is_refused() {
 }
 
 #[test]
-fn grammars_and_thinking_that_a_server_cannot_do_are_refused() {
+fn grammars_that_a_server_cannot_do_are_refused() {
     let budget = |rule: &mut ThinkingRule| rule.budget = Some(5);
     let open = |rule: &mut ThinkingRule| rule.is_open = true;
     let choice = Grammar::choice(["yes", "no"]);
@@ -269,9 +269,12 @@ fn grammars_and_thinking_that_a_server_cannot_do_are_refused() {
     let regex = Grammar::Regex("[ab]".to_owned());
     let both = Grammar::AnyOf(vec![choice.clone(), regex.clone()]);
     for dialect in Dialect::ALL {
-        let decoder = Stub::new(dialect).decoder();
-        assert_eq!(guided(&decoder, None, budget), Some(ErrorKind::Unsupported));
-        assert_eq!(guided(&decoder, Some(schema.clone()), open), Some(ErrorKind::Unsupported));
+        let stub = Stub::new(dialect);
+        let decoder = stub.decoder();
+        assert_eq!(guided(&decoder, Some(both.clone()), open), Some(ErrorKind::Unsupported));
+        assert!(stub.shared.requests.lock().unwrap().is_empty(), "{dialect:?} thinks before it is refused");
+        assert_eq!(guided(&decoder, None, budget), None);
+        assert_eq!(guided(&decoder, Some(schema.clone()), open), None);
         assert_eq!(guided(&decoder, None, open), None);
         assert_eq!(guided(&decoder, Some(schema.clone()), |_| {}), None);
         assert_eq!(guided(&decoder, Some(both.clone()), |_| {}), Some(ErrorKind::Unsupported));

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 
 use alloquy_core::sampling::PenaltyScope;
 use alloquy_core::{ErrorKind, SamplingOptions};
-use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
+use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind, DecodeRequest, Decoder};
 use alloquy_openai::Dialect;
-use alloquy_testing::laws;
+use alloquy_testing::{ByteTokenizer, laws};
 use futures::{StreamExt, TryStreamExt};
-use stub::{Answer, Stub, prompt};
+use stub::{Answer, END, SCRIPT, Stub, prompt};
 
 #[test]
 fn a_remote_decoder_is_a_decoder() {
@@ -71,7 +71,11 @@ fn options() -> Vec<(&'static str, SamplingOptions, &'static [&'static str])> {
             &["/repeat_last_n"],
         ),
         ("no_repeat_ngram", SamplingOptions { no_repeat_ngram: Some(3), ..plain.clone() }, &[]),
-        ("suppress", SamplingOptions { suppress: vec![9], ..plain.clone() }, &["/logit_bias"]),
+        (
+            "suppress",
+            SamplingOptions { suppress: vec![9], ..plain.clone() },
+            &["/logit_bias", "/bad_words_token_ids"],
+        ),
         ("logit_bias", SamplingOptions { logit_bias: [(9, 1.5)].into(), ..plain.clone() }, &["/logit_bias"]),
         ("seed", SamplingOptions { seed: Some(9), ..plain.clone() }, &["/seed", "/sampling_seed"]),
         (
@@ -112,7 +116,7 @@ fn every_option_changes_the_request_or_is_named() {
 /// As the table of `docs/remote.md` has it.
 #[test]
 fn options_without_an_effect_are_named() {
-    let cases: [(Dialect, &[&str]); 5] = [
+    let cases: [(Dialect, &[&str]); 6] = [
         (
             Dialect::Completions,
             &[
@@ -129,6 +133,10 @@ fn options_without_an_effect_are_named() {
         (Dialect::LlamaCpp, &["no_repeat_ngram"]),
         (Dialect::Sglang, &["typical_p", "penalty_window", "no_repeat_ngram", "seed"]),
         (Dialect::TensorRtLlm, &["typical_p", "penalty_window", "no_repeat_ngram", "logprobs"]),
+        (
+            Dialect::Dynamo,
+            &["typical_p", "penalty_window", "no_repeat_ngram", "suppress", "logit_bias", "logprobs"],
+        ),
     ];
     for (dialect, expected) in cases {
         let decoder = Stub::new(dialect).decoder();
@@ -156,6 +164,46 @@ fn texts_are_scored_where_the_server_can() {
     let refused =
         pollster::block_on(Stub::new(Dialect::LlamaCpp).decoder().score(prompt("ab"), vec![vec![99]]));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+/// Dynamo takes 32 stop tokens at most. Further ones end a reply here.
+#[test]
+fn many_ids_are_sent_or_found_here() {
+    for dialect in Dialect::ALL {
+        let stub = Stub::new(dialect);
+        let mut info = stub.decoder().model().clone();
+        info.stop_tokens = (200..239).chain([END]).collect();
+        let builder = stub.builder().tokenizer(ByteTokenizer::new(["<end>"]), info);
+        let decoder = pollster::block_on(builder.connect()).unwrap();
+        let sampling = SamplingOptions {
+            suppress: (130..190).collect(),
+            logit_bias: (0..90).map(|id| (id, -300.0)).filter(|(id, _)| *id != 32 && *id != 44).collect(),
+            ..SamplingOptions::default()
+        };
+        let request = DecodeRequest::new(prompt("Tell me: "), 100).sampling(sampling);
+        let events: Vec<_> = pollster::block_on(decoder.decode(request).try_collect()).unwrap();
+        let mut text = Vec::new();
+        for event in &events {
+            if let DecodeEventKind::Token { id, .. } = event.kind {
+                text.push(u8::try_from(id).unwrap());
+            }
+        }
+        assert_eq!(String::from_utf8(text).unwrap(), SCRIPT, "{dialect:?}");
+        let last = events.last().map(|event| event.kind.clone());
+        assert!(matches!(last, Some(DecodeEventKind::Finished(DecodeEnd::StopToken(_)))), "{last:?}");
+
+        let request = stub.last_request();
+        let params = request.get("sampling_params").unwrap_or(&request);
+        let stop = params.get("stop_token_ids").and_then(|stop| stop.as_array()).map(Vec::len);
+        let expected = match dialect {
+            Dialect::LlamaCpp => None,
+            Dialect::Dynamo => Some(32),
+            _ => Some(40),
+        };
+        assert_eq!(stop, expected, "{dialect:?}");
+        let biases = params.get("logit_bias").and_then(|biases| biases.as_object()).into_iter().flatten();
+        assert!(biases.clone().all(|(_, bias)| bias.as_f64() == Some(-100.0)), "{dialect:?}");
+    }
 }
 
 #[test]

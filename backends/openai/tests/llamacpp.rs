@@ -109,6 +109,13 @@ fn the_remote_decoder_is_a_decoder() {
 }
 
 #[test]
+fn an_adapter_that_is_not_loaded_is_refused() {
+    let Some(server) = Llama::start() else { return };
+    let refused = pollster::block_on(server.decoder().for_adapter("poet.gguf")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotFound, "{refused:#}");
+}
+
+#[test]
 fn what_the_server_has_cached_is_reported() {
     let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();

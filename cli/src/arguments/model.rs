@@ -10,7 +10,7 @@ use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::MediaSettings;
+use super::{MediaSettings, RemoteArguments};
 use crate::limits::count;
 
 /// Which model answers, and how it runs.
@@ -106,6 +106,10 @@ pub(crate) struct ModelArguments {
     /// export has no accuracy level. How much the model changes is measured once and printed
     #[arg(long, value_enum, value_name = "TYPE", env = "ALLOQUY_MATMUL", hide_possible_values = true)]
     pub(crate) matmul: Option<NumberType>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) remote: RemoteArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

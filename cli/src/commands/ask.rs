@@ -44,7 +44,7 @@ Examples:
   alloquy ask --documents \"Where is tea grown?\"        with the documents of `alloquy index add`
   alloquy ask --json \"Hello!\" | jq -r 'select(.event == \"done\").finish'
 
-With a real model, such as those of `alloquy help models`:
+With a real model, such as those of `alloquy help models`, or on a server (`alloquy help remote`):
   git diff | alloquy ask -m NAME \"Write a commit message\"   what is piped in follows the question
   alloquy ask -m NAME -f main.rs -f lib.rs \"Where is the bug?\"
   alloquy ask -m NAME -x \"A shell script that renames *.jpeg to *.jpg\" > rename.sh
@@ -126,9 +126,7 @@ impl Ask {
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let named = settings.settle(&self.model)?;
         notice::print(&named, *notes);
-        let builder = open::builder(&named, *notes)?;
-        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
-        let model = open::opened(builder, *notes)?;
+        let model = open::for_turns(&named, &settings.settle(&self.overflow)?, Some(&self.demand), *notes)?;
         let constraints = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
@@ -144,7 +142,7 @@ impl Ask {
         let chat = current.begin(&title).await?;
         let turn = chat.send(request.sampling(sampling).output(constraints));
         interrupts.end_with(turn.stop_signal());
-        let mut printer = printer(output, LineEnd::Always, model.language_model(), &guards);
+        let mut printer = printer(output, LineEnd::Always, &model, &guards);
         if self.extract {
             printer = Box::new(Extracted::new(printer, *notes));
         }

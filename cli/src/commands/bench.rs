@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloquy::ModelBuilder;
-use alloquy::core::Result;
+use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::engine::{Engine, LoadPhase, LoadTiming};
 use alloquy::inference::{
     Benchmark, BenchmarkReport, BenchmarkRun, DraftBenchmark, DraftModel, DraftRun, GeneratorOptions,
@@ -70,6 +70,11 @@ impl Bench {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.model)?;
         let start = Instant::now();
+        if arguments.remote.is_set() {
+            let message = "`alloquy bench` measures what this machine computes, and --remote names a server: leave it out (--remote \
+                           none, if a variable or the configuration file sets it)";
+            return Err(Error::new(ErrorKind::Unsupported, message).into());
+        }
         let builder = open::builder(&of_model(&arguments), context.notes)?;
         let engine = builder.load_engine()?;
         match engine.graph_cache() {

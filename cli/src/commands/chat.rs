@@ -40,6 +40,7 @@ Examples:
   alloquy chat -m NAME --image cat.jpg        shown with the first question; /image shows more
   alloquy chat --memory                       remind the model of notes; /remember TEXT adds one
   alloquy chat --documents                    answer with the documents of `alloquy index add`
+  alloquy chat --remote http://localhost:8000 -m Qwen/Qwen3-4B     the model is on a server
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
 While chatting, /help lists the commands and Tab completes them. Ctrl-C interrupts an answer and keeps what was generated; \
@@ -125,7 +126,7 @@ impl Chat {
         if after_error == AfterError::Continue {
             welcome(&opener.name(), *notes);
         }
-        let printer = printer(output, LineEnd::Always, model.language_model(), &opener.guards);
+        let printer = printer(output, LineEnd::Always, &model, &opener.guards);
         let mut repl = Repl {
             current,
             lines,

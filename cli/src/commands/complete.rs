@@ -15,6 +15,7 @@ use crate::form::FormArguments;
 use crate::guards::{Conversations, Guards};
 use crate::interrupts::Interrupts;
 use crate::media::{self, MediaArguments};
+use crate::open_model::OpenModel;
 use crate::piped::Input;
 use crate::printer::{LineEnd, Printer, printer};
 use crate::settings;
@@ -74,7 +75,7 @@ impl Complete {
         let named = settings.settle(&self.model)?;
         notice::print(&named, *notes);
         let builder = open::builder(&named, *notes)?;
-        let model = open::opened(builder.completion(), *notes)?;
+        let model = OpenModel::from(open::opened(builder.completion(), *notes)?);
         let sampling = settings.settle(&self.sampling)?.options();
         let arguments = settings.settle(&self.prompt)?.for_model(model.info(), *notes);
         let request = Request::new(Preface::default(), vec![media::said(attached, text)]);
@@ -88,7 +89,7 @@ impl Complete {
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if screen::is_out_a_terminal() { LineEnd::Always } else { LineEnd::Never };
-        let mut printer = printer(output, end, model.language_model(), &guards);
+        let mut printer = printer(output, end, &model, &guards);
         let stack = guards.stack(&model, Vec::new());
         let reply = continued(Next::new(&stack, &model), request, &mut *printer).await?;
         match finished(&reply)? {

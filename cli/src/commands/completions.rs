@@ -9,6 +9,7 @@ use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 use serde_json::json;
 
+use crate::arguments::{dialect_names, protocol_names};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::open;
@@ -65,6 +66,8 @@ fn values(id: &str, is_archive: bool) -> Option<Vec<&'static str>> {
         "provider" | "vision_provider" | "audio_provider" => Some(providers().chain([open::AUTO]).collect()),
         "from" | "to" if is_archive => Some(ArchiveFormat::ALL.map(ArchiveFormat::as_str).to_vec()),
         "from" | "to" => Some(Dialect::ALL.map(Dialect::as_str).to_vec()),
+        "remote_dialect" => Some(dialect_names()),
+        "remote_chat" => Some(protocol_names()),
         "tool_choice" => Some(vec!["auto", "none", "required", "free"]),
         _ => None,
     }

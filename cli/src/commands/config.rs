@@ -8,7 +8,7 @@ use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{ContextPolicy, NumberType, SamplingArguments, Settable};
+use crate::arguments::{ContextPolicy, NumberType, REMOTE_AUTO, REMOTE_NONE, SamplingArguments, Settable};
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept::default_store;
@@ -173,6 +173,8 @@ fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     defaults.insert("resume-quota".to_owned(), (QUOTA.into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
     defaults.insert("graph-optimization".to_owned(), (json!(open::OPTIMIZATION), Origin::Default));
+    defaults.insert("remote".to_owned(), (REMOTE_NONE.into(), Origin::Default));
+    defaults.insert("remote-dialect".to_owned(), (REMOTE_AUTO.into(), Origin::Default));
     for key in ["kv-cache", "matmul"] {
         defaults.insert(key.to_owned(), (json!(NumberType::Exported), Origin::Default));
     }
@@ -182,11 +184,16 @@ fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
     let mut overflow = (ContextPolicy::Error, Origin::Default);
     let named = settled.model.model.as_deref();
+    let remote = &settled.model.remote;
+    let is_elsewhere = remote.is_set() && (named.is_none() || remote.remote_chat.is_some());
     let described = match named {
+        // A server says what it has when it is asked.
+        _ if is_elsewhere => Ok(None),
+        Some(name) if remote.is_set() => open::describe_remote(name).map(Some),
         None if describe_pocket().is_none() => Ok(None),
         named => open::describe(named).map(Some),
     };
-    if named.is_none() && describe_pocket().is_some() {
+    if named.is_none() && !is_elsewhere && describe_pocket().is_some() {
         defaults.insert("model".to_owned(), (POCKET.into(), Origin::Default));
     }
     let (description, problem) = match described {

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
 
-use crate::arguments::{ModelArguments, StoreArguments};
+use crate::arguments::{ContextArguments, ModelArguments, StoreArguments};
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept;
@@ -66,8 +66,19 @@ impl Doctor {
             check("configuration", configuration(context), CONFIGURATION),
             check("runtime", runtime.map(|runtime| present(&runtime)), RUNTIME),
             check("store", pollster::block_on(kept::inspect_store(&store)), STORE),
-            check("model", inspect_model(&model, unloaded, context), MODEL),
         ];
+        // A folder on this machine is not read again where the server does not answer.
+        let answers = match model.remote.address() {
+            Ok(None) => true,
+            address => {
+                let found = address.and_then(|url| inspect_server(&model, url.unwrap_or_default()));
+                checks.push(check("server", found, SERVER));
+                checks.last().is_some_and(|check| check.found.is_ok())
+            }
+        };
+        if answers {
+            checks.push(check("model", inspect_model(&model, unloaded, context), MODEL));
+        }
         let mut trials = Vec::new();
         if self.providers {
             match tried(&model, unloaded, context) {
@@ -91,6 +102,7 @@ const RUNTIME: &str = "correct ORT_DYLIB_PATH if it is set; without it the first
                        pip, unless ALLOQUY_OFFLINE is set";
 const CONFIGURATION: &str = "`alloquy config show` shows every setting, and what is wrong";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
+const SERVER: &str = "start the server, or correct its address: --remote URL; --remote none is this machine";
 const PROVIDERS: &str =
     "correct what the lines of the runtime and the model name, or choose another model with --model NAME";
 const MODEL: &str = "check the folder or fetch the model again; `alloquy models` lists those that are here";
@@ -119,8 +131,21 @@ fn present(runtime: &Runtime) -> String {
     }
 }
 
+/// Asks the server of the model what it is.
+fn inspect_server(arguments: &ModelArguments, url: &str) -> Result<String> {
+    let remote = &arguments.remote;
+    let report = pollster::block_on(remote.server(url)?.inspect(remote.dialect()))?;
+    let names: Vec<_> = report.models.iter().map(|model| model.name.as_str()).collect();
+    let version = report.version.map_or_else(String::new, |version| format!(" {version}"));
+    Ok(format!("{}: {}{version} with {}", report.url, report.dialect.as_str(), names.join(", ")))
+}
+
 /// Loads the model; if there is no runtime, for the reason `unloaded`, only reads its description.
 fn inspect_model(arguments: &ModelArguments, unloaded: Option<&str>, context: &Context) -> Result<String> {
+    if arguments.remote.is_set() {
+        let model = open::for_turns(arguments, &ContextArguments::default(), None, context.notes)?;
+        return Ok(model.summary());
+    }
     if arguments.model.is_none() && pocket::describe_pocket().is_none() {
         return Ok("none is named; --model NAME loads one".to_owned());
     }

@@ -1,6 +1,6 @@
 //! `alloquy pull`: fetches a model from the Hugging Face Hub.
 
-use alloquy::hub::{Choice, Hub, Listing, ModelName, choose, human, variants};
+use alloquy::hub::{Choice, Hub, Listing, ModelName, choose, choose_description, human, variants};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ Examples:
   alloquy pull onnx-community/Qwen3-0.6B-ONNX                the variant that fits this machine best
   alloquy pull onnx-community/Qwen3-0.6B-ONNX --list         see the variants and their sizes
   alloquy pull onnx-community/Qwen3-0.6B-ONNX --variant q4
+  alloquy pull Qwen/Qwen3-4B --no-weights                    what a model on a server needs here
   alloquy chat --model onnx-community/Qwen3-0.6B-ONNX        talk to it
 
 A repository has a model in several variants: weights of 32, 16, 8 or 4 bits, for processors or GPUs. Only the files of \
@@ -36,23 +37,32 @@ pub(crate) struct Pull {
     /// List the variants with their sizes, and fetch none
     #[arg(long, env = "ALLOQUY_LIST", value_parser = Switch::new())]
     list: bool,
+    /// Fetch the tokenizer, the configuration and the template alone: what a model on a server needs here (--remote)
+    #[arg(long, env = "ALLOQUY_NO_WEIGHTS", value_parser = Switch::new(), conflicts_with_all = ["variant", "list"])]
+    no_weights: bool,
 }
 
 impl Pull {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let Self { name, variant, revision, list } = self;
+        let Self { name, variant, revision, list, no_weights } = self;
         let parsed = context.settings.model_named(&name).parse::<ModelName>().map_err(hub::error);
         let mut name = parsed.map_err(Failure::Arguments)?;
         name.variant = variant.or(name.variant);
         name.revision = revision.or(name.revision);
         let hub = Hub::from_env().map_err(hub::error)?;
         let listing = hub.list(&name.repository, name.revision()).map_err(hub::error)?;
-        let choice = choose(&listing, name.variant.as_deref(), hub.machine()).map_err(hub::error)?;
+        let choice = if no_weights {
+            choose_description(&listing)
+        } else {
+            choose(&listing, name.variant.as_deref(), hub.machine())
+        };
+        let choice = choice.map_err(hub::error)?;
         if list {
             return print_variants(context, &listing, &choice);
         }
         let model = hub::pull(&hub, &name, &listing, &choice, context.notes).map_err(hub::error)?;
-        context.notes.say(format_args!("talk to it: alloquy chat --model {name}"));
+        let remote = if no_weights { " --remote URL" } else { "" };
+        context.notes.say(format_args!("talk to it: alloquy chat{remote} --model {name}"));
         let value = json!({
             "name": name.to_string(),
             "variant": model.variant,

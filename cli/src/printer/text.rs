@@ -242,7 +242,13 @@ fn remarks(reply: &Reply) -> Vec<String> {
 
 /// Describes the tokens of an answer.
 fn cost(reply: &Reply) -> String {
-    let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
+    let cache = match reply.cache {
+        Some(report) => format!("{}, ", cached(report, reply.usage.cached)),
+        None if reply.usage.prompt > 0 => {
+            format!("prompt {}: {} reused by the server, ", reply.usage.prompt, reply.usage.cached)
+        }
+        None => String::new(),
+    };
     let seed = reply.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
     let drafts = reply.speculation.map_or_else(String::new, |drafts| {
         format!(", {} of {} draft tokens accepted", drafts.kept, drafts.guessed)
@@ -265,8 +271,11 @@ fn speed(timing: &ReplyTiming) -> String {
     format!("({})", parts.join(", "))
 }
 
-fn cached(report: CacheReport) -> String {
-    let CacheReport { prompt, cached, computed, .. } = report;
+/// Describes what was cached. A server may count it after the last token, when the report was made already.
+fn cached(report: CacheReport, counted: usize) -> String {
+    let CacheReport { prompt, cached, .. } = report;
+    let cached = cached.max(counted).min(prompt);
+    let computed = prompt - cached;
     let reason = report.miss.map_or_else(String::new, |reason| format!(" ({reason})"));
     format!("prompt {prompt}: {cached} reused + {computed} computed{reason}")
 }

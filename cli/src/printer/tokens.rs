@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenTexts(Option<LanguageModel>);
 
-impl From<&LanguageModel> for TokenTexts {
-    fn from(model: &LanguageModel) -> Self {
-        Self(Some(model.clone()))
+impl From<Option<&LanguageModel>> for TokenTexts {
+    fn from(model: Option<&LanguageModel>) -> Self {
+        Self(model.cloned())
     }
 }
 

@@ -1,15 +1,17 @@
 //! The commands of a chat that change its model and its settings.
 
+use alloquy::Model;
 use alloquy::core::{Conversation, Error, ErrorKind, SamplingOptions};
 use serde_json::{Map, Value, json};
 
 use super::session::{AfterError, Answerer, Repl};
 use super::settings::{self, DEFAULT};
 use super::typed_path::typed_path;
-use crate::arguments::SamplingArguments;
+use crate::arguments::{SamplingArguments, is_address};
 use crate::failure::Failure;
 use crate::media;
 use crate::open;
+use crate::opener::ChosenModel;
 use crate::settings::entries;
 
 impl Repl {
@@ -24,7 +26,7 @@ impl Repl {
     /// Lets another model answer from here on. If it cannot be opened, the former one stays.
     pub(super) async fn change_model(&mut self, name: &str) -> Result<(), Failure> {
         let Some(answerer) = &self.answerer else { return Err(no_model().into()) };
-        let opener = answerer.opener.of(typed_path(name));
+        let opener = answerer.opener.of(chosen(name));
         let model = opener.open().map_err(|error| {
             // The cause is printed after this.
             Error::new(error.kind(), "the model stays as it is").with_source(error)
@@ -105,6 +107,16 @@ impl Repl {
     }
 }
 
+/// Reads which model a person means: a name, or the address of a server and a name. `none` is the address of this machine.
+fn chosen(typed: &str) -> ChosenModel {
+    let (first, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    if !is_address(first) {
+        return ChosenModel { url: None, name: Some(typed_path(typed)) };
+    }
+    let name = if rest.trim().is_empty() { None } else { Some(typed_path(rest)) };
+    ChosenModel { url: Some(first.to_owned()), name }
+}
+
 /// Returns why an answer that is generated again is the same, and what changes that.
 fn same_answer(sampling: &SamplingOptions) -> Option<String> {
     if sampling.temperature.unwrap_or_default() == 0.0 {
@@ -123,11 +135,13 @@ fn no_model() -> Error {
 
 fn of_model(answerer: &Answerer) -> Value {
     let model = &answerer.model;
+    let tokens = model.tokens();
     json!({
         "name": answerer.opener.name(),
-        "family": model.family(),
-        "template": model.template(),
-        "context": model.info().context_length,
+        "family": tokens.map(Model::family),
+        "template": tokens.map(Model::template),
+        "context": model.context_length(),
+        "remote": answerer.opener.url(),
     })
 }
 

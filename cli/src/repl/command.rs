@@ -91,7 +91,12 @@ pub(super) const COMMANDS: [Entry; 26] = [
     ),
     entry("/notes", "", "list the notes, the newest first"),
     entry("/forget", "ID", "forget a note; the end of its id is enough"),
-    completing("/model", "[NAME]", Completes::Models, "show the model, or continue with another"),
+    completing(
+        "/model",
+        "[[URL] NAME]",
+        Completes::Models,
+        "show the model, or continue with another; URL is a server that has it, and none is this machine",
+    ),
     completing(
         "/set",
         "[NAME VALUE]",

@@ -1,6 +1,5 @@
 //! A chat: its conversation, the source of its lines and the printer of its answers.
 
-use alloquy::Model;
 use alloquy::core::output::OutputConstraints;
 use alloquy::core::{Part, Result, SamplingOptions};
 
@@ -9,6 +8,7 @@ use super::settings::ChatSettings;
 use crate::current::Current;
 use crate::interrupts::Interrupts;
 use crate::notes::Notes;
+use crate::open_model::OpenModel;
 use crate::opener::ModelOpener;
 use crate::printer::Printer;
 use crate::resume::Resume;
@@ -22,9 +22,9 @@ pub(crate) enum AfterError {
     End,
 }
 
-/// The model of a chat, where it runs on this machine.
+/// The model of a chat, and what opens another one.
 pub(crate) struct Answerer {
-    pub(crate) model: Model,
+    pub(crate) model: OpenModel,
     pub(crate) opener: ModelOpener,
     pub(crate) resume: Option<Resume>,
 }

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use alloquy_core::Result;
 use alloquy_core::grammar::{GrammarMatcher, MatcherState};
-use alloquy_core::tokenizer::{TokenId, Tokenizer, TokenizerInput};
-use alloquy_engine::decoder::GuidedDecoding;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_engine::decoder::{
+    GuidedDecoding, ThinkingCorrection, ThinkingScanner, ThinkingStage, encode_after_text,
+};
 
 use super::exclusion::Exclusion;
 use crate::sampler::Sampler;
-use crate::thinking::{Stage, ThinkingScanner};
 
 /// Constrains one reply. Without a grammar and a budget, every token is sampled freely.
 ///
@@ -24,7 +25,7 @@ use crate::thinking::{Stage, ThinkingScanner};
 /// If the marker and the grammar begin with the same tokens, the first token that differs decides.
 #[derive(Debug, Default)]
 pub(crate) struct GuidedSampler {
-    stage: Stage,
+    stage: ThinkingStage,
     thinking: Option<ThinkingScanner>,
     constraint: Option<Box<dyn GrammarMatcher>>,
     /// A copy of the grammar before its first token, while the tokens so far may still begin a thinking block.
@@ -67,12 +68,8 @@ impl Draw<'_> {
         self.tokenizer.bytes(token).unwrap_or_default()
     }
 
-    /// Encodes a text that follows other text: at the start of a text, SentencePiece would add a space.
     fn encode(&self, text: &str) -> Result<VecDeque<TokenId>> {
-        let before = TokenizerInput::Literal("\n");
-        let known = self.tokenizer.encode(&[before])?.len();
-        let tokens = self.tokenizer.encode(&[before, TokenizerInput::Text(text)])?;
-        Ok(tokens.into_iter().skip(known).collect())
+        Ok(encode_after_text(self.tokenizer, text)?.into())
     }
 }
 
@@ -81,7 +78,7 @@ impl GuidedSampler {
     pub(crate) fn new(guided: GuidedDecoding) -> Self {
         let mut guide = Self { constraint: guided.grammar.map(|(_, matcher)| matcher), ..Self::default() };
         if let Some(rule) = guided.thinking {
-            guide.stage = Stage::first(&rule);
+            guide.stage = ThinkingStage::first(&rule);
             guide.thinking = Some(ThinkingScanner::new(&rule));
         }
         guide
@@ -103,9 +100,9 @@ impl GuidedSampler {
             return Ok(token);
         }
         match self.stage {
-            Stage::Opening => self.open(&mut draw),
-            Stage::Thinking => self.think(&mut draw),
-            Stage::Answer => self.answer(&mut draw),
+            ThinkingStage::Opening => self.open(&mut draw),
+            ThinkingStage::Thinking => self.think(&mut draw),
+            ThinkingStage::Answer => self.answer(&mut draw),
         }
     }
 
@@ -117,7 +114,7 @@ impl GuidedSampler {
             return self.open_freely(draw);
         };
         // The grammar masks the marker's next token, so that token gets its logit back.
-        let mut marker = draw.encode(&thinking.start)?.split_off(self.shared);
+        let mut marker = draw.encode(thinking.start())?.split_off(self.shared);
         let next = marker.pop_front();
         let free = logit(draw.logits, next);
         constraint.mask(draw.logits)?;
@@ -133,7 +130,7 @@ impl GuidedSampler {
         // A token that the grammar forbids begins thinking, and the rest of the marker follows it.
         let begins = Some(token) == next;
         if masked && begins {
-            self.stage = Stage::Thinking;
+            self.stage = ThinkingStage::Thinking;
             self.forced = marker;
             self.constraint = self.unbegun.take().or_else(|| self.constraint.take());
             return Ok(token);
@@ -145,7 +142,7 @@ impl GuidedSampler {
             }
             self.shared += 1;
         } else {
-            self.stage = Stage::Answer;
+            self.stage = ThinkingStage::Answer;
         }
         self.accept(token, draw)
     }
@@ -155,7 +152,7 @@ impl GuidedSampler {
         let said = draw.bytes(token);
         self.stage = match self.thinking.as_mut() {
             Some(thinking) => thinking.opens(&said),
-            None => Stage::Answer,
+            None => ThinkingStage::Answer,
         };
         Ok(token)
     }
@@ -172,60 +169,45 @@ impl GuidedSampler {
             // A reply that must match a grammar still has to answer. Without a grammar it may end while it thinks.
             return if self.constraint.is_some() { self.cut(draw) } else { Ok(token) };
         }
-        let before = thinking.tail.clone();
-        if let Some(rest) = thinking.push(&draw.bytes(token)) {
-            self.stage = Stage::Answer;
+        if let Some(end) = thinking.push(&draw.bytes(token)) {
+            self.stage = ThinkingStage::Answer;
             if self.constraint.is_some() {
-                return self.begin_answer(token, &rest, before, draw);
+                return self.begin_answer(token, &end.correction, draw);
             }
         }
         Ok(token)
     }
 
-    /// Begins the answer after `token`, which ended thinking.
-    ///
-    /// `rest` is the text of the token after the marker. `before` is the tail of the thinking block before the token.
+    /// Begins the answer after `token`, which ended thinking. A part of the answer that the grammar has not checked is dropped.
     fn begin_answer(
         &mut self,
         token: TokenId,
-        rest: &[u8],
-        before: Vec<u8>,
+        correction: &ThinkingCorrection,
         draw: &Draw<'_>,
     ) -> Result<TokenId> {
-        let Some(thinking) = &mut self.thinking else {
-            return Ok(token);
-        };
-        // `</think>` or `</think>\n`: the missing line breaks follow.
-        let blanks = thinking.around.1.as_bytes();
-        if let Some(missing) = blanks.strip_prefix(rest) {
-            self.forced = draw.encode(&String::from_utf8_lossy(missing))?;
-            return Ok(token);
+        match correction {
+            ThinkingCorrection::Append(missing) => {
+                self.forced = draw.encode(missing)?;
+                Ok(token)
+            }
+            ThinkingCorrection::Replace(ending) => {
+                self.forced = draw.encode(ending)?;
+                Ok(self.forced.pop_front().unwrap_or(token))
+            }
         }
-        if rest.iter().all(u8::is_ascii_whitespace) {
-            return Ok(token);
-        }
-        // `>{"` contains a part of the answer that the grammar has not checked. The marker alone replaces the token.
-        thinking.tail = before;
-        self.force(draw)?;
-        Ok(self.forced.pop_front().unwrap_or(token))
     }
 
     /// Ends thinking here, because of the budget or because the reply would end without an answer.
     fn cut(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
-        self.cut = self.thinking.as_ref().map(|thinking| thinking.tokens);
-        self.stage = Stage::Answer;
-        self.force(draw)?;
+        self.cut = self.thinking.as_ref().map(ThinkingScanner::tokens);
+        self.stage = ThinkingStage::Answer;
+        // The tokens that end thinking are the next ones.
+        let ending = self.thinking.as_ref().map(ThinkingScanner::ending).unwrap_or_default();
+        self.forced = draw.encode(&ending)?;
         match self.forced.pop_front() {
             Some(token) => Ok(token),
             None => self.answer(draw),
         }
-    }
-
-    /// Makes the tokens that end thinking the next ones.
-    fn force(&mut self, draw: &Draw<'_>) -> Result<()> {
-        let ending = self.thinking.as_ref().map(ThinkingScanner::ending).unwrap_or_default();
-        self.forced = draw.encode(&ending)?;
-        Ok(())
     }
 
     fn answer(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {

@@ -110,7 +110,9 @@ impl Reading {
         self.marks.take(&event);
         match event.kind {
             DecodeEventKind::Started { seed } => self.seed = seed,
-            DecodeEventKind::Prefilled(report) => self.cache = Some(self.known.explain(report)),
+            DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report) => {
+                self.cache = Some(self.known.explain(report));
+            }
             DecodeEventKind::Finished(DecodeEnd::MaxTokens) => self.finish = Some(self.reached),
             DecodeEventKind::Finished(DecodeEnd::StopToken(_)) => {
                 self.sampled += 1;

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use alloquy_core::grammar::{GrammarMatcher, MatcherState};
 use alloquy_core::tokenizer::{TokenId, TokenizerInput};
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_engine::decoder::{Decoder, GrammarSupport, GuidedDecoding};
-
-use crate::thinking::{Stage, ThinkingScanner};
+use alloquy_engine::decoder::{Decoder, GrammarSupport, GuidedDecoding, ThinkingScanner, ThinkingStage};
 
 /// Reads the tokens of a reply as they arrive, also those of its thinking.
 #[derive(Debug)]
@@ -15,7 +13,7 @@ pub(super) struct Verifier {
     decoder: Arc<dyn Decoder>,
     matcher: Box<dyn GrammarMatcher>,
     thinking: Option<ThinkingScanner>,
-    stage: Stage,
+    stage: ThinkingStage,
     /// Whether thinking has ended, and only white space has followed.
     is_between: bool,
     /// The first tokens, while they may begin thinking or the answer.
@@ -35,7 +33,7 @@ impl Verifier {
             decoder: Arc::clone(decoder),
             matcher: matcher.fork(),
             thinking: guided.thinking.as_ref().map(ThinkingScanner::new),
-            stage: guided.thinking.as_ref().map(Stage::first).unwrap_or_default(),
+            stage: guided.thinking.as_ref().map(ThinkingStage::first).unwrap_or_default(),
             is_between: false,
             opening: Vec::new(),
             matched: 0,
@@ -53,9 +51,9 @@ impl Verifier {
     /// The error of the matcher if the reply does not match its grammar.
     pub(super) fn take(&mut self, token: TokenId) -> Result<()> {
         match self.stage {
-            Stage::Opening => self.open(token),
-            Stage::Thinking => self.think(token),
-            Stage::Answer => self.answer(token),
+            ThinkingStage::Opening => self.open(token),
+            ThinkingStage::Thinking => self.think(token),
+            ThinkingStage::Answer => self.answer(token),
         }
     }
 
@@ -80,27 +78,27 @@ impl Verifier {
         self.opening.push(token);
         self.stage = self.thinking.as_mut().map(|thinking| thinking.opens(&bytes)).unwrap_or_default();
         match self.stage {
-            Stage::Opening => Ok(()),
-            Stage::Thinking => {
+            ThinkingStage::Opening => Ok(()),
+            ThinkingStage::Thinking => {
                 self.opening.clear();
                 Ok(())
             }
-            Stage::Answer => self.accept_opening(),
+            ThinkingStage::Answer => self.accept_opening(),
         }
     }
 
     fn think(&mut self, token: TokenId) -> Result<()> {
         let bytes = self.bytes(token);
-        let Some(after) = self.thinking.as_mut().and_then(|thinking| thinking.push(&bytes)) else {
+        let Some(end) = self.thinking.as_mut().and_then(|thinking| thinking.push(&bytes)) else {
             return Ok(());
         };
-        self.stage = Stage::Answer;
-        self.is_between = after.iter().all(u8::is_ascii_whitespace);
+        self.stage = ThinkingStage::Answer;
+        self.is_between = end.rest.iter().all(u8::is_ascii_whitespace);
         if self.is_between {
             return Ok(());
         }
         // A token such as `>{` ends thinking and begins the answer. Its part of the answer is matched as tokens of its own.
-        let begun = String::from_utf8_lossy(after.trim_ascii_start());
+        let begun = String::from_utf8_lossy(end.rest.trim_ascii_start());
         for token in self.decoder.tokenizer().encode(&[TokenizerInput::Literal(&begun)])? {
             self.accept(token)?;
         }

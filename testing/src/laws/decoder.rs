@@ -7,6 +7,7 @@
 //! use alloquy_core::report::CacheReport;
 //! use alloquy_core::sampling::SamplingOptions;
 //! use alloquy_core::tokenizer::Tokenizer;
+//! use alloquy_core::{Error, ErrorKind};
 //! use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
 //! use alloquy_testing::{ByteTokenizer, laws};
 //! use futures::{StreamExt, stream};
@@ -36,6 +37,10 @@
 //!         if let Err(error) = request.sampling.validate() {
 //!             return stream::iter([Err(error)]).boxed();
 //!         }
+//!         if request.guided.thinking.is_some() {
+//!             let error = Error::new(ErrorKind::Unsupported, "letters think for as long as they like");
+//!             return stream::iter([Err(error)]).boxed();
+//!         }
 //!         let report = CacheReport::new(request.prompt.units.len(), 0);
 //!         let mut events = vec![DecodeEventKind::Started { seed: None }, DecodeEventKind::Prefilled(report)];
 //!         for _ in 0..request.max_tokens {
@@ -57,14 +62,19 @@
 
 use alloquy_core::prompt::Prompt;
 use alloquy_core::sampling::TokenLogprobs;
-use alloquy_core::tokenizer::TokenId;
+use alloquy_core::tokenizer::{TokenId, decode};
 use alloquy_core::{Error, ErrorKind, SamplingOptions};
-use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder};
+use alloquy_engine::decoder::{
+    DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GuidedDecoding, ThinkingRule,
+};
 use futures::future::join_all;
 use futures::{StreamExt, TryStreamExt};
 
 /// The largest number of tokens that a law generates.
 const TOKENS: usize = 12;
+
+/// How many tokens a reply with thinking may have: enough for the text that ends it, byte by byte.
+const LONGER: usize = 24;
 
 /// Runs every law. The decoder must continue `prompt` with at least three tokens before a stop token.
 ///
@@ -80,9 +90,11 @@ pub async fn all(decoder: &dyn Decoder, prompt: &Prompt) {
     dropping_leaves_the_decoder_usable(decoder, prompt).await;
     options_are_honoured_refused_or_named(decoder, prompt).await;
     options_that_make_no_sense_are_refused(decoder, prompt).await;
+    thinking_ends_at_its_budget(decoder, prompt).await;
 }
 
-/// Events come as `Started`, `Prefilled`, tokens, `Finished`, and none follows. Their times never decrease.
+/// Events come as `Started`, `Prefilled`, tokens, `Finished`, and none follows. `Cached` comes at most once, before `Finished`.
+/// Their times never decrease.
 ///
 /// # Panics
 /// When the law is broken.
@@ -90,21 +102,27 @@ pub async fn events_come_in_order(decoder: &dyn Decoder, prompt: &Prompt) {
     let events = events(decoder, request(prompt, TOKENS)).await;
     let stages: Vec<u8> = events.iter().map(|event| stage(&event.kind)).collect();
     assert!(stages.is_sorted(), "events come in another order: {events:?}");
-    for (stage, name) in [(0, "Started"), (1, "Prefilled"), (3, "Finished")] {
-        let times = stages.iter().filter(|other| **other == stage).count();
+    for (stage, name) in [(0, "Started"), (1, "Prefilled"), (4, "Finished")] {
+        let times = count(&stages, stage);
         assert_eq!(times, 1, "{name} comes {times} times: {events:?}");
     }
+    assert!(count(&stages, 3) <= 1, "Cached comes several times: {events:?}");
     assert!(
         events.is_sorted_by_key(|event| event.at),
         "the time of an event is before that of the previous one: {events:?}"
     );
 }
 
+fn count(stages: &[u8], stage: u8) -> usize {
+    stages.iter().filter(|other| **other == stage).count()
+}
+
 fn stage(kind: &DecodeEventKind) -> u8 {
     match kind {
         DecodeEventKind::Started { .. } => 0,
         DecodeEventKind::Prefilled(_) => 1,
-        DecodeEventKind::Finished(_) => 3,
+        DecodeEventKind::Cached(_) => 3,
+        DecodeEventKind::Finished(_) => 4,
         // Tokens and their reports.
         _ => 2,
     }
@@ -152,7 +170,7 @@ pub async fn the_limit_is_kept(decoder: &dyn Decoder, prompt: &Prompt) {
 pub async fn the_report_counts_the_prompt(decoder: &dyn Decoder, prompt: &Prompt) {
     for _ in 0..2 {
         for event in events(decoder, request(prompt, 1)).await {
-            if let DecodeEventKind::Prefilled(report) = event.kind {
+            if let DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report) = event.kind {
                 assert_eq!(report.prompt, prompt.units.len(), "the report is of another prompt: {report:?}");
                 assert_eq!(
                     report.cached + report.computed,
@@ -247,6 +265,58 @@ pub async fn options_that_make_no_sense_are_refused(decoder: &dyn Decoder, promp
         let kind = first.and_then(Result::err).map(|error: Error| error.kind());
         assert_eq!(kind, Some(ErrorKind::Invalid), "a temperature of {temperature} is accepted");
     }
+}
+
+/// Thinking that the prompt has begun is ended after as many tokens as its budget has: the text that ends it follows, and
+/// the reply continues. A decoder that cannot do so refuses the request as [`ErrorKind::Unsupported`].
+///
+/// # Panics
+/// When the law is broken.
+pub async fn thinking_ends_at_its_budget(decoder: &dyn Decoder, prompt: &Prompt) {
+    let free = answer(decoder, request(prompt, TOKENS)).await;
+    for budget in 0..3 {
+        let mut rule = ThinkingRule::new("<think>", "</think>");
+        rule.is_open = true;
+        rule.budget = Some(budget);
+        let mut guided = GuidedDecoding::default();
+        guided.thinking = Some(rule);
+        let events = match try_events(decoder, request(prompt, LONGER).guided(guided)).await {
+            Ok(events) => events,
+            Err(error) => {
+                assert_eq!(
+                    error.kind(),
+                    ErrorKind::Unsupported,
+                    "a budget is refused as something else: {error:#}"
+                );
+                return;
+            }
+        };
+        let cut =
+            events.iter().position(|event| event.kind == DecodeEventKind::ThinkingCut { tokens: budget });
+        let Some(cut) = cut else {
+            assert!(free.ids.len() <= budget, "thinking is not cut after {budget} tokens: {events:?}");
+            continue;
+        };
+        let thought = tokens(events.get(..cut).unwrap_or_default());
+        assert_eq!(
+            Some(thought.as_slice()),
+            free.ids.get(..budget),
+            "the tokens before the cut are not the first {budget}"
+        );
+        let rest = tokens(events.get(cut..).unwrap_or_default());
+        let text = decode(decoder.tokenizer(), &rest).unwrap_or_default();
+        assert!(text.trim_start().starts_with("</think>"), "after {budget} tokens the reply is {text:?}");
+    }
+}
+
+fn tokens(events: &[DecodeEvent]) -> Vec<TokenId> {
+    let mut tokens = Vec::new();
+    for event in events {
+        if let DecodeEventKind::Token { id, .. } = event.kind {
+            tokens.push(id);
+        }
+    }
+    tokens
 }
 
 /// What the events of a request add up to.

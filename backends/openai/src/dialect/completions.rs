@@ -79,8 +79,17 @@ pub(crate) fn biases(ask: &Ask<'_>) -> Map<String, Value> {
     biases
 }
 
-/// Reads an event. `are_logprobs_by_id` is whether the request requested them so.
+/// Reads an event, whose ids are in its choice. `are_logprobs_by_id` is whether the request requested them so.
 pub(crate) fn chunk(event: &Value, are_logprobs_by_id: bool) -> Result<Chunk> {
+    chunk_with(event, event.pointer("/choices/0/token_ids"), are_logprobs_by_id)
+}
+
+/// Reads an event with these ids.
+pub(crate) fn chunk_with(
+    event: &Value,
+    token_ids: Option<&Value>,
+    are_logprobs_by_id: bool,
+) -> Result<Chunk> {
     let cached = event.pointer("/usage/prompt_tokens_details/cached_tokens").and_then(size);
     let mut chunk = Chunk { cached, ..Chunk::default() };
     // The last event has the usage and no choice.
@@ -90,7 +99,7 @@ pub(crate) fn chunk(event: &Value, are_logprobs_by_id: bool) -> Result<Chunk> {
         }
         return Ok(chunk);
     };
-    let token_ids = choice.get("token_ids").filter(|ids| !ids.is_null());
+    let token_ids = token_ids.filter(|ids| !ids.is_null());
     let has_text = choice.get("text").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     match token_ids {
         Some(values) => {

@@ -7,8 +7,7 @@ use alloquy_core::sampling::PenaltyScope;
 const OF_THE_CALLER: [&str; 4] = ["max_tokens", "repetition_detection", "stop", "stop_tokens"];
 
 /// Options that have their effect on every server.
-const EVERYWHERE: [&str; 6] =
-    ["temperature", "top_p", "presence_penalty", "frequency_penalty", "suppress", "logit_bias"];
+const EVERYWHERE: [&str; 4] = ["temperature", "top_p", "presence_penalty", "frequency_penalty"];
 
 /// What sampling options do on the servers of a dialect.
 #[derive(Debug)]
@@ -22,8 +21,11 @@ pub(crate) struct Effects {
 }
 
 /// The options of OpenAI's API. Servers have others too, but nothing says which.
-pub(crate) const OF_OPENAI: Effects =
-    Effects { further: &["seed"], repetition: Counted::PromptAndReply, presence: Counted::Reply };
+pub(crate) const OF_OPENAI: Effects = Effects {
+    further: &["suppress", "logit_bias", "seed"],
+    repetition: Counted::PromptAndReply,
+    presence: Counted::Reply,
+};
 
 /// Which tokens count for a penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

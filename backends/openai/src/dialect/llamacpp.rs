@@ -8,11 +8,21 @@ use serde_json::{Map, Value, json};
 
 use super::grammars::choice_as_gbnf;
 use super::ignored::{Counted, Effects};
-use crate::wire::{Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
+use crate::wire::{Adapter, Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
 
 /// Its penalties count the prompt, all three of them.
 pub(crate) const EFFECTS: Effects = Effects {
-    further: &["top_k", "min_p", "typical_p", "repetition_penalty", "penalty_window", "seed", "logprobs"],
+    further: &[
+        "suppress",
+        "logit_bias",
+        "top_k",
+        "min_p",
+        "typical_p",
+        "repetition_penalty",
+        "penalty_window",
+        "seed",
+        "logprobs",
+    ],
     repetition: Counted::PromptAndReply,
     presence: Counted::PromptAndReply,
 };
@@ -58,6 +68,9 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     ];
     for (name, value) in fields {
         body.insert(name.to_owned(), value);
+    }
+    if let Some(Adapter::Number(number)) = ask.adapter {
+        body.insert("lora".to_owned(), json!([{"id": number, "scale": 1.0}]));
     }
     match ask.grammar {
         None => {}

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::completions::biases;
 use super::grammars::choice_as_regex;
 use super::ignored::{Counted, Effects};
-use crate::wire::{Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
+use crate::wire::{Adapter, Ask, Chunk, ChunkToken, ServerEnd, ids, logprob, no_grammar, size, unreadable};
 
 /// Seeds are sent, and have an effect only on servers that run with `--enable-deterministic-inference`.
 pub(crate) const EFFECTS: Effects = Effects {
-    further: &["top_k", "min_p", "repetition_penalty", "logprobs"],
+    further: &["suppress", "logit_bias", "top_k", "min_p", "repetition_penalty", "logprobs"],
     repetition: Counted::Reply,
     presence: Counted::Reply,
 };
@@ -27,6 +27,9 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     if let Some(logprobs) = ask.sampling.logprobs {
         body.insert("top_logprobs_num".to_owned(), json!(logprobs));
         body.insert("return_text_in_logprobs".to_owned(), json!(false));
+    }
+    if let Some(Adapter::Named(name)) = ask.adapter {
+        body.insert("lora_path".to_owned(), json!(name));
     }
     if let Some(salt) = ask.salt {
         body.insert("cache_salt".to_owned(), json!(salt));
@@ -85,7 +88,7 @@ fn sampling_params(ask: &Ask<'_>) -> Result<Map<String, Value>> {
     Ok(params)
 }
 
-/// Reads an event. Its ids are all ids so far, or with `--stream-output` the new ones; the count of all ids says which.
+/// Reads an event. Its ids are all ids so far, or with `--incremental-streaming-output` the new ones; the count of all ids says which.
 pub(crate) fn chunk(event: &Value, seen: usize) -> Result<Chunk> {
     let Some(meta) = event.get("meta_info") else {
         return Err(unreadable("an event of `/generate`", event));
@@ -94,7 +97,8 @@ pub(crate) fn chunk(event: &Value, seen: usize) -> Result<Chunk> {
     let mut chunk = Chunk { cached, ..Chunk::default() };
     if let Some(values) = event.get("output_ids").filter(|values| !values.is_null()) {
         let listed = ids(values)?;
-        let all = meta.get("completion_tokens").and_then(size).unwrap_or(listed.len());
+        let counted = meta.get("completion_tokens").and_then(size);
+        let all = counted.ok_or_else(|| unreadable("the count of the tokens so far", meta))?;
         let known = if listed.len() >= all { seen } else { 0 };
         for (index, id) in listed.into_iter().enumerate().skip(known) {
             chunk.tokens.push(ChunkToken { id, logprobs: token_logprobs(id, index, meta) });

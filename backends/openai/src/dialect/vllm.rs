@@ -11,7 +11,7 @@ use super::ignored::{Counted, Effects};
 use crate::wire::{Ask, logprob, no_grammar, unreadable};
 
 pub(crate) const EFFECTS: Effects = Effects {
-    further: &["top_k", "min_p", "repetition_penalty", "seed", "logprobs"],
+    further: &["suppress", "logit_bias", "top_k", "min_p", "repetition_penalty", "seed", "logprobs"],
     repetition: Counted::PromptAndReply,
     presence: Counted::Reply,
 };

@@ -70,3 +70,10 @@ pub(crate) fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: 
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body.as_bytes());
 }
+
+/// Answers with a stream of events.
+pub(crate) fn respond_with_events(stream: &mut TcpStream, events: &[u8]) {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(events);
+}

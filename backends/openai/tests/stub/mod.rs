@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, dead_code)] // a test may panic
 
 pub(crate) mod chat;
-mod http;
+pub(crate) mod http;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -145,6 +145,11 @@ pub(crate) fn builder_at(server: impl Into<RemoteServer>) -> RemoteBuilder {
     RemoteDecoder::builder(server, "unused").tokenizer(tokenizer, info)
 }
 
+/// Returns a tokenizer with the control tokens of an engine.
+pub(crate) fn tokenizer_of(engine: &dyn alloquy_engine::Engine) -> ByteTokenizer {
+    ByteTokenizer::new(engine.model().specials.iter().map(|special| special.text.as_str()))
+}
+
 pub(crate) fn prompt(text: &str) -> Prompt {
     Prompt::lower(&[PromptPart::Text(text.to_owned())], &ByteTokenizer::new(["<end>"])).unwrap()
 }
@@ -172,6 +177,14 @@ impl Shared {
                 let props = json!({"default_generation_settings": {"n_ctx": context}, "build_info": "b1"});
                 respond(stream, 200, "", &props.to_string());
             }
+            "/health" if self.dialect == Dialect::Dynamo => {
+                respond(stream, 200, "", &json!({"status": "healthy", "instances": []}).to_string());
+            }
+            "/lora-adapters" if self.dialect == Dialect::LlamaCpp => {
+                let adapters = json!([{"id": 0, "path": "/models/critic.gguf", "scale": 0.0},
+                                      {"id": 1, "path": "/models/poet.gguf", "scale": 0.0}]);
+                respond(stream, 200, "", &adapters.to_string());
+            }
             "/v1/completions" | "/completion" | "/generate" => self.reply(stream, &body),
             "/v1/chat/completions" | "/v1/messages" | "/v1/responses" => {
                 self.requests.lock().unwrap().push(body.clone());
@@ -187,9 +200,15 @@ impl Shared {
             Dialect::LlamaCpp => "llamacpp",
             Dialect::Sglang => "sglang",
             Dialect::TensorRtLlm => "tensorrt_llm",
+            Dialect::Dynamo => "nvidia",
             _ => "someone",
         };
-        json!({"object": "list", "data": [{"id": "script", "owned_by": owner, "max_model_len": 1024}]})
+        let mut models = vec![json!({"id": "script", "owned_by": owner, "max_model_len": 1024})];
+        // Adapters are models that have a parent.
+        if matches!(self.dialect, Dialect::Vllm | Dialect::Sglang) {
+            models.push(json!({"id": "poet", "owned_by": owner, "parent": "script"}));
+        }
+        json!({"object": "list", "data": models})
     }
 
     fn reply(&self, stream: &mut TcpStream, body: &Value) {
@@ -201,7 +220,8 @@ impl Shared {
         let cached = self.cached.load(Ordering::SeqCst);
         let mut knobs = Knobs::read(self.dialect, body);
         knobs.shift = u32::from(self.has_other_model.load(Ordering::SeqCst));
-        let body = sse(self.dialect, &events(self.dialect, &knobs, cached));
+        let (tokens, is_stopped) = knobs.tokens();
+        let body = sse(self.dialect, &events(self.dialect, &tokens, is_stopped, knobs.logprobs, cached));
         self.stream(stream, &body);
     }
 
@@ -333,16 +353,34 @@ pub(crate) fn sse(dialect: Dialect, events: &[Value]) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
-    let (tokens, is_stopped) = knobs.tokens();
+/// Returns the events of a reply of these tokens.
+pub(crate) fn events_of(dialect: Dialect, tokens: &[u32], is_stopped: bool, cached: usize) -> Vec<Value> {
+    events(dialect, tokens, is_stopped, None, cached)
+}
+
+fn events(
+    dialect: Dialect,
+    tokens: &[u32],
+    is_stopped: bool,
+    logprobs: Option<usize>,
+    cached: usize,
+) -> Vec<Value> {
     let mut events = Vec::new();
     let reason = if is_stopped { "stop" } else { "length" };
+    if tokens.is_empty() && dialect == Dialect::Sglang {
+        let meta =
+            json!({"cached_tokens": cached, "completion_tokens": 0, "finish_reason": {"type": reason}});
+        return vec![json!({"text": "", "output_ids": [], "meta_info": meta})];
+    }
+    if tokens.is_empty() && dialect != Dialect::LlamaCpp {
+        return vec![json!({"choices": [{"index": 0, "text": "", "finish_reason": reason}]})];
+    }
     match dialect {
         Dialect::LlamaCpp => {
             for token in tokens.iter().filter(|token| **token != END) {
                 let mut event =
                     json!({"content": "?", "tokens": [token], "stop": false, "timings": {"cache_n": cached}});
-                if let Some(top) = knobs.logprobs {
+                if let Some(top) = logprobs {
                     let likely = [json!({"id": token, "logprob": -0.1}), json!({"id": 122, "logprob": -2.0})];
                     let top = &likely[..top.min(2)];
                     event["completion_probabilities"] =
@@ -358,7 +396,7 @@ fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
                 let reason = if count == tokens.len() { json!({"type": reason}) } else { Value::Null };
                 let mut meta =
                     json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
-                if knobs.logprobs.is_some() {
+                if logprobs.is_some() {
                     let logprobs: Vec<Value> =
                         tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
                     meta["output_token_logprobs"] = json!(logprobs);
@@ -371,13 +409,22 @@ fn events(dialect: Dialect, knobs: &Knobs, cached: usize) -> Vec<Value> {
         _ => {
             for (place, token) in tokens.iter().enumerate() {
                 let reason = if place + 1 == tokens.len() { json!(reason) } else { Value::Null };
-                let mut choice =
-                    json!({"index": 0, "text": "?", "token_ids": [token], "finish_reason": reason});
-                if knobs.logprobs.is_some() {
+                let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
+                let mut event = json!({});
+                if dialect == Dialect::Dynamo {
+                    event["nvext"] = json!({"completion_token_ids": [token]});
+                } else {
+                    choice["token_ids"] = json!([token]);
+                }
+                if dialect == Dialect::TensorRtLlm {
+                    event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
+                }
+                if logprobs.is_some() {
                     let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
                     choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
                 }
-                events.push(json!({"choices": [choice]}));
+                event["choices"] = json!([choice]);
+                events.push(event);
             }
             let details = json!({"cached_tokens": cached});
             events.push(

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alloquy::Model;
 use alloquy::core::arguments::ProcessorArguments;
 use alloquy::core::manager::NewConversation;
 use alloquy::core::prompt_library::{PromptLibrary, Values};
@@ -29,6 +28,7 @@ use crate::kept::Kept;
 use crate::notes::Notes;
 use crate::notice;
 use crate::open;
+use crate::open_model::OpenModel;
 use crate::outline::{MODEL, TITLE, TITLE_WIDTH};
 use crate::preview::shortened;
 use crate::stored::NoModel;
@@ -112,11 +112,11 @@ impl FlowArguments {
     }
 
     /// Loads the model.
-    fn model(&self, context: &Context) -> Result<Model> {
+    fn model(&self, context: &Context) -> Result<OpenModel> {
         let named = context.settings.settle(&self.model)?;
         notice::print(&named, context.notes);
-        let builder = open::builder(&named, context.notes)?;
-        let model = open::opened(context.settings.settle(&self.overflow)?.added_to(builder), context.notes)?;
+        let overflow = context.settings.settle(&self.overflow)?;
+        let model = open::for_turns(&named, &overflow, None, context.notes)?;
         open::warn(&model, context.notes);
         Ok(model)
     }
