@@ -50,7 +50,7 @@ pub(crate) fn offer(path: &Path, notes: Notes) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the files that describe a model of the Hub, unless they are on this machine. They are small, so nobody is asked.
+/// Fetches the files that describe a model of the Hub, unless they are on this machine. They are small, so there is no question first.
 pub(crate) fn fetch_description(path: &Path, notes: Notes) -> Result<()> {
     if path.exists() {
         return Ok(());

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::fingerprint;
 use crate::http::Http;
 use crate::likeness::{self, Likeness};
-use crate::probe::probe;
+use crate::probe::{ProbedSlots, probe};
 
 /// What is required of each server of a decoder.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Admission {
     pub(crate) model: Option<String>,
     pub(crate) has_priority: bool,
     pub(crate) has_salts: bool,
+    /// Whether requests are sent to slots, where a server has slots.
+    pub(crate) pins_slots: bool,
     texts: Vec<(&'static str, Vec<TokenId>)>,
     /// After what the next tokens are compared; none for one server alone.
     prompts: Vec<Vec<TokenId>>,
@@ -39,6 +41,8 @@ pub(crate) struct Reference {
 #[derive(Clone, Debug)]
 pub(crate) struct Examined {
     pub(crate) description: RemoteDescription,
+    /// The slots to which requests are sent.
+    pub(crate) slots: Option<ProbedSlots>,
     facts: Vec<(&'static str, u64)>,
     likeness: Option<Likeness>,
 }
@@ -53,6 +57,7 @@ impl Admission {
             model: None,
             has_priority: false,
             has_salts: false,
+            pins_slots: true,
             texts: fingerprint::encoded(tokenizer)?,
             prompts,
             reference: OnceLock::new(),
@@ -74,9 +79,11 @@ impl Admission {
             model: probed.model,
             context_length: probed.context_length,
             version: probed.version,
+            slots: probed.slots.map(|slots| slots.count),
         };
+        let slots = probed.slots.filter(|_| self.pins_slots);
         let likeness = likeness::ask(http, &description, &self.prompts).await?;
-        Ok(Examined { description, facts: probed.facts, likeness })
+        Ok(Examined { description, slots, facts: probed.facts, likeness })
     }
 
     /// Sets the server that others are compared with.

@@ -43,6 +43,7 @@ pub struct RemoteBuilder {
     dialect: Option<Dialect>,
     salts: Option<SaltSecret>,
     priority: Option<i32>,
+    pins_slots: bool,
 }
 
 impl RemoteDecoder {
@@ -63,7 +64,16 @@ impl RemoteDecoder {
 impl RemoteBuilder {
     fn new(server: RemoteServer, files: RemoteFiles) -> Self {
         let servers = vec![server];
-        Self { servers, files, parts: None, model: None, dialect: None, salts: None, priority: None }
+        Self {
+            servers,
+            files,
+            parts: None,
+            model: None,
+            dialect: None,
+            salts: None,
+            priority: None,
+            pins_slots: true,
+        }
     }
 
     /// Adds a server with the same model. One that does not answer is used as soon as it does, as long as another one answers.
@@ -118,6 +128,24 @@ impl RemoteBuilder {
         self
     }
 
+    /// Leaves it to a llama.cpp server in which of its slots a prompt is computed, and how many requests it has at once.
+    ///
+    /// Without this setting, requests are sent to the slot that holds most of their prompt, as far as this program knows. A
+    /// server that several programs use knows more.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::RemoteDecoder;
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// let decoder = RemoteDecoder::builder("http://localhost:8080", "models/stories260k").slots_by_server().connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn slots_by_server(mut self) -> Self {
+        self.pins_slots = false;
+        self
+    }
+
     /// Connects: reads the files, finds out what each server is, and compares the tokenizers and the models.
     ///
     /// # Errors
@@ -138,6 +166,7 @@ impl RemoteBuilder {
         admission.model = self.model;
         admission.has_priority = self.priority.is_some();
         admission.has_salts = self.salts.is_some();
+        admission.pins_slots = self.pins_slots;
         let worker = Worker::start()?;
         let pool = Arc::new(Pool::new(endpoints, admission));
         let opening = Arc::clone(&pool);

@@ -4,13 +4,15 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
+use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, TokenStream,
+    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, Snapshot,
+    SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -23,6 +25,7 @@ use crate::pool::Pool;
 use crate::reply::{ReplyReader, ReplyState};
 use crate::request::{Adapters, RemoteRequest};
 use crate::salt::SaltSecret;
+use crate::saved::{self, SlotSaver};
 use crate::scoring;
 use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
@@ -203,6 +206,15 @@ impl RemoteDecoder {
         }
     }
 
+    /// Returns what saves slots of the server, where it has slots.
+    fn saver(&self) -> Option<SlotSaver> {
+        // The files would be of the model with its adapter.
+        if self.adapters.is_some() {
+            return None;
+        }
+        self.connection.pool.saver()
+    }
+
     fn is_known(&self, id: TokenId) -> bool {
         usize::try_from(id).is_ok_and(|id| id < self.connection.info.vocabulary)
     }
@@ -294,6 +306,27 @@ impl Decoder for RemoteDecoder {
             scores.push(self.connection.worker.run(scoring).await??);
         }
         Ok(scores)
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        Some(self.saver()?.slots.identity())
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {
+        let connection = &*self.connection;
+        let ids = self.ids(&prompt)?;
+        let Some(saver) = self.saver() else { return Err(saved::unsupported(&connection.info)) };
+        connection.worker.run(async move { saver.save(&ids, origin).await }).await?
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotIdentity) -> Result<usize, SnapshotError> {
+        let connection = &*self.connection;
+        let Some(saver) = self.saver() else { return Err(SnapshotError::Unsupported) };
+        let beginning = connection.worker.run(async move { saver.restore(from, origin).await }).await??;
+        let count = beginning.units.len();
+        let ids = saved::ids(&beginning.units)?;
+        connection.pool.restored(&ids, beginning.was_longer);
+        Ok(count)
     }
 
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {

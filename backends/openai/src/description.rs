@@ -18,6 +18,8 @@ pub struct RemoteDescription {
     pub context_length: Option<usize>,
     /// The version of the server, if it says so.
     pub version: Option<String>,
+    /// How many prompts a llama.cpp server holds and continues at once, if it says so.
+    pub slots: Option<usize>,
     /// Whether the server has the same tokenizer.
     pub tokenizer: TokenizerCheck,
 }

@@ -110,6 +110,11 @@ impl Dialect {
         }
     }
 
+    /// Returns a request for one slot of the server, as [`Dialect::body`] has written it.
+    pub(crate) fn in_slot(self, body: &str, slot: usize) -> String {
+        if self == Self::LlamaCpp { llamacpp::in_slot(body, slot) } else { body.to_owned() }
+    }
+
     /// Reads an event, after `seen` tokens.
     ///
     /// # Errors

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::Error;
 
+use crate::admission::Examined;
 use crate::description::RemoteDescription;
 use crate::fault::Fault;
 use crate::health::{Health, HealthState};
 use crate::http::Http;
 use crate::memory::Memory;
+use crate::slots::SlotQueue;
 
 /// A server of a decoder, as it is now. [`RemoteDecoder::endpoints`](crate::RemoteDecoder::endpoints) returns it.
 #[derive(Clone, Debug)]
@@ -79,14 +81,38 @@ pub(crate) struct Endpoint {
 #[derive(Debug)]
 struct EndpointState {
     description: Option<Arc<RemoteDescription>>,
+    /// The queue for the slots of the server, where it has slots.
+    slots: Option<Arc<SlotQueue>>,
     health: Health,
     in_flight: usize,
     done: u64,
 }
 
+impl EndpointState {
+    fn take(&mut self, examined: Examined) {
+        let former = self.description.as_ref().and_then(|description| description.slots);
+        self.slots = match (self.slots.take(), examined.slots) {
+            // Requests that are in flight have slots of the former queue.
+            (Some(known), Some(slots))
+                if former == Some(slots.count) && known.identity() == slots.identity =>
+            {
+                Some(known)
+            }
+            (_, slots) => slots.map(|slots| SlotQueue::new(slots.count, slots.identity)),
+        };
+        self.description = Some(Arc::new(examined.description));
+    }
+}
+
 impl Endpoint {
     pub(crate) fn new(http: Http, weight: u32) -> Self {
-        let state = EndpointState { description: None, health: Health::healthy(), in_flight: 0, done: 0 };
+        let state = EndpointState {
+            description: None,
+            slots: None,
+            health: Health::healthy(),
+            in_flight: 0,
+            done: 0,
+        };
         Self { http: Arc::new(http), weight, memory: Arc::default(), state: Mutex::new(state) }
     }
 
@@ -109,6 +135,11 @@ impl Endpoint {
         self.state().description.clone()
     }
 
+    /// Returns the queue for its slots, where it has slots.
+    pub(crate) fn slots(&self) -> Option<Arc<SlotQueue>> {
+        self.state().slots.clone()
+    }
+
     /// Returns how long it rests from now, and why; `None` if it does not.
     pub(crate) fn rest(&self) -> Option<(Duration, Error)> {
         let state = self.state();
@@ -123,9 +154,9 @@ impl Endpoint {
     }
 
     /// Notes what a check found.
-    pub(crate) fn checked(&self, found: Result<RemoteDescription, Fault>) {
+    pub(crate) fn checked(&self, found: Result<Examined, Fault>) {
         let mut state = self.state();
-        let outcome = found.map(|description| state.description = Some(Arc::new(description)));
+        let outcome = found.map(|examined| state.take(examined));
         state.health.checked(outcome, Instant::now());
     }
 
@@ -142,7 +173,8 @@ impl Endpoint {
             return None;
         }
         state.in_flight += 1;
-        Some(InFlight { endpoint: Arc::clone(self), description, sent: state.health.rests })
+        let slots = state.slots.clone();
+        Some(InFlight { endpoint: Arc::clone(self), description, slots, sent: state.health.rests })
     }
 
     pub(crate) fn report(&self) -> RemoteEndpoint {
@@ -175,6 +207,8 @@ impl Endpoint {
 pub(crate) struct InFlight {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) description: Arc<RemoteDescription>,
+    /// The queue for the slots of the server, where it has slots.
+    pub(crate) slots: Option<Arc<SlotQueue>>,
     /// How many rests the server had when the request was sent.
     sent: u64,
 }

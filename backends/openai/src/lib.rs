@@ -65,6 +65,13 @@
 //! A budget of thinking is kept here, and so is a grammar that begins after thinking: the first request is left where thinking
 //! ends, and a second one continues after the tokens that end it. `docs/remote.md` has the details.
 //!
+//! # Slots of llama.cpp
+//!
+//! A llama.cpp server continues as many prompts at once as it has slots. Requests are sent to the slot that holds most of their
+//! prompt, branches of one stem after one another, and the others wait here. [`RemoteBuilder::slots_by_server`] leaves that to the server.
+//! Its slots can be saved: [`Decoder::snapshot`](alloquy_engine::decoder::Decoder::snapshot) returns a snapshot that names a file of the
+//! server, if it was started with `--slot-save-path`.
+//!
 //! # Embeddings and reranking
 //!
 //! With the feature `retrieval`, `RemoteEmbedder` computes vectors of texts on a server, and `RemoteReranker` orders passages. Both are
@@ -107,8 +114,10 @@ mod request;
 #[cfg(feature = "retrieval")]
 mod retrieval;
 mod salt;
+mod saved;
 mod scoring;
 mod server;
+mod slots;
 mod source;
 mod sse;
 mod streamed;

@@ -7,6 +7,7 @@ use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::tokenizer::TokenId;
 
 use crate::choice::{common_prefix, common_suffix};
+use crate::slots::Lease;
 
 /// How many conversations are remembered.
 const SEQUENCES: usize = 256;
@@ -109,6 +110,14 @@ impl Memory {
         Expectation { longest, elsewhere }
     }
 
+    /// Adds what was restored. What had `followed` it is not known.
+    pub(crate) fn restored(&mut self, mut ids: Vec<TokenId>, has_followed: bool) {
+        // No token has this id, so every prompt continues in another way.
+        ids.extend(has_followed.then_some(TokenId::MAX));
+        let stem = ids.len();
+        self.add(CacheSpace::default(), ids, stem);
+    }
+
     /// Adds a prompt with its reply. A sequence that it continues is replaced.
     fn add(&mut self, space: CacheSpace, ids: Vec<TokenId>, stem: usize) {
         let begins =
@@ -138,6 +147,8 @@ pub(crate) struct Recorder {
     stem: usize,
     /// How many leading tokens of the prompt another server has of the conversation.
     elsewhere: usize,
+    /// The slot of the server, where it has slots.
+    lease: Option<Lease>,
 }
 
 impl Recorder {
@@ -153,6 +164,7 @@ impl Recorder {
             block: 1,
             stem: length,
             elsewhere: 0,
+            lease: None,
         }
     }
 
@@ -162,6 +174,36 @@ impl Recorder {
         self.block = block;
         self.stem = stem;
         self.elsewhere = elsewhere;
+    }
+
+    /// Notes the slot to which the request is sent.
+    pub(crate) fn placed(&mut self, lease: Lease) {
+        self.lease = Some(lease);
+    }
+
+    /// Notes the slot that the server names.
+    pub(crate) fn served_by(&mut self, slot: usize) {
+        if let Some(lease) = &mut self.lease {
+            lease.note(slot);
+        }
+    }
+
+    /// Frees the slot, which the server needs no longer.
+    pub(crate) fn free(&mut self) {
+        let Some(lease) = self.lease.take() else { return };
+        if self.expectation.is_some() {
+            lease.end(self.held());
+        }
+    }
+
+    /// Returns what the server has computed.
+    fn held(&self) -> Vec<TokenId> {
+        let mut ids = self.ids.clone();
+        // The last token of a reply was sampled and not computed.
+        if ids.len() > self.prompt {
+            ids.pop();
+        }
+        ids
     }
 
     /// Notes that the prompt is computed, and reports on it.
@@ -184,19 +226,19 @@ impl Recorder {
     /// Takes a token of the reply.
     pub(crate) fn push(&mut self, id: TokenId) {
         self.ids.push(id);
+        if let Some(lease) = &self.lease {
+            lease.count_token();
+        }
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
+        self.free();
         if self.expectation.is_none() {
             return;
         }
-        let mut ids = std::mem::take(&mut self.ids);
-        // The last token of a reply was sampled and not computed.
-        if ids.len() > self.prompt {
-            ids.pop();
-        }
+        let ids = self.held();
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.add(std::mem::take(&mut self.space), ids, self.stem);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
 use futures::future::join_all;
 use tokio::sync::Notify;
@@ -18,6 +19,7 @@ use crate::fault::Fault;
 use crate::health::blames_server;
 use crate::memory::Held;
 use crate::request::{Adapters, RemoteRequest};
+use crate::saved::SlotSaver;
 
 /// All servers of a decoder.
 #[derive(Debug)]
@@ -71,7 +73,7 @@ impl Pool {
                     if let Some(first) = answered.first() {
                         first.check_same(&examined)?;
                     }
-                    endpoint.checked(Ok(examined.description.clone()));
+                    endpoint.checked(Ok(examined.clone()));
                     answered.push(examined);
                 }
                 Err(fault) if self.is_single() => return Err(fault.error),
@@ -138,6 +140,22 @@ impl Pool {
             adapters.insert(server.url.clone(), found);
         }
         Ok(adapters)
+    }
+
+    /// Returns what saves slots of the only server, where it has slots. A snapshot of one of several servers would be of use there
+    /// alone.
+    pub(crate) fn saver(&self) -> Option<SlotSaver> {
+        let [endpoint] = &self.endpoints[..] else { return None };
+        let slots = endpoint.slots()?;
+        let model = endpoint.description()?.model.clone();
+        Some(SlotSaver { http: Arc::clone(&endpoint.http), slots, model })
+    }
+
+    /// Notes what the only server has restored.
+    pub(crate) fn restored(&self, ids: &[TokenId], was_longer: bool) {
+        if let [endpoint] = &self.endpoints[..] {
+            endpoint.memory().restored(ids.to_vec(), was_longer);
+        }
     }
 
     /// Chooses a server for a prompt; `None` if all rest.
@@ -253,7 +271,7 @@ impl Pool {
                     sleep(rest).await;
                 } else if endpoint.is_outage() {
                     let examined = pool.admission.readmit(&endpoint.http).await;
-                    endpoint.checked(examined.map(|examined| examined.description));
+                    endpoint.checked(examined);
                 } else {
                     endpoint.wake();
                 }

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::http::Http;
 use crate::wire::{quoted, size};
+
+/// How many slots a server may have. A number above it is none.
+const MOST_SLOTS: usize = 1 << 12;
 
 /// What a server says of itself.
 #[derive(Debug)]
@@ -18,6 +22,15 @@ pub(crate) struct Probed {
     pub(crate) version: Option<String>,
     /// Numbers that depend on the model alone, by their names.
     pub(crate) facts: Vec<(&'static str, u64)>,
+    pub(crate) slots: Option<ProbedSlots>,
+}
+
+/// The slots of a llama.cpp server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbedSlots {
+    pub(crate) count: usize,
+    /// Which model it runs, and how: what a saved slot depends on.
+    pub(crate) identity: Digest,
 }
 
 /// Asks a server. What the caller knows is not asked.
@@ -34,7 +47,8 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
     let entry = chosen(&models, model.as_deref())?;
     let name = model.or_else(|| entry.and_then(name_of).map(str::to_owned));
     let model = name.ok_or_else(no_model)?;
-    let mut probed = Probed { dialect, model, context_length: None, version: None, facts: Vec::new() };
+    let mut probed =
+        Probed { dialect, model, context_length: None, version: None, facts: Vec::new(), slots: None };
     probed.context_length = entry.and_then(|entry| entry.get("max_model_len")).and_then(size);
     match dialect {
         Dialect::LlamaCpp => {
@@ -42,6 +56,10 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
             probed.context_length = props.pointer("/default_generation_settings/n_ctx").and_then(size);
             probed.version = text(&props, "build_info");
             probed.facts = entry.map(facts).unwrap_or_default();
+            let slots =
+                props.get("total_slots").and_then(size).filter(|slots| (1..=MOST_SLOTS).contains(slots));
+            probed.slots =
+                slots.map(|count| ProbedSlots { count, identity: identity(http, &probed.model, &props) });
         }
         Dialect::Vllm | Dialect::TensorRtLlm => {
             probed.version = text(&known(http, "/version").await, "version");
@@ -50,6 +68,14 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
         Dialect::Completions | Dialect::Dynamo => {}
     }
     Ok(probed)
+}
+
+/// Returns the identity of a model as a server runs it.
+fn identity(http: &Http, model: &str, props: &Value) -> Digest {
+    let fields = ["model_path", "model_ftype", "build_info"].map(|field| props.get(field));
+    let context = props.pointer("/default_generation_settings/n_ctx");
+    let whole = json!(["llama.cpp", http.address(), model, fields, context]);
+    Digest::of(whole.to_string().as_bytes())
 }
 
 /// Returns the name of the model: the given one, which the server need not list, or that of its only one.

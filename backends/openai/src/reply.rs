@@ -48,6 +48,9 @@ impl ReplyReader {
     /// [`ErrorKind::Backend`] for ids out of the vocabulary, and for an end that is no end of a reply.
     pub(crate) fn take(&mut self, chunk: Chunk, events: &mut Vec<DecodeEventKind>) -> Result<()> {
         self.state.cached = self.state.cached.or(chunk.cached);
+        if let Some(slot) = chunk.slot {
+            self.recorder.served_by(slot);
+        }
         for token in chunk.tokens {
             self.state.seen += 1;
             self.token(token, events)?;
@@ -70,6 +73,7 @@ impl ReplyReader {
 
     /// Counts what was cached, at the end. Returns a report if that is known only now.
     pub(crate) fn finish(&mut self) -> Option<CacheReport> {
+        self.recorder.free();
         let report = self.recorder.count(self.state.cached?);
         (!self.state.is_cached_first).then_some(report)
     }

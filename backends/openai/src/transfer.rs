@@ -1,18 +1,20 @@
 //! One request from its start to its end: attempts, timeouts, events.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use alloquy_core::{Error, ErrorKind};
 use alloquy_engine::decoder::{DecodeEvent, DecodeEventKind};
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use crate::dialect::Dialect;
 use crate::fault::{self, Fault};
-use crate::http::Http;
+use crate::http::{Http, late};
 use crate::pool::{Pool, Route};
 use crate::reply::{ReplyReader, ReplyState};
 use crate::request::RemoteRequest;
+use crate::slots::Wish;
 use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 
 /// How long the rest of an answer is waited for after the last token, so that its counts are read and its connection can be
@@ -27,6 +29,8 @@ type Item = alloquy_core::Result<DecodeEvent>;
 pub(crate) struct Transfer {
     pool: Arc<Pool>,
     request: RemoteRequest,
+    /// What is known of the request where a server has slots.
+    wish: Wish,
     reader: ReplyReader,
     items: Sender<Item>,
     /// Where the request is, and how it is written there; `None` while all servers rest.
@@ -58,7 +62,8 @@ impl Transfer {
         reader: ReplyReader,
         items: Sender<Item>,
     ) -> Self {
-        Self { pool, request, reader, items, sent: None, is_started: false }
+        let wish = Wish::reply(request.space.adapter.as_deref(), &request.prompt, reader.limit);
+        Self { pool, request, wish, reader, items, sent: None, is_started: false }
     }
 
     /// Chooses a server, if one is ready.
@@ -105,6 +110,7 @@ impl Transfer {
     /// What failed, if there is no other attempt.
     async fn again(&mut self, fault: Fault, attempt: u32) -> alloquy_core::Result<()> {
         let Some(sent) = self.sent.take() else { return Err(fault.error) };
+        self.reader.recorder.free();
         self.pool.fail(&sent.route.place, &fault);
         if self.reader.has_begun() {
             return Err(fault.error);
@@ -127,7 +133,8 @@ impl Transfer {
         }
         let Some(sent) = &self.sent else { return Ok(()) };
         let dialect = sent.dialect();
-        let mut answer = StreamedAnswer::open(sent.http(), dialect.path(), sent.body.clone()).await?;
+        let http = Arc::clone(sent.http());
+        let mut answer = self.open(&http, dialect).await?;
         if !self.is_started {
             self.is_started = true;
             self.send(DecodeEventKind::Started { seed: self.request.seed }).await?;
@@ -152,6 +159,31 @@ impl Transfer {
             self.send(DecodeEventKind::Finished(end)).await?;
         }
         Ok(())
+    }
+
+    /// Sends the request, and returns its answer once it has begun.
+    async fn open(&mut self, http: &Arc<Http>, dialect: Dialect) -> Result<StreamedAnswer, Fault> {
+        let first = http.timeouts.first;
+        let since = Instant::now();
+        let Ok(body) = timeout(first, self.placed()).await else { return Err(unplaced(http)) };
+        // The time in the queue counts.
+        let left = first.saturating_sub(since.elapsed());
+        match timeout(left, StreamedAnswer::open(http, dialect.path(), body)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Fault::passing(late(http.address(), dialect.path(), first))),
+        }
+    }
+
+    /// Waits for a slot of the server, where it has slots, and returns the request with its number.
+    async fn placed(&mut self) -> String {
+        let Some(sent) = &self.sent else { return String::new() };
+        let Some(slots) = &sent.route.place.slots else { return sent.body.clone() };
+        // Another attempt may go elsewhere.
+        self.reader.recorder.free();
+        let lease = slots.take(self.wish.clone()).await;
+        let body = sent.dialect().in_slot(&sent.body, lease.slot());
+        self.reader.recorder.placed(lease);
+        body
     }
 
     /// Takes the data of events.
@@ -198,4 +230,14 @@ impl Transfer {
     async fn send(&self, event: DecodeEventKind) -> Result<(), Stopped> {
         self.items.send(Ok(DecodeEvent::now(event))).await.map_err(|_| Stopped::Unread)
     }
+}
+
+/// No slot was free in time.
+fn unplaced(http: &Http) -> Fault {
+    let waited = http.timeouts.first;
+    let message = format!(
+        "no slot of {} was free within {waited:?}: ask for fewer replies at once, or start it with more slots (--parallel)",
+        http.address()
+    );
+    Fault::lasting(Error::new(ErrorKind::Busy, message))
 }

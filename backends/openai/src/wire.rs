@@ -67,6 +67,8 @@ pub(crate) struct Chunk {
     pub(crate) tokens: Vec<ChunkToken>,
     /// How many tokens of the prompt were cached.
     pub(crate) cached: Option<usize>,
+    /// The slot of the server, where it names one.
+    pub(crate) slot: Option<usize>,
     pub(crate) end: Option<ServerEnd>,
 }
 

@@ -76,7 +76,7 @@ fn talks(decoder: &RemoteDecoder) -> Vec<Talk> {
 }
 
 fn pair() -> Option<(Llama, Llama)> {
-    Some((Llama::with_slots("0", SLOTS)?, Llama::with_slots("0", SLOTS)?))
+    Some((Llama::with_slots(SLOTS, &[])?, Llama::with_slots(SLOTS, &[])?))
 }
 
 fn decoder(servers: &[&Llama]) -> RemoteDecoder {
@@ -148,7 +148,7 @@ fn conversations_continue_while_a_server_is_killed_and_started_again() {
         matches!(&away.health, EndpointHealth::Resting { error, .. } if error.kind() == ErrorKind::Backend)
     );
 
-    let _again = Llama::with_slots(&port, SLOTS).unwrap();
+    let _again = Llama::with_slots(SLOTS, &[&format!("port={port}")]).unwrap();
     let begun = Instant::now();
     while !matches!(both.endpoints()[0].health, EndpointHealth::Healthy) {
         assert!(begun.elapsed() < Duration::from_secs(90), "it is not used again");

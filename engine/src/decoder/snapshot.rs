@@ -69,18 +69,42 @@ impl Snapshot {
     /// As [`Session::snapshot`].
     pub fn of(origin: SnapshotIdentity, beginning: Beginning, session: &dyn Session) -> Result<Self> {
         let encoded = encode(&beginning);
-        let state = UNITS + encoded.len();
-        let mut bytes = vec![0; UNITS];
-        bytes.extend_from_slice(&encoded);
+        let mut bytes = before_state(&encoded);
         session.snapshot(beginning.units.len(), &mut bytes)?;
-        let key = origin.key(&encoded);
+        Ok(Self::whole(origin, beginning, &encoded, bytes))
+    }
+
+    /// Makes a snapshot of a state that is no session's, such as where a server has saved it.
+    ///
+    /// ```
+    /// use alloquy_core::media::Digest;
+    /// use alloquy_core::prompt::PromptUnit;
+    /// use alloquy_engine::decoder::snapshot::Beginning;
+    /// use alloquy_engine::decoder::{Snapshot, SnapshotIdentity};
+    ///
+    /// let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
+    /// let beginning = Beginning { units: vec![PromptUnit::Token(72)], was_longer: false };
+    /// let snapshot = Snapshot::of_state(origin, beginning, b"saved as 72.bin");
+    /// assert_eq!(snapshot.state(), b"saved as 72.bin");
+    /// ```
+    pub fn of_state(origin: SnapshotIdentity, beginning: Beginning, state: &[u8]) -> Self {
+        let encoded = encode(&beginning);
+        let mut bytes = before_state(&encoded);
+        bytes.extend_from_slice(state);
+        Self::whole(origin, beginning, &encoded, bytes)
+    }
+
+    /// Writes the header before units and state, and the checksum after them.
+    fn whole(origin: SnapshotIdentity, beginning: Beginning, encoded: &[u8], mut bytes: Vec<u8>) -> Self {
+        let state = UNITS + encoded.len();
+        let key = origin.key(encoded);
         let header = Header { units: encoded.len() as u64, state: (bytes.len() - state) as u64, origin, key };
         bytes.splice(..UNITS, header.bytes());
         let checksum = checksum(&bytes);
         // Growth by doubling would take the memory of another session.
         bytes.reserve_exact(DIGEST);
         bytes.extend_from_slice(checksum.as_bytes());
-        Ok(Self { head: Head { origin, key, beginning }, state, bytes })
+        Self { head: Head { origin, key, beginning }, state, bytes }
     }
 
     /// Reads a snapshot. It takes as long as hashing its bytes.
@@ -134,6 +158,13 @@ impl std::fmt::Debug for Snapshot {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Snapshot({} units in {} bytes)", self.units().len(), self.bytes.len())
     }
+}
+
+/// Returns room for a header, and the units.
+fn before_state(encoded: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; UNITS];
+    bytes.extend_from_slice(encoded);
+    bytes
 }
 
 /// Hashes on all cores: half a gigabyte takes one core an eighth of a second.

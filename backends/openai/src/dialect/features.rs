@@ -45,7 +45,7 @@ impl Dialect {
         names
     }
 
-    /// Returns whether the log-probabilities of texts can be asked for.
+    /// Returns whether the log-probabilities of texts can be requested.
     #[must_use]
     pub fn has_scores(self) -> bool {
         self.score_body("", &[0], None).is_some()

@@ -85,6 +85,12 @@ pub(crate) fn body(ask: &Ask<'_>) -> Result<Value> {
     Ok(Value::Object(body))
 }
 
+/// Sends a request to a slot. Its body has a hundred thousand tokens, and is not parsed again.
+pub(crate) fn in_slot(body: &str, slot: usize) -> String {
+    let fields = body.strip_suffix('}').unwrap_or(body);
+    format!("{fields},\"id_slot\":{slot}}}")
+}
+
 /// Returns pairs of a token and its bias; `false` bans the token.
 fn biases(ask: &Ask<'_>) -> Value {
     let mut biases = Vec::new();
@@ -106,6 +112,8 @@ pub(crate) fn chunk(event: &Value) -> Result<Chunk> {
         let logprobs = event.pointer(&format!("/completion_probabilities/{index}"));
         chunk.tokens.push(ChunkToken { id, logprobs: logprobs.and_then(|entry| token_logprobs(id, entry)) });
     }
+    // The events before the last one say -1.
+    chunk.slot = event.get("id_slot").and_then(size);
     chunk.cached = event.pointer("/timings/cache_n").and_then(size);
     if event.get("stop").and_then(Value::as_bool) == Some(true) {
         chunk.end = Some(match event.get("stop_type").and_then(Value::as_str).unwrap_or_default() {

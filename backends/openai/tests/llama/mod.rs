@@ -13,12 +13,15 @@ model, slots, cache, *pooling = sys.argv[1:]
 params = xllamacpp.CommonParams()
 params.model.path = model
 params.hostnames = ['127.0.0.1']
-params.port = int(os.environ.get('PORT', '0'))
+params.port = 0
 params.n_parallel = int(slots)
 params.n_ctx = 512 * params.n_parallel
 params.kv_unified = cache == 'unified'
-params.cpuparams.n_threads = int(os.environ.get('THREADS', '2'))
-for kind in pooling:
+params.cpuparams.n_threads = 2
+for setting in [word for word in pooling if '=' in word]:
+    name, value = setting.split('=', 1)
+    setattr(params, name, type(getattr(params, name))(value))
+for kind in [word for word in pooling if '=' not in word]:
     params.embedding = True
     params.pooling_type = getattr(xllamacpp.llama_pooling_type, 'LLAMA_POOLING_TYPE_' + kind)
 params.warmup = False
@@ -47,17 +50,12 @@ impl Llama {
         Self::start_with(&[slots, cache, kind])
     }
 
+    /// Starts a server of replies whose slots have separate caches, with these settings of xllamacpp such as `port=8080`.
+    pub(crate) fn with_slots(slots: &str, settings: &[&str]) -> Option<Self> {
+        Self::start_with(&[&[slots, "separate"], settings].concat())
+    }
+
     fn start_with(settings: &[&str]) -> Option<Self> {
-        Self::start_at("0", "2", settings)
-    }
-
-    /// Starts a server of replies with so many slots at a port; 0 is a free one.
-    pub(crate) fn with_slots(port: &str, slots: &str) -> Option<Self> {
-        // Threads of two servers would wait for each other.
-        Self::start_at(port, "1", &[slots, "separate"])
-    }
-
-    fn start_at(port: &str, threads: &str, settings: &[&str]) -> Option<Self> {
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
         let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
         let models = shared.join("models");
@@ -78,8 +76,6 @@ impl Llama {
             .args(["-c", SCRIPT])
             .arg(model)
             .args(settings)
-            .env("PORT", port)
-            .env("THREADS", threads)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

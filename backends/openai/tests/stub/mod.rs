@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) closed: AtomicUsize,
     /// How many tokens of each prompt are reported as cached.
     pub(crate) cached: AtomicUsize,
+    /// How many slots a server of llama.cpp says that it has; of 0 it says nothing.
+    pub(crate) slots: AtomicUsize,
     /// The length of the last body.
     pub(crate) length: AtomicUsize,
     pub(crate) piece: usize,
@@ -89,6 +91,7 @@ impl Stub {
             head: Mutex::default(),
             closed: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
+            slots: AtomicUsize::new(0),
             length: AtomicUsize::new(0),
             piece,
             has_other_tokenizer: AtomicBool::new(has_other_tokenizer),
@@ -174,7 +177,12 @@ impl Shared {
             }
             "/props" if self.dialect == Dialect::LlamaCpp => {
                 let context = self.context.load(Ordering::SeqCst);
-                let props = json!({"default_generation_settings": {"n_ctx": context}, "build_info": "b1"});
+                let mut props =
+                    json!({"default_generation_settings": {"n_ctx": context}, "build_info": "b1"});
+                let slots = self.slots.load(Ordering::SeqCst);
+                if slots > 0 {
+                    props["total_slots"] = json!(slots);
+                }
                 respond(stream, 200, "", &props.to_string());
             }
             "/health" if self.dialect == Dialect::Dynamo => {

@@ -41,6 +41,16 @@ pub enum SnapshotError {
     OtherModel,
     /// Its prompt was rendered by another template.
     OtherTemplate,
+    /// What was computed is on another server.
+    OtherServer {
+        /// The address of that server.
+        server: String,
+    },
+    /// The server that has computed it has it no longer.
+    Gone {
+        /// The name of its file there.
+        file: String,
+    },
     /// This engine cannot restore a state, or its model has no identity.
     Unsupported,
     /// The engine failed to restore it, or all its sessions are in use.
@@ -64,6 +74,8 @@ impl std::fmt::Display for SnapshotError {
                 formatter.write_str("it is of another model, or of this one run in another way")
             }
             Self::OtherTemplate => formatter.write_str("its prompt was rendered by another template"),
+            Self::OtherServer { server } => write!(formatter, "it was computed by the server {server:?}"),
+            Self::Gone { file } => write!(formatter, "the server does not restore its file {file:?}"),
             Self::Unsupported => formatter.write_str("this model's state cannot be put back"),
             Self::Engine { message } => formatter.write_str(message),
         }
