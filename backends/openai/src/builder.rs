@@ -1,21 +1,19 @@
 //! Connects to a server.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{Error, ErrorKind, Result};
 
+use crate::admission::Admission;
 use crate::decoder::{Connection, RemoteDecoder};
-use crate::description::RemoteDescription;
 use crate::dialect::Dialect;
-use crate::fingerprint;
+use crate::endpoint::Endpoint;
 use crate::http::Http;
-use crate::memory::Memory;
-use crate::probe::probe;
+use crate::pool::Pool;
 use crate::salt::SaltSecret;
 use crate::server::RemoteServer;
-use crate::slots::SlotQueue;
 use crate::source::RemoteFiles;
 use crate::worker::Worker;
 
@@ -38,7 +36,7 @@ use crate::worker::Worker;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RemoteBuilder {
-    server: RemoteServer,
+    servers: Vec<RemoteServer>,
     files: RemoteFiles,
     parts: Option<(Arc<dyn Tokenizer>, ModelInfo)>,
     model: Option<String>,
@@ -65,8 +63,9 @@ impl RemoteDecoder {
 
 impl RemoteBuilder {
     fn new(server: RemoteServer, files: RemoteFiles) -> Self {
+        let servers = vec![server];
         Self {
-            server,
+            servers,
             files,
             parts: None,
             model: None,
@@ -75,6 +74,28 @@ impl RemoteBuilder {
             priority: None,
             pins_slots: true,
         }
+    }
+
+    /// Adds a server with the same model. One that does not answer is used as soon as it does, as long as another one answers.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::{RemoteDecoder, RemoteServer};
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// let decoder = RemoteDecoder::builder("http://gpu1:8000", "models/qwen3-4b")
+    ///     .another("http://gpu2:8000")
+    ///     .another(RemoteServer::at("http://gpu3:8000").weight(2))
+    ///     .connect()
+    ///     .await?;
+    /// for endpoint in decoder.endpoints() {
+    ///     println!("{}: {} in flight", endpoint.url, endpoint.in_flight);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn another(mut self, server: impl Into<RemoteServer>) -> Self {
+        self.servers.push(server.into());
+        self
     }
 
     /// Uses a tokenizer and a description that are read already, instead of those of the files.
@@ -125,12 +146,12 @@ impl RemoteBuilder {
         self
     }
 
-    /// Connects: reads the files, finds out what the server is, and compares the tokenizers.
+    /// Connects: reads the files, finds out what each server is, and compares the tokenizers and the models.
     ///
     /// # Errors
     /// Those of the files. [`ErrorKind::Backend`] when no server answers, and the kinds of its refusals. [`ErrorKind::Model`] when
-    /// its tokenizer is another one, with the ids of both. [`ErrorKind::Unsupported`] for a priority or salts on a server that has
-    /// none.
+    /// its tokenizer is another one, with the ids of both, or when two servers have different models. [`ErrorKind::Unsupported`]
+    /// for a priority or salts on a server that has none. [`ErrorKind::Invalid`] for a server that is listed twice.
     pub async fn connect(self) -> Result<RemoteDecoder> {
         let (tokenizer, mut info) = match self.parts {
             Some(parts) => parts,
@@ -139,57 +160,54 @@ impl RemoteBuilder {
                 (Arc::new(tokenizer) as Arc<dyn Tokenizer>, info)
             }
         };
-        let http = Arc::new(Http::new(&self.server)?);
+        let endpoints = endpoints(&self.servers)?;
+        let mut admission = Admission::new(&*tokenizer, &info, endpoints.len() == 1)?;
+        admission.dialect = self.dialect;
+        admission.model = self.model;
+        admission.has_priority = self.priority.is_some();
+        admission.has_salts = self.salts.is_some();
+        admission.pins_slots = self.pins_slots;
         let worker = Worker::start()?;
-        let texts = fingerprint::encoded(&*tokenizer)?;
-        let asked = Arc::clone(&http);
-        let found = worker.run(async move {
-            let probed = probe(&asked, self.dialect, self.model).await?;
-            let check = fingerprint::compare(&asked, probed.dialect, &probed.model, texts).await?;
-            Ok::<_, Error>((probed, check))
-        });
-        let (probed, check) = found.await??;
-        let dialect = probed.dialect;
-        check_features(dialect, self.priority.is_some(), self.salts.is_some())?;
-        // The server may have less space for its caches than the model has positions.
-        let context = probed.context_length.unwrap_or(info.context_length);
-        info.context_length = info.context_length.min(context);
-        info.provider = Some(format!("{} at {}", dialect.as_str(), http.address()));
-        let slots = probed.slots.filter(|_| self.pins_slots);
-        let description = RemoteDescription {
-            url: http.address().to_owned(),
-            dialect,
-            model: probed.model,
-            context_length: probed.context_length,
-            version: probed.version,
-            slots: probed.slots.map(|slots| slots.count),
-            tokenizer: check,
-        };
+        let pool = Arc::new(Pool::new(endpoints, admission));
+        let opening = Arc::clone(&pool);
+        let context_length = info.context_length;
+        let opened = worker.run(async move { opening.open(context_length).await }).await??;
+        // A server may have less space for its caches than the model has positions.
+        info.context_length = opened.context_length;
+        let description = opened.description;
+        info.provider = Some(format!("{} at {}", description.dialect.as_str(), description.url));
         let connection = Connection {
             worker,
-            http,
-            slots: slots.map(|slots| SlotQueue::new(slots.count, slots.identity)),
+            pool,
             info,
             tokenizer,
             description,
             salts: self.salts,
             priority: self.priority,
-            memory: Arc::new(Mutex::new(Memory::default())),
         };
         Ok(RemoteDecoder::new(connection))
     }
 }
 
-/// Checks that the server has what is set for it.
-fn check_features(dialect: Dialect, is_priority: bool, is_salts: bool) -> Result<()> {
-    let missing = if is_priority && !dialect.has_priorities() {
-        "priorities"
-    } else if is_salts && !dialect.has_salts() {
-        "salts, so owners share its cache"
-    } else {
-        return Ok(());
-    };
-    let message =
-        format!("a server of dialect {:?} has no {missing}: leave the setting out", dialect.as_str());
-    Err(Error::new(ErrorKind::Unsupported, message))
+/// Returns the servers of a decoder, none of which is connected yet.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for an address that occurs twice, and a weight of 0.
+fn endpoints(servers: &[RemoteServer]) -> Result<Vec<Endpoint>> {
+    let mut endpoints: Vec<Endpoint> = Vec::with_capacity(servers.len());
+    for server in servers {
+        let http = Http::new(server)?;
+        let address = http.address();
+        if endpoints.iter().any(|known| known.http.address() == address) {
+            let message = format!("server {address:?} is listed twice: list it once, with a larger weight");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        if server.weight == 0 {
+            let message =
+                format!("server {address:?} has a weight of 0: the least is 1, so leave it out instead");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        endpoints.push(Endpoint::new(http, server.weight));
+    }
+    Ok(endpoints)
 }

@@ -1,7 +1,7 @@
 //! A decoder whose model is on a server.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
@@ -17,18 +17,18 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
-use crate::adapter;
 use crate::description::RemoteDescription;
-use crate::http::Http;
-use crate::memory::{CacheSpace, Memory, Recorder};
+use crate::endpoint::RemoteEndpoint;
+use crate::memory::{CacheSpace, Recorder};
+use crate::pool::Pool;
 use crate::random;
 use crate::reply::{ReplyReader, ReplyState};
+use crate::request::{Adapters, RemoteRequest};
 use crate::salt::SaltSecret;
 use crate::saved::{self, SlotSaver};
-use crate::slots::{SlotQueue, Wish};
+use crate::scoring;
 use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
-use crate::wire::{Adapter, Ask};
 use crate::worker::{Worker, item_stream};
 
 /// How many events may wait for a slow reader before the server has to wait too.
@@ -50,31 +50,36 @@ const WAITING: usize = 64;
 pub struct RemoteDecoder {
     connection: Arc<Connection>,
     space: CacheSpace,
-    adapter: Option<Adapter>,
+    adapters: Option<Arc<Adapters>>,
 }
 
 /// What clones share.
 pub(crate) struct Connection {
     pub(crate) worker: Worker,
-    pub(crate) http: Arc<Http>,
-    /// The queue for the slots of the server, where it has slots.
-    pub(crate) slots: Option<Arc<SlotQueue>>,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) info: ModelInfo,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) description: RemoteDescription,
     pub(crate) salts: Option<SaltSecret>,
     pub(crate) priority: Option<i32>,
-    pub(crate) memory: Arc<Mutex<Memory>>,
 }
 
 impl RemoteDecoder {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection: Arc::new(connection), space: CacheSpace::default(), adapter: None }
+        Self { connection: Arc::new(connection), space: CacheSpace::default(), adapters: None }
     }
 
-    /// Returns what is known of the server. [`RemoteBuilder`](crate::RemoteBuilder) has an example.
+    /// Returns what is known of the server; of several, the first one that answered. [`RemoteBuilder`](crate::RemoteBuilder) has an
+    /// example.
     pub fn description(&self) -> &RemoteDescription {
         &self.connection.description
+    }
+
+    /// Returns the servers as they are now, in the order in which they were given. [`RemoteBuilder::another`] has an example.
+    ///
+    /// [`RemoteBuilder::another`]: crate::RemoteBuilder::another
+    pub fn endpoints(&self) -> Vec<RemoteEndpoint> {
+        self.connection.pool.report()
     }
 
     /// Returns a decoder whose prompts share the server's cache only with those of the same owner.
@@ -122,13 +127,11 @@ impl RemoteDecoder {
     /// [`ErrorKind::NotFound`] for an adapter that the server does not list, with those that it lists.
     /// [`ErrorKind::Unsupported`] for the dialect of `/v1/completions` as servers have it in common.
     pub async fn for_adapter(&self, name: &str) -> Result<Self> {
-        let connection = &*self.connection;
-        let http = Arc::clone(&connection.http);
-        let dialect = connection.description.dialect;
+        let pool = Arc::clone(&self.connection.pool);
         let wanted = name.to_owned();
-        let found = connection.worker.run(async move { adapter::find(&http, dialect, &wanted).await });
+        let found = self.connection.worker.run(async move { pool.find_adapter(&wanted).await });
         let mut decoder = self.clone();
-        decoder.adapter = Some(found.await??);
+        decoder.adapters = Some(Arc::new(found.await??));
         decoder.space.adapter = Some(name.into());
         Ok(decoder)
     }
@@ -139,17 +142,17 @@ impl RemoteDecoder {
         sampling.validate()?;
         let connection = &*self.connection;
         let ids = self.ids(&prompt)?;
-        let dialect = connection.description.dialect;
         let is_greedy = sampling.temperature.unwrap_or(0.0) == 0.0 || sampling.top_k == Some(1);
         let seed = (!is_greedy).then(|| sampling.seed.unwrap_or_else(random_seed));
         // What has no effect is not sent either, but for seeds.
-        let is_explained = !dialect.ignored(&sampling).contains(&"logprobs");
+        let is_explained = !self.ignored(&sampling).contains(&"logprobs");
         let logprobs = sampling.logprobs.filter(|_| is_explained);
-        let body = self.body((&ids, replied), &sampling, max_tokens, seed, &guided, &excluded)?;
-        let adapter = self.space.adapter.as_deref();
-        let wish = Wish::reply(adapter, &ids, max_tokens);
-        let recorder =
-            Recorder::new(Arc::clone(&connection.memory), self.space.clone(), ids, dialect.block());
+        let request =
+            self.remote_request((ids.clone(), replied), sampling, max_tokens, seed, &guided, &excluded);
+        for dialect in connection.pool.dialects() {
+            request.check(dialect)?;
+        }
+        let recorder = Recorder::new(self.space.clone(), ids);
         let reader = ReplyReader {
             recorder,
             limit: max_tokens,
@@ -159,95 +162,52 @@ impl RemoteDecoder {
             state: ReplyState::default(),
         };
         let (items, events) = mpsc::channel(WAITING);
-        let transfer = Transfer {
-            http: Arc::clone(&connection.http),
-            slots: connection.slots.clone(),
-            wish,
-            dialect,
-            body,
-            seed,
-            reader,
-            items,
-            is_started: false,
-        };
+        let mut transfer = Transfer::new(Arc::clone(&connection.pool), request, reader, items);
+        transfer.place()?;
         let running = connection.worker.spawn(transfer.run())?;
         // The work is aborted when the stream is dropped with it, which closes the connection, and the server stops. The
         // decoder is kept, so that its thread lives as long as its streams.
         Ok(item_stream(events, running, Arc::clone(&self.connection)).boxed())
     }
 
-    /// Returns the log-probabilities of the ids after the first `known` ones.
-    async fn scored(&self, known: usize, ids: Vec<TokenId>) -> Result<Vec<TokenLogprob>> {
-        let connection = &*self.connection;
-        let dialect = connection.description.dialect;
-        let Some(body) = dialect.score_body(self.model_name(), &ids, self.space.salt.as_deref()) else {
-            let message = format!(
-                "a server of dialect {:?} does not score texts: use one of dialect \"vllm\", or a local model",
-                dialect.as_str()
-            );
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        };
-        let http = Arc::clone(&connection.http);
-        let time = connection.http.timeouts.first;
-        let answer =
-            connection.worker.run(async move { http.post_within(time, dialect.path(), &body).await });
-        let answer = answer.await?.map_err(|fault| fault.error)?;
-        dialect.scores(&answer, &ids, known)
-    }
-
-    /// Writes the request in the dialect of the server.
-    fn body(
+    fn remote_request(
         &self,
-        (prompt, replied): (&[TokenId], usize),
-        sampling: &SamplingOptions,
+        (prompt, replied): (Vec<TokenId>, usize),
+        sampling: SamplingOptions,
         max_tokens: usize,
         seed: Option<u64>,
         guided: &GuidedDecoding,
         excluded: &ExcludedTexts,
-    ) -> Result<String> {
-        let connection = &*self.connection;
+    ) -> RemoteRequest {
         // A grammar decides alone what it allows.
         let free = excluded.tokens.iter().filter(|_| guided.grammar.is_none());
         let banned = sampling.suppress.iter().chain(free).copied();
-        let banned: Vec<TokenId> = banned.filter(|id| self.is_known(*id)).collect();
+        let banned = banned.filter(|id| self.is_known(*id)).collect();
         let biases = sampling.logit_bias.iter().map(|(id, bias)| (*id, *bias));
-        let biases: Vec<(TokenId, f32)> = biases.filter(|(id, _)| self.is_known(*id)).collect();
-        let ask = Ask {
-            model: self.model_name(),
+        let biases = biases.filter(|(id, _)| self.is_known(*id)).collect();
+        RemoteRequest {
             prompt,
             replied,
             sampling,
             max_tokens: max_tokens.max(1),
             seed,
-            stop: &connection.info.stop_tokens,
-            banned: &banned,
-            biases: &biases,
-            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar),
-            salt: self.space.salt.as_deref(),
-            adapter: self.adapter.as_ref(),
-            priority: connection.priority,
-        };
-        Ok(connection.description.dialect.body(&ask)?.to_string())
+            stop: self.connection.info.stop_tokens.clone(),
+            banned,
+            biases,
+            grammar: guided.grammar.as_ref().map(|(grammar, _)| grammar.clone()),
+            space: self.space.clone(),
+            adapters: self.adapters.clone(),
+            priority: self.connection.priority,
+        }
     }
 
     /// Returns what saves slots of the server, where it has slots.
     fn saver(&self) -> Option<SlotSaver> {
         // The files would be of the model with its adapter.
-        if self.adapter.is_some() {
+        if self.adapters.is_some() {
             return None;
         }
-        let connection = &*self.connection;
-        let slots = connection.slots.clone()?;
-        let model = connection.description.model.clone();
-        Some(SlotSaver { http: Arc::clone(&connection.http), slots, model })
-    }
-
-    /// Returns the name of the model in requests. Most servers have a name for each adapter.
-    fn model_name(&self) -> &str {
-        match &self.adapter {
-            Some(Adapter::Model(name)) => name,
-            _ => &self.connection.description.model,
-        }
+        self.connection.pool.saver()
     }
 
     fn is_known(&self, id: TokenId) -> bool {
@@ -307,7 +267,15 @@ impl Decoder for RemoteDecoder {
     }
 
     fn ignored(&self, sampling: &SamplingOptions) -> Vec<&'static str> {
-        self.connection.description.dialect.ignored(sampling)
+        let mut ignored = Vec::new();
+        for dialect in self.connection.pool.dialects() {
+            for option in dialect.ignored(sampling) {
+                if !ignored.contains(&option) {
+                    ignored.push(option);
+                }
+            }
+        }
+        ignored
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
@@ -321,7 +289,15 @@ impl Decoder for RemoteDecoder {
         for target in targets {
             let mut whole = prompt.clone();
             whole.units.extend(target.into_iter().map(PromptUnit::Token));
-            scores.push(self.scored(self.ids(&prompt)?.len(), self.ids(&whole)?).await?);
+            let known = self.ids(&prompt)?.len();
+            let ids = self.ids(&whole)?;
+            let pool = Arc::clone(&self.connection.pool);
+            let sampling = SamplingOptions::default();
+            let guided = GuidedDecoding::default();
+            let request =
+                self.remote_request((ids, 0), sampling, 1, None, &guided, &ExcludedTexts::default());
+            let scoring = scoring::score(pool, request, known);
+            scores.push(self.connection.worker.run(scoring).await??);
         }
         Ok(scores)
     }
@@ -343,16 +319,13 @@ impl Decoder for RemoteDecoder {
         let beginning = connection.worker.run(async move { saver.restore(from, origin).await }).await??;
         let count = beginning.units.len();
         let ids = saved::ids(&beginning.units)?;
-        let mut memory = connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.restored(ids, beginning.was_longer);
+        connection.pool.restored(&ids, beginning.was_longer);
         Ok(count)
     }
 
     async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
-        let memory = self.connection.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statistics = CacheStatistics::default();
-        statistics.cached = memory.cached;
-        statistics.computed = memory.computed;
+        (statistics.cached, statistics.computed) = self.connection.pool.counts();
         Ok(Some(statistics))
     }
 }
@@ -364,7 +337,11 @@ impl Continuing for RemoteDecoder {
 
     fn check(&self, guided: &GuidedDecoding) -> Result<()> {
         let sampling = SamplingOptions::default();
-        self.body((&[], 0), &sampling, 1, None, guided, &ExcludedTexts::default())?;
+        let excluded = ExcludedTexts::default();
+        let request = self.remote_request((Vec::new(), 0), sampling, 1, None, guided, &excluded);
+        for dialect in self.connection.pool.dialects() {
+            request.check(dialect)?;
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Client, Method, Request, Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -86,6 +86,11 @@ impl Http {
         self.json(ANSWER_TIME, Method::GET, path, None).await
     }
 
+    /// Checks that a path answers with a success, whatever it says.
+    pub(crate) async fn reach(&self, path: &str) -> Result<(), Fault> {
+        self.read(ANSWER_TIME, ANSWER, Method::GET, path, None).await.map(|_| ())
+    }
+
     /// Sends JSON to a path, and reads JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
         self.post_within(ANSWER_TIME, path, body).await
@@ -161,7 +166,8 @@ impl Http {
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let response = request.send().await.map_err(|source| self.unreachable(source))?;
+        let request = request.build().map_err(|source| self.unreachable(source))?;
+        let response = self.execute(request).await.map_err(|source| self.unreachable(source))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -170,6 +176,19 @@ impl Http {
         let wait = wait.and_then(fault::retry_after);
         let text = self.text(response, 1 << 16).await.unwrap_or_default();
         Err(fault::of_status(status.as_u16(), &text, wait))
+    }
+
+    /// Sends a request, on a new connection if the server has just closed the kept one. llama.cpp closes it after each stream,
+    /// without saying so before.
+    async fn execute(&self, request: Request) -> reqwest::Result<Response> {
+        let again = request.try_clone();
+        match (self.client.execute(request).await, again) {
+            (Err(error), Some(again)) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
+                tracing::debug!(%error, "the kept connection was closed and a new one is tried");
+                self.client.execute(again).await
+            }
+            (answer, _) => answer,
+        }
     }
 
     /// Reads an answer of at most `most` bytes as text.

@@ -47,6 +47,13 @@
 //! failure is the last item of the stream, and what was said before is kept. [`RemoteTimeouts`] says how long a request waits.
 //! [`RemoteServer`] has both, with the key.
 //!
+//! # Several servers
+//!
+//! [`RemoteBuilder::another`] adds servers with the same model. A request goes to the one that has the conversation in its cache,
+//! or to the one with the least load for its weight. When a server fails before the first token, the request goes to another
+//! one at once. The server that failed rests, and is checked before it gets requests again. [`RemoteDecoder::endpoints`] reports
+//! how each is.
+//!
 //! # What was cached
 //!
 //! The number of cached tokens is the server's. [`Dialect::reports_cache_first`] says which servers send it with the first
@@ -85,24 +92,32 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod adapter;
+mod admission;
 mod builder;
 mod chat;
+mod choice;
 mod decoder;
 mod description;
 mod dialect;
+mod endpoint;
 mod fault;
 mod fingerprint;
+mod health;
 mod http;
 mod inspection;
 mod key;
+mod likeness;
 mod memory;
+mod pool;
 mod probe;
 mod random;
 mod reply;
+mod request;
 #[cfg(feature = "retrieval")]
 mod retrieval;
 mod salt;
 mod saved;
+mod scoring;
 mod server;
 mod slots;
 mod source;
@@ -118,6 +133,7 @@ pub use chat::{ChatProtocol, RemoteChat, RemoteChatBuilder};
 pub use decoder::RemoteDecoder;
 pub use description::{RemoteDescription, TokenizerCheck};
 pub use dialect::Dialect;
+pub use endpoint::{EndpointHealth, RemoteEndpoint};
 pub use inspection::{RemoteModel, RemoteReport};
 pub use key::ApiKey;
 #[cfg(feature = "retrieval")]

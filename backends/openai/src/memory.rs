@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::tokenizer::TokenId;
 
+use crate::choice::{common_prefix, common_suffix};
 use crate::slots::Lease;
 
 /// How many conversations are remembered.
@@ -27,6 +28,19 @@ pub(crate) struct Memory {
 struct Sequence {
     space: CacheSpace,
     ids: Vec<TokenId>,
+    /// How many of the ids are the stem of the conversation: its first prompt.
+    stem: usize,
+}
+
+/// What is remembered of the beginning of a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// How many leading tokens were sent for the same conversation.
+    pub(crate) own: usize,
+    /// The length of the stem of that conversation.
+    pub(crate) stem: Option<usize>,
+    /// How many leading tokens were sent for any other conversation, such as those of a common system prompt.
+    pub(crate) others: usize,
 }
 
 /// Which prompts share a cache: those of one owner, with one adapter.
@@ -41,6 +55,8 @@ pub(crate) struct CacheSpace {
 struct Expectation {
     /// How many leading tokens a remembered sequence has in common with the prompt, and whether it continues in another way.
     longest: Option<(usize, bool)>,
+    /// How many leading tokens another server has of the conversation.
+    elsewhere: usize,
 }
 
 impl Expectation {
@@ -48,56 +64,74 @@ impl Expectation {
     fn report(self, prompt: usize, cached: Option<usize>, block: usize) -> CacheReport {
         let cached = cached.map(|cached| cached.min(prompt));
         let mut report = CacheReport::new(prompt, cached.unwrap_or(0));
-        let Some((shared, is_longer)) = self.longest else { return report };
-        if is_longer {
-            report.first_difference = Some(shared);
-        }
         // The last token of a prompt is always computed: it says what comes next.
-        let expected = shared.min(prompt.saturating_sub(1));
-        if cached.is_some_and(|cached| cached + block < expected + 1) {
-            report.miss = Some(MissReason::Evicted);
+        let most = prompt.saturating_sub(1);
+        if let Some((shared, is_longer)) = self.longest {
+            report.first_difference = is_longer.then_some(shared);
+            if cached.is_some_and(|cached| cached + block < shared.min(most) + 1) {
+                report.miss = Some(MissReason::Evicted);
+            }
+        }
+        if report.cached + block < self.elsewhere.min(most) + 1 {
+            report.miss = Some(MissReason::ServedElsewhere);
         }
         report
     }
 }
 
 impl Memory {
-    fn expectation(&self, space: &CacheSpace, prompt: &[TokenId]) -> Expectation {
+    /// Returns what is remembered of a prompt. A sequence is of the same conversation if the prompt contains its stem. The last
+    /// ids of the stem begin a reply, and some templates print a part of them only before the last reply, such as empty
+    /// thinking. Both prompts end with these ids, so a half of what both end with may be missing.
+    pub(crate) fn held(&self, space: &CacheSpace, prompt: &[TokenId]) -> Held {
+        let mut held = Held::default();
+        for sequence in self.sequences.iter().filter(|sequence| sequence.space == *space) {
+            let shared = common_prefix(&sequence.ids, prompt);
+            let stem = sequence.ids.get(..sequence.stem).unwrap_or(&sequence.ids);
+            let needed = stem.len() - common_suffix(stem, prompt) / 2;
+            if shared < needed.max(1) {
+                held.others = held.others.max(shared);
+            } else if held.stem.is_none() || shared > held.own {
+                held.own = shared;
+                held.stem = Some(stem.len());
+            }
+        }
+        held
+    }
+
+    fn expectation(&self, space: &CacheSpace, prompt: &[TokenId], elsewhere: usize) -> Expectation {
         let mut longest = None;
         for sequence in self.sequences.iter().filter(|sequence| sequence.space == *space) {
-            let shared = common(&sequence.ids, prompt);
+            let shared = common_prefix(&sequence.ids, prompt);
             if longest.is_none_or(|(known, _)| shared > known) {
                 longest = Some((shared, sequence.ids.len() > shared));
             }
         }
-        Expectation { longest }
+        Expectation { longest, elsewhere }
     }
 
     /// Adds what was restored. What had `followed` it is not known.
     pub(crate) fn restored(&mut self, mut ids: Vec<TokenId>, has_followed: bool) {
         // No token has this id, so every prompt continues in another way.
         ids.extend(has_followed.then_some(TokenId::MAX));
-        self.add(CacheSpace::default(), ids);
+        let stem = ids.len();
+        self.add(CacheSpace::default(), ids, stem);
     }
 
     /// Adds a prompt with its reply. A sequence that it continues is replaced.
-    fn add(&mut self, space: CacheSpace, ids: Vec<TokenId>) {
+    fn add(&mut self, space: CacheSpace, ids: Vec<TokenId>, stem: usize) {
         let begins =
             self.sequences.iter().position(|known| known.space == space && ids.starts_with(&known.ids));
         if let Some(known) = begins.and_then(|place| self.sequences.remove(place)) {
             self.ids -= known.ids.len();
         }
         self.ids += ids.len();
-        self.sequences.push_back(Sequence { space, ids });
+        self.sequences.push_back(Sequence { space, ids, stem });
         while self.sequences.len() > SEQUENCES || self.ids > IDS {
             let Some(oldest) = self.sequences.pop_front() else { return };
             self.ids -= oldest.ids.len();
         }
     }
-}
-
-fn common(left: &[TokenId], right: &[TokenId]) -> usize {
-    left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
 /// The ids of one request, which are remembered when it ends in any way.
@@ -110,18 +144,36 @@ pub(crate) struct Recorder {
     /// Set once the server has computed the prompt.
     expectation: Option<Expectation>,
     block: usize,
+    stem: usize,
+    /// How many leading tokens of the prompt another server has of the conversation.
+    elsewhere: usize,
     /// The slot of the server, where it has slots.
     lease: Option<Lease>,
 }
 
 impl Recorder {
-    pub(crate) fn new(
-        memory: Arc<Mutex<Memory>>,
-        space: CacheSpace,
-        prompt: Vec<TokenId>,
-        block: usize,
-    ) -> Self {
-        Self { memory, space, prompt: prompt.len(), ids: prompt, expectation: None, block, lease: None }
+    /// Takes the ids of a prompt. [`Recorder::at`] says where they are sent.
+    pub(crate) fn new(space: CacheSpace, prompt: Vec<TokenId>) -> Self {
+        let length = prompt.len();
+        Self {
+            memory: Arc::default(),
+            space,
+            prompt: length,
+            ids: prompt,
+            expectation: None,
+            block: 1,
+            stem: length,
+            elsewhere: 0,
+            lease: None,
+        }
+    }
+
+    /// Sets the memory of the server that the prompt is sent to, before it is computed.
+    pub(crate) fn at(&mut self, memory: Arc<Mutex<Memory>>, block: usize, stem: usize, elsewhere: usize) {
+        self.memory = memory;
+        self.block = block;
+        self.stem = stem;
+        self.elsewhere = elsewhere;
     }
 
     /// Notes the slot to which the request is sent.
@@ -157,7 +209,7 @@ impl Recorder {
     /// Notes that the prompt is computed, and reports on it.
     pub(crate) fn computed(&mut self, cached: Option<usize>) -> CacheReport {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let expectation = memory.expectation(&self.space, &self.ids);
+        let expectation = memory.expectation(&self.space, &self.ids, self.elsewhere);
         self.expectation = Some(expectation);
         expectation.report(self.prompt, cached, self.block)
     }
@@ -188,6 +240,6 @@ impl Drop for Recorder {
         }
         let ids = self.held();
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.add(std::mem::take(&mut self.space), ids);
+        memory.add(std::mem::take(&mut self.space), ids, self.stem);
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Probed {
     pub(crate) model: String,
     pub(crate) context_length: Option<usize>,
     pub(crate) version: Option<String>,
+    /// Numbers that depend on the model alone, by their names.
+    pub(crate) facts: Vec<(&'static str, u64)>,
     pub(crate) slots: Option<ProbedSlots>,
 }
 
@@ -45,13 +47,15 @@ pub(crate) async fn probe(http: &Http, dialect: Option<Dialect>, model: Option<S
     let entry = chosen(&models, model.as_deref())?;
     let name = model.or_else(|| entry.and_then(name_of).map(str::to_owned));
     let model = name.ok_or_else(no_model)?;
-    let mut probed = Probed { dialect, model, context_length: None, version: None, slots: None };
+    let mut probed =
+        Probed { dialect, model, context_length: None, version: None, facts: Vec::new(), slots: None };
     probed.context_length = entry.and_then(|entry| entry.get("max_model_len")).and_then(size);
     match dialect {
         Dialect::LlamaCpp => {
             let props = known(http, "/props").await;
             probed.context_length = props.pointer("/default_generation_settings/n_ctx").and_then(size);
             probed.version = text(&props, "build_info");
+            probed.facts = entry.map(facts).unwrap_or_default();
             let slots =
                 props.get("total_slots").and_then(size).filter(|slots| (1..=MOST_SLOTS).contains(slots));
             probed.slots =
@@ -159,6 +163,16 @@ pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Op
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     Ok(found)
+}
+
+/// Returns what llama.cpp lists of a model. Quantisation does not change it.
+fn facts(entry: &Value) -> Vec<(&'static str, u64)> {
+    let mut facts = Vec::new();
+    for name in ["n_vocab", "n_embd", "n_params"] {
+        let number = entry.get("meta").and_then(|meta| meta.get(name)).and_then(Value::as_u64);
+        facts.extend(number.map(|number| (name, number)));
+    }
+    facts
 }
 
 fn text(value: &Value, field: &str) -> Option<String> {

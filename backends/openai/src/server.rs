@@ -34,6 +34,7 @@ pub struct RemoteServer {
     pub(crate) roots: Vec<String>,
     pub(crate) timeouts: RemoteTimeouts,
     pub(crate) retries: RemoteRetries,
+    pub(crate) weight: u32,
 }
 
 impl RemoteServer {
@@ -46,6 +47,7 @@ impl RemoteServer {
             roots: Vec::new(),
             timeouts: RemoteTimeouts::default(),
             retries: RemoteRetries::default(),
+            weight: 1,
         }
     }
 
@@ -136,6 +138,13 @@ impl RemoteServer {
     /// Sets how often requests are tried. Another attempt is made only before a reply has begun.
     pub fn retries(mut self, retries: RemoteRetries) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Sets how many requests the server gets compared with the others of a decoder. The default is 1.
+    /// [`RemoteBuilder::another`](crate::RemoteBuilder::another) has an example.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
         self
     }
 }

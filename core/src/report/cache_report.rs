@@ -63,6 +63,8 @@ pub enum MissReason {
     /// The model cannot rewind to the place where the prompt differs from the cached tokens.
     #[serde(alias = "rewound")]
     NotRewindable,
+    /// Another server has it cached, which was unavailable.
+    ServedElsewhere,
 }
 
 impl std::fmt::Display for MissReason {
@@ -73,6 +75,7 @@ impl std::fmt::Display for MissReason {
             Self::Rewritten => "the prompt has an earlier reply in another form, or not at all",
             Self::Retokenized => "the same text was computed as other tokens",
             Self::NotRewindable => "the model cannot rewind so far",
+            Self::ServedElsewhere => "another server has it cached",
         })
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod http;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -77,7 +77,15 @@ pub(crate) struct Shared {
     /// The last body, before anything is done to it.
     pub(crate) body: Mutex<Vec<u8>>,
     pub(crate) piece: usize,
-    pub(crate) has_other_tokenizer: bool,
+    pub(crate) has_other_tokenizer: AtomicBool,
+    /// Whether it has a model that says other tokens.
+    pub(crate) has_other_model: AtomicBool,
+    /// Whether it closes each connection at once.
+    pub(crate) is_down: AtomicBool,
+    /// How many texts it has encoded.
+    pub(crate) encoded: AtomicUsize,
+    /// The length of its context, as llama.cpp's server reports it.
+    pub(crate) context: AtomicUsize,
 }
 
 impl Stub {
@@ -99,7 +107,11 @@ impl Stub {
             length: AtomicUsize::new(0),
             body: Mutex::default(),
             piece,
-            has_other_tokenizer,
+            has_other_tokenizer: AtomicBool::new(has_other_tokenizer),
+            has_other_model: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
+            encoded: AtomicUsize::new(0),
+            context: AtomicUsize::new(512),
         });
         let state = Arc::clone(&shared);
         let url = http::serve(move |stream, asked| state.answer(stream, asked));
@@ -160,6 +172,9 @@ pub(crate) fn prompt(text: &str) -> Prompt {
 
 impl Shared {
     fn answer(&self, stream: &mut TcpStream, asked: Asked) {
+        if self.is_down.load(Ordering::SeqCst) {
+            return;
+        }
         let Asked { path, head, body } = asked;
         *self.head.lock().unwrap() = head;
         let odd = self.odd.lock().unwrap().get(&path).cloned();
@@ -171,13 +186,16 @@ impl Shared {
             "/tokenize" | "/_internal/tokenize" => {
                 let text = body.get("content").or(body.get("prompt")).and_then(Value::as_str).unwrap();
                 let mut tokens: Vec<u32> = text.bytes().map(u32::from).collect();
-                if self.has_other_tokenizer {
+                self.encoded.fetch_add(1, Ordering::SeqCst);
+                if self.has_other_tokenizer.load(Ordering::SeqCst) {
                     tokens.reverse();
                 }
                 respond(stream, 200, "", &json!({"tokens": tokens}).to_string());
             }
             "/props" if self.dialect == Dialect::LlamaCpp => {
-                let mut props = json!({"default_generation_settings": {"n_ctx": 512}, "build_info": "b1"});
+                let context = self.context.load(Ordering::SeqCst);
+                let mut props =
+                    json!({"default_generation_settings": {"n_ctx": context}, "build_info": "b1"});
                 let slots = self.slots.load(Ordering::SeqCst);
                 if slots > 0 {
                     props["total_slots"] = json!(slots);
@@ -225,7 +243,8 @@ impl Shared {
             return;
         }
         let cached = self.cached.load(Ordering::SeqCst);
-        let knobs = Knobs::read(self.dialect, body);
+        let mut knobs = Knobs::read(self.dialect, body);
+        knobs.shift = u32::from(self.has_other_model.load(Ordering::SeqCst));
         let (tokens, is_stopped) = knobs.tokens();
         let body = sse(self.dialect, &events(self.dialect, &tokens, is_stopped, knobs.logprobs, cached));
         self.stream(stream, &body);
@@ -309,6 +328,8 @@ struct Knobs {
     /// Lower than -50 is banned.
     biases: BTreeMap<u32, f64>,
     logprobs: Option<usize>,
+    /// What is added to each id of the script.
+    shift: u32,
 }
 
 impl Knobs {
@@ -336,6 +357,7 @@ impl Knobs {
             seed: count("seed").or(count("sampling_seed")).unwrap_or(0),
             biases,
             logprobs: logprobs.map(|top| usize::try_from(top).unwrap()),
+            shift: 0,
         }
     }
 
@@ -348,7 +370,7 @@ impl Knobs {
             }
             let is_drawn =
                 self.temperature > 0.0 && (self.seed.wrapping_mul(31) + place as u64).is_multiple_of(3);
-            let wanted = if is_drawn { u32::from(b'z') } else { u32::from(byte) };
+            let wanted = if is_drawn { u32::from(b'z') } else { u32::from(byte) + self.shift };
             let letters = (u32::from(b'a')..=u32::from(b'z')).rev();
             let mut candidates = std::iter::once(wanted).chain(letters);
             let allowed = |token: &u32| self.biases.get(token).is_none_or(|bias| *bias > -50.0);
