@@ -64,6 +64,9 @@ impl Expectation {
     fn report(self, prompt: usize, cached: Option<usize>, block: usize) -> CacheReport {
         let cached = cached.map(|cached| cached.min(prompt));
         let mut report = CacheReport::new(prompt, cached.unwrap_or(0));
+        if cached.is_none() {
+            report.miss = Some(MissReason::Unreported);
+        }
         // The last token of a prompt is always computed: it says what comes next.
         let most = prompt.saturating_sub(1);
         if let Some((shared, is_longer)) = self.longest {
