@@ -11,6 +11,7 @@ mod prompt;
 mod remote;
 mod resume;
 mod sampling;
+mod serving;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub(crate) use remote::{
 };
 pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;
+pub(crate) use serving::{KeyArguments, ServingArguments};
 
 /// Which tools a model may call, and under which rules they run.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -258,6 +260,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) history: HistoryArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) serving: ServingArguments,
 }
 
 /// What a model is shown beside the conversation.

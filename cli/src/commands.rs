@@ -22,6 +22,7 @@ pub(crate) mod guards;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod keys;
 pub(crate) mod label;
 pub(crate) mod man;
 pub(crate) mod merge;
@@ -33,6 +34,7 @@ pub(crate) mod pull;
 pub(crate) mod remote;
 pub(crate) mod render;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod tools;
 pub(crate) mod tree;
 pub(crate) mod undo;
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     Bench(bench::Bench),
     Tools(tools::Tools),
     Guards(guards::GuardsCommand),
+    Serve(serve::Serve),
+    Keys(keys::KeysCommand),
     Doctor(doctor::Doctor),
     Config(config::Config),
     Completions(completions::Completions),
@@ -271,6 +275,8 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Bench(bench) => bench.run(&context),
         Command::Tools(tools) => tools.run(&context),
         Command::Guards(guards) => guards.run(&context),
+        Command::Serve(serve) => serve.run(&context),
+        Command::Keys(keys) => keys.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),
         Command::Completions(completions) => completions.run(full_command(), &context),

@@ -120,6 +120,11 @@ fn in_folder(name: String, path: PathBuf) -> Found {
     Found { name, path: Some(path), bytes: Some(bytes), weights, description }
 }
 
+/// Returns the size of a model's files.
+pub(crate) fn bytes(path: &Path) -> u64 {
+    contents(path).0
+}
+
 /// Returns the size of a model's files and the number types of its weights.
 fn contents(path: &Path) -> (u64, String) {
     let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };

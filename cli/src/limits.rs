@@ -44,7 +44,7 @@ const fn limit(key: &'static str, range: Range) -> Limit {
 }
 
 /// Every numeric flag, in the order in which help lists them.
-pub(crate) const LIMITS: [Limit; 42] = [
+pub(crate) const LIMITS: [Limit; 48] = [
     limit("threads", Range::Threads),
     whole("pixel-cap", 0, 1_000_000_000),
     limit("visual-tokens", Range::OneOf(&[70, 140, 280, 560, 1120])),
@@ -85,6 +85,12 @@ pub(crate) const LIMITS: [Limit; 42] = [
     whole("overlap", 0, 500_000),
     whole("file-bytes", 1, 1 << 30),
     whole("every", 1, 86_400),
+    whole("model-memory", 1, 1 << 30),
+    whole("concurrent", 1, 10_000),
+    whole("queue", 0, 100_000),
+    whole("drain", 0, WEEK),
+    whole("calls-per-minute", 1, MANY),
+    whole("tokens-per-day", 1, 1 << 50),
     whole("verbose", 0, 255),
     // The id of a token, in front of its bias.
     whole("logit-bias-id", 0, MANY),

@@ -20,6 +20,7 @@ mod hub;
 mod indexes;
 mod interrupts;
 mod kept;
+mod key_file;
 #[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]
 mod keyboard;
 mod limit_database;
@@ -51,6 +52,7 @@ mod resume;
 mod runtime;
 mod schema;
 mod screen;
+mod served;
 mod settings;
 mod stored;
 mod table;

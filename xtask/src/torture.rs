@@ -2,15 +2,16 @@
 
 use crate::{Error, Result, command};
 
-/// Kills programs at random moments and looks at what they left: writers of a store, or flows.
+/// Kills programs at random moments and looks at what they left: writers of a store, flows, or servers of models.
 ///
 /// PostgreSQL and S3 need servers: `ALLOQUY_TEST_POSTGRES` and `ALLOQUY_TEST_S3` say where they are.
 #[derive(Debug, clap::Args)]
 pub struct Torture {
-    /// What is killed: writers of a store, or programs that run a flow.
+    /// What is killed: writers of a store, programs that run a flow, or servers in the middle of replies.
     #[arg(value_enum, default_value = "writers")]
     what: Victim,
-    /// The store: file, sqlite, postgres or s3. Flows run over file, sqlite and postgres unless one is named.
+    /// The store: file, sqlite, postgres or s3. Flows run over file, sqlite and postgres unless one is named, servers over
+    /// file and sqlite.
     #[arg(long)]
     store: Option<String>,
     /// How many programs to kill.
@@ -25,6 +26,8 @@ enum Victim {
     Writers,
     /// Programs that run a flow.
     Flows,
+    /// Servers of llama.cpp in the middle of replies. `ALLOQUY_LLAMA_PYTHON` is a Python that has one.
+    Servers,
 }
 
 impl Victim {
@@ -33,6 +36,7 @@ impl Victim {
         match self {
             Self::Writers => &["file", "sqlite", "postgres", "s3"],
             Self::Flows => &["file", "sqlite", "postgres"],
+            Self::Servers => &[],
         }
     }
 }
@@ -45,6 +49,10 @@ const WRITERS: &str = "cargo test --package alloquy-storage --test stores -- --n
 const FLOWS: &str = "cargo test --package alloquy-flows --test torture -- --nocapture --exact \
     killed_flows_over_what_the_environment_names 2>&1";
 
+/// The test that kills servers of models.
+const SERVERS: &str = "cargo test --package alloquy-tests --test remote_kills -- --nocapture --exact \
+    killed_servers_as_the_environment_says 2>&1";
+
 impl Torture {
     /// Runs the test and ends with the figures that it prints.
     ///
@@ -54,11 +62,16 @@ impl Torture {
         let stores = self.what.stores();
         let store = match &self.store {
             Some(store) if stores.contains(&store.as_str()) => store.as_str(),
+            Some(store) if stores.is_empty() => {
+                let message =
+                    format!("store {store:?} has no effect: servers are killed over files and SQLite");
+                return Err(Error::new(message));
+            }
             Some(store) => {
                 let message = format!("unknown store {store:?}, one of: {}", stores.join(", "));
                 return Err(Error::new(message));
             }
-            None if self.what == Victim::Flows => "all",
+            None if self.what != Victim::Writers => "all",
             None => {
                 let message = format!("no store is named, use --store with one of: {}", stores.join(", "));
                 return Err(Error::new(message));
@@ -67,6 +80,7 @@ impl Torture {
         let (line, prefix) = match self.what {
             Victim::Writers => (WRITERS, format!("torture {store}: ")),
             Victim::Flows => (FLOWS, "torture flows ".to_owned()),
+            Victim::Servers => (SERVERS, "torture servers, ".to_owned()),
         };
         let mut shell = command::shell(line);
         shell.env("ALLOQUY_TORTURE_STORE", store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());

@@ -1,7 +1,6 @@
 //! A decoder whose model is on a server.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
@@ -22,6 +21,7 @@ use crate::description::RemoteDescription;
 use crate::endpoint::RemoteEndpoint;
 use crate::memory::{CacheSpace, Recorder};
 use crate::pool::Pool;
+use crate::random;
 use crate::reply::{ReplyReader, ReplyState};
 use crate::request::{Adapters, RemoteRequest};
 use crate::salt::SaltSecret;
@@ -29,7 +29,7 @@ use crate::saved::{self, SlotSaver};
 use crate::scoring;
 use crate::thinking::{self, Continuing};
 use crate::transfer::Transfer;
-use crate::worker::Worker;
+use crate::worker::{Worker, item_stream};
 
 /// How many events may wait for a slow reader before the server has to wait too.
 const WAITING: usize = 64;
@@ -167,12 +167,7 @@ impl RemoteDecoder {
         let running = connection.worker.spawn(transfer.run())?;
         // The work is aborted when the stream is dropped with it, which closes the connection, and the server stops. The
         // decoder is kept, so that its thread lives as long as its streams.
-        let state = (events, running, Arc::clone(&self.connection));
-        Ok(stream::unfold(state, |(mut events, running, connection)| async {
-            let item = events.recv().await?;
-            Some((item, (events, running, connection)))
-        })
-        .boxed())
+        Ok(item_stream(events, running, Arc::clone(&self.connection)).boxed())
     }
 
     fn remote_request(
@@ -254,8 +249,7 @@ impl RemoteDecoder {
 
 /// Returns a seed of 31 bits, which every server takes as it is.
 fn random_seed() -> u64 {
-    // Each state has keys of its own, from the randomness of the system.
-    RandomState::new().build_hasher().finish() & 0x7FFF_FFFF
+    random::bits() & 0x7FFF_FFFF
 }
 
 #[async_trait]

@@ -103,6 +103,9 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     let said = places.iter().find_map(|place| body.pointer(place).and_then(Value::as_str)).unwrap_or(text);
     let said = quoted(said);
     let advice = match status {
+        400 if text.contains("max_completion_tokens") => {
+            ": set up the model with `RemoteChatBuilder::max_completion_tokens`"
+        }
         401 | 403 => {
             ": set the key of the server with `RemoteServer::key`, or with ALLOQUY_REMOTE_KEY for the command line"
         }

@@ -1,10 +1,11 @@
 //! The client of HTTP: requests with the key, answers of limited length, and failures by kind.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -24,7 +25,7 @@ pub(crate) struct Http {
     client: Client,
     base: Url,
     /// The key and what else the protocol requires.
-    headers: Vec<(&'static str, HeaderValue)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) timeouts: RemoteTimeouts,
     pub(crate) retries: RemoteRetries,
 }
@@ -32,35 +33,46 @@ pub(crate) struct Http {
 impl Http {
     pub(crate) fn new(server: &RemoteServer) -> Result<Self> {
         let mut http = Self::without_key(server)?;
-        if let Some(key) = &server.key {
-            http.headers.push(("authorization", secret(&key.bearer())?));
-        }
+        http.show_key(server, AUTHORIZATION)?;
         Ok(http)
     }
 
     /// Speaks Anthropic's protocol, which has the key in a header of its own.
     pub(crate) fn of_anthropic(server: &RemoteServer) -> Result<Self> {
         let mut http = Self::without_key(server)?;
-        http.headers.push(("anthropic-version", HeaderValue::from_static("2023-06-01")));
-        if let Some(key) = &server.key {
-            http.headers.push(("x-api-key", secret(key.secret())?));
-        }
+        let version = HeaderName::from_static("anthropic-version");
+        http.headers.push((version, HeaderValue::from_static("2023-06-01")));
+        http.show_key(server, HeaderName::from_static("x-api-key"))?;
         Ok(http)
+    }
+
+    /// Adds the header with the key of the server, which is `usual` if none is set.
+    fn show_key(&mut self, server: &RemoteServer, usual: HeaderName) -> Result<()> {
+        let name = server.header_of_key(usual)?;
+        if let Some(key) = &server.key {
+            let value = if name == AUTHORIZATION { secret(&key.bearer())? } else { secret(key.secret())? };
+            self.headers.push((name, value));
+        }
+        Ok(())
     }
 
     fn without_key(server: &RemoteServer) -> Result<Self> {
         let base = address(&server.url)?;
         // It fails when another part of the process has chosen a provider already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
+        let mut client = Client::builder()
             .connect_timeout(server.timeouts.connect)
             .tcp_nodelay(true)
             // A request with prompts and a key is for this server alone.
             .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|source| {
-                Error::new(ErrorKind::Backend, "cannot make a client of HTTP").with_source(source)
-            })?;
+            .tls_certs_merge(server.certificates()?);
+        // A proxy of the environment has another machine where this one is meant.
+        if is_loopback(&base) {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|source| {
+            Error::new(ErrorKind::Backend, "cannot make a client of HTTP").with_source(source)
+        })?;
         Ok(Self { client, base, headers: Vec::new(), timeouts: server.timeouts, retries: server.retries })
     }
 
@@ -149,7 +161,7 @@ impl Http {
         let mut request =
             self.client.request(method, format!("{}{path}", self.address())).header(ACCEPT, accept);
         for (name, value) in &self.headers {
-            request = request.header(*name, value.clone());
+            request = request.header(name, value.clone());
         }
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
@@ -201,7 +213,8 @@ impl Http {
 
 /// Returns the error for an answer that did not come in time.
 pub(crate) fn late(address: &str, path: &str, waited: Duration) -> Error {
-    let message = format!("{address}{path} did not answer within {waited:?}");
+    let message =
+        format!("{address}{path} did not answer within {waited:?}: set `RemoteTimeouts` if it needs longer");
     Error::new(ErrorKind::Busy, message)
 }
 
@@ -213,6 +226,16 @@ fn secret(value: &str) -> Result<HeaderValue> {
     })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Returns whether a server is on this machine.
+fn is_loopback(base: &Url) -> bool {
+    let Some(host) = base.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    match address.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
 }
 
 fn address(url: &str) -> Result<Url> {

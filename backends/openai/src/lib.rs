@@ -42,7 +42,8 @@
 //! # Faults
 //!
 //! A request is sent again only before its first token: when the connection fails, when it takes too long, and for the statuses
-//! 408, 429, 502, 503 and 504. It waits for `Retry-After`, or twice as long each time ([`RemoteRetries`]). After the first token a
+//! 408, 429, 502, 503 and 504. It waits for `Retry-After`, or for a random time that may be twice as long each time
+//! ([`RemoteRetries`]). After the first token a
 //! failure is the last item of the stream, and what was said before is kept. [`RemoteTimeouts`] says how long a request waits.
 //! [`RemoteServer`] has both, with the key.
 //!
@@ -109,6 +110,7 @@ mod likeness;
 mod memory;
 mod pool;
 mod probe;
+mod random;
 mod reply;
 mod request;
 #[cfg(feature = "retrieval")]

@@ -110,10 +110,10 @@ async fn next_token(
         priority: None,
     };
     let body = dialect.body(&ask)?.to_string();
-    let mut answer = StreamedAnswer::open(http, dialect.path(), body).await?;
+    let mut answer = StreamedAnswer::open(http, dialect.path(), body, http.timeouts.first).await?;
     loop {
         let mut data = Vec::new();
-        let read = answer.read(false, &mut data).await;
+        let read = answer.read(&mut data).await;
         for data in data.iter().filter(|data| *data != DONE) {
             let Chunk { tokens, end, .. } = dialect.chunk(&parsed(data)?, 0)?;
             let token = tokens.into_iter().next();

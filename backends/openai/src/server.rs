@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use alloquy_core::Result;
+use alloquy_core::{Error, ErrorKind, Result};
+use reqwest::Certificate;
+use reqwest::header::HeaderName;
 use tokio::time::sleep;
 
 use crate::fault::Fault;
 use crate::key::ApiKey;
+use crate::random;
 
-/// How long the first wait before another attempt is. Each further one is twice as long.
+/// How long the first wait before another attempt is at most. Each further one may be twice as long.
 const BACKOFF: Duration = Duration::from_millis(250);
 
 /// A server and how it is reached. An address alone is a server with the default settings.
@@ -27,6 +30,8 @@ const BACKOFF: Duration = Duration::from_millis(250);
 pub struct RemoteServer {
     pub(crate) url: String,
     pub(crate) key: Option<ApiKey>,
+    pub(crate) key_header: Option<String>,
+    pub(crate) roots: Vec<String>,
     pub(crate) timeouts: RemoteTimeouts,
     pub(crate) retries: RemoteRetries,
     pub(crate) weight: u32,
@@ -38,6 +43,8 @@ impl RemoteServer {
         Self {
             url: url.into(),
             key: None,
+            key_header: None,
+            roots: Vec::new(),
             timeouts: RemoteTimeouts::default(),
             retries: RemoteRetries::default(),
             weight: 1,
@@ -48,6 +55,78 @@ impl RemoteServer {
     pub fn key(mut self, key: ApiKey) -> Self {
         self.key = Some(key);
         self
+    }
+
+    /// Sets the header that has the key. `authorization` has it after `Bearer`, any other header has the key alone.
+    ///
+    /// Without this setting it is `authorization`, and `x-api-key` for [`ChatProtocol::Messages`](crate::ChatProtocol::Messages).
+    /// vLLM takes the key of every protocol in `authorization` alone, llama.cpp in both, Azure in `api-key`. The name is checked when
+    /// the server is connected to.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::{ApiKey, ChatProtocol, RemoteChat, RemoteServer};
+    ///
+    /// # async fn example() -> alloquy_core::Result<()> {
+    /// // A server of vLLM, which has the protocol and another place for the key.
+    /// let server =
+    ///     RemoteServer::at("http://localhost:8000").key(ApiKey::variable("MODELS_KEY")?).key_header("authorization");
+    /// let model = RemoteChat::builder(server).protocol(ChatProtocol::Messages).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key_header(mut self, name: impl Into<String>) -> Self {
+        self.key_header = Some(name.into());
+        self
+    }
+
+    /// Trusts servers whose certificates are signed with these, besides those that the system trusts.
+    ///
+    /// `pem` is a text of one certificate or several, as a company has for its own servers. It is checked when the server is
+    /// connected to.
+    ///
+    /// ```no_run
+    /// use alloquy_openai::RemoteServer;
+    ///
+    /// # fn example() -> std::io::Result<()> {
+    /// let pem = std::fs::read_to_string("company.pem")?;
+    /// let server = RemoteServer::at("https://models.example.com").root_certificate(pem);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn root_certificate(mut self, pem: impl Into<String>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// Returns the header that has the key, which is `usual` if none is set.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a name that no header has.
+    pub(crate) fn header_of_key(&self, usual: HeaderName) -> Result<HeaderName> {
+        let Some(name) = &self.key_header else { return Ok(usual) };
+        HeaderName::from_bytes(name.as_bytes()).map_err(|source| {
+            let message = format!("{name:?} is not the name of a header: name one like \"authorization\"");
+            Error::new(ErrorKind::Invalid, message).with_source(source)
+        })
+    }
+
+    /// Reads the certificates that are trusted besides the system's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a text without certificates.
+    pub(crate) fn certificates(&self) -> Result<Vec<Certificate>> {
+        let mut certificates = Vec::new();
+        for (place, pem) in self.roots.iter().enumerate() {
+            let read = Certificate::from_pem_bundle(pem.as_bytes()).unwrap_or_default();
+            if read.is_empty() {
+                let message = format!(
+                    "root_certificate[{place}] has no certificates: it must be PEM, which begins with -----BEGIN CERTIFICATE-----"
+                );
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+            certificates.extend(read);
+        }
+        Ok(certificates)
     }
 
     /// Sets how long requests wait. [`RemoteTimeouts`] has an example.
@@ -93,10 +172,11 @@ impl<U: Into<String>> From<U> for RemoteServer {
 pub struct RemoteTimeouts {
     /// For a connection. The default is 10 seconds.
     pub connect: Duration,
-    /// For the first token, while the prompt is queued and computed. Vectors and scores must be complete within it. The default
-    /// is 10 minutes.
+    /// For the first token, while the prompt is queued and computed. Signs of life that a server sends meanwhile do not extend it.
+    /// Vectors and scores must be complete within it. The default is 10 minutes.
     pub first: Duration,
-    /// From one token to the next. The default is 1 minute.
+    /// From one token to the next, whatever else the server sends meanwhile. A chat endpoint that sends signs of life, as while
+    /// it thinks in silence, has as long as for the first token. The default is 1 minute.
     pub between: Duration,
 }
 
@@ -111,6 +191,9 @@ impl Default for RemoteTimeouts {
 }
 
 /// How often a request is tried, and how long it waits in between.
+///
+/// The wait is what the server asks for with `Retry-After`. If it asks for none, the wait is random, between nothing and 250 ms, then
+/// 500 ms, 1 s and so on: clients that failed together come back one by one.
 ///
 /// ```
 /// use alloquy_openai::RemoteRetries;
@@ -155,7 +238,19 @@ impl RemoteRetries {
         match fault.retry_after {
             Some(asked) if asked > self.longest_wait => None,
             Some(asked) => Some(asked),
-            None => Some((BACKOFF * 2_u32.saturating_pow(attempt - 1)).min(self.longest_wait)),
+            None => {
+                let most = BACKOFF.saturating_mul(2_u32.saturating_pow(attempt - 1)).min(self.longest_wait);
+                Some(part(most, random::bits()))
+            }
         }
     }
 }
+
+/// Returns a part of a duration: nothing for the lowest bits, nearly all of it for the highest.
+fn part(most: Duration, bits: u64) -> Duration {
+    let nanoseconds = most.as_nanos().saturating_mul(u128::from(bits)) >> 64;
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

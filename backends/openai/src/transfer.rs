@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::dialect::Dialect;
 use crate::fault::{self, Fault};
-use crate::http::{Http, late};
+use crate::http::Http;
 use crate::pool::{Pool, Route};
 use crate::reply::{ReplyReader, ReplyState};
 use crate::request::RemoteRequest;
@@ -142,9 +142,16 @@ impl Transfer {
         while self.reader.state.end.is_none() {
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
-            let read = answer.read(self.reader.has_begun(), &mut data).await;
+            let read = answer.read(&mut data).await;
+            let known = self.reader.state.seen;
             self.take(data, dialect).await?;
             read?;
+            // Time that a slow reader of the stream takes is not the server's, so the next wait begins here.
+            if self.reader.state.seen > known {
+                answer.token_came();
+            } else if self.reader.state.end.is_none() {
+                answer.check_time()?;
+            }
         }
         // A server that generates on is left: the connection is closed.
         let _ = timeout(REST, self.rest(answer, dialect)).await;
@@ -168,10 +175,7 @@ impl Transfer {
         let Ok(body) = timeout(first, self.placed()).await else { return Err(unplaced(http)) };
         // The time in the queue counts.
         let left = first.saturating_sub(since.elapsed());
-        match timeout(left, StreamedAnswer::open(http, dialect.path(), body)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Fault::passing(late(http.address(), dialect.path(), first))),
-        }
+        StreamedAnswer::open(http, dialect.path(), body, left).await
     }
 
     /// Waits for a slot of the server, where it has slots, and returns the request with its number.
@@ -211,7 +215,7 @@ impl Transfer {
     /// Reads what follows the last token.
     async fn rest(&mut self, mut answer: StreamedAnswer, dialect: Dialect) {
         let mut data = Vec::new();
-        while answer.read(true, &mut data).await.is_ok() {
+        while answer.read(&mut data).await.is_ok() {
             for data in data.drain(..).filter(|data| data != DONE) {
                 let chunk = parsed(&data).and_then(|event| dialect.chunk(&event, self.reader.state.seen));
                 let Ok(chunk) = chunk else { return };

@@ -38,7 +38,7 @@ pub(crate) async fn send(decoder: &Arc<dyn Decoder>, read: impl Fn(&[Value]) -> 
         SamplingOptions { temperature: Some(0.0), max_tokens: Some(1), ..SamplingOptions::default() };
     let mut counts = Counts::default();
     let mut state = 11_u64;
-    for conversation in 0..wanted / MESSAGES {
+    while counts.texts < wanted {
         let texts: Vec<String> = (0..MESSAGES).map(|_| text(&mut state)).collect();
         let mut messages = Vec::new();
         for pair in texts.chunks(2) {
@@ -52,15 +52,15 @@ pub(crate) async fn send(decoder: &Arc<dyn Decoder>, read: impl Fn(&[Value]) -> 
         let ids: Vec<TokenId> = prompt.tokens().map(Option::unwrap).collect();
         let reply = model.reply(request).await.unwrap().finish().await.unwrap();
         assert_eq!(reply.cache.unwrap().prompt, ids.len());
-        counts.texts += texts.len();
         // The template has two for each message, and one where the reply begins.
         counts.ours += control(&ids) - (2 * texts.len() + 1);
-        if conversation % READ == 0 {
+        if counts.texts.is_multiple_of(MESSAGES * READ) {
             let messages: Vec<Value> =
                 texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
             counts.read += texts.len();
             counts.theirs += control(&read(&messages));
         }
+        counts.texts += texts.len();
     }
     counts
 }

@@ -83,8 +83,10 @@ impl Place {
         // Of some servers the number comes after the reply, so it is not in the report.
         let cached = self.cached().await.map_or(report.cached, |now| now - before.unwrap_or(0));
         let expected = self.expected(&prompt);
+        // vLLM has room for all of it, and its report is written before its count is known.
+        let is_explained = self.name != "vllm" && report.miss.is_some();
         assert!(
-            cached >= expected || report.miss.is_some(),
+            cached >= expected || is_explained,
             "{} {step:?}: {cached} of {} tokens are cached, {expected} were computed, without a reason",
             self.name,
             prompt.len()

@@ -24,6 +24,9 @@ pub(crate) fn body(question: &mut Question) -> Result<Value> {
     body.insert("stream".into(), true.into());
     body.insert("stream_options".into(), json!({"include_usage": true}));
     sampling(&question.sampling, &mut body);
+    if let Some(most) = question.sampling.max_tokens {
+        body.insert(question.limit.into(), most.into());
+    }
     let names = ineffective(&question.sampling);
     question.ignore(names);
     if let Some(schema) = &question.schema {
@@ -79,9 +82,6 @@ fn sampling(options: &SamplingOptions, body: &mut Map<String, Value>) {
     }
     if let Some(seed) = seed(options) {
         body.insert("seed".into(), seed.into());
-    }
-    if let Some(most) = options.max_tokens {
-        body.insert("max_tokens".into(), most.into());
     }
     let mut biases = Map::new();
     for (token, bias) in &options.logit_bias {

@@ -52,6 +52,8 @@ pub(crate) struct ChatConnection {
     pub(crate) http: Arc<Http>,
     pub(crate) protocol: ChatProtocol,
     pub(crate) model: String,
+    /// The name that the limit of a reply has in Chat Completions.
+    pub(crate) limit: &'static str,
 }
 
 impl RemoteChat {
@@ -92,6 +94,7 @@ impl ChatModel for RemoteChat {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let mut question = Question::of(&self.connection.model, &request)?;
+        question.limit = self.connection.limit;
         let protocol = self.connection.protocol;
         let body = protocol.body(&mut question)?.to_string();
         let is_seeded = protocol.has_seeds() && seed(&request.sampling).is_some();

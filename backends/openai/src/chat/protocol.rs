@@ -24,7 +24,8 @@ pub enum ChatProtocol {
     /// OpenAI's Chat Completions, which most servers have.
     #[default]
     Completions,
-    /// Anthropic's Messages. The key is sent as `x-api-key`.
+    /// Anthropic's Messages. The key is sent as `x-api-key`, unless [`key_header`](crate::RemoteServer::key_header) names another
+    /// header.
     Messages,
     /// OpenAI's Responses. Nothing is stored on the server.
     Responses,

@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 /// The field of a message that holds what proves its thinking to Anthropic's servers.
 pub(crate) const SIGNATURE: &str = "anthropic_signature";
 
+/// The usual name for the limit of a reply.
+pub(crate) const MAX_TOKENS: &str = "max_tokens";
+
 /// A request, checked as far as no protocol matters.
 #[derive(Debug)]
 pub(crate) struct Question {
@@ -20,6 +23,8 @@ pub(crate) struct Question {
     /// In OpenAI's format.
     pub(crate) tools: Vec<Value>,
     pub(crate) sampling: SamplingOptions,
+    /// The name that the limit of a reply has in Chat Completions.
+    pub(crate) limit: &'static str,
     /// The JSON Schema of the reply.
     pub(crate) schema: Option<Value>,
     pub(crate) tool_choice: Option<ToolChoice>,
@@ -74,6 +79,7 @@ impl Question {
             messages: taken(&mut document, "messages"),
             tools: taken(&mut document, "tools"),
             sampling: request.sampling.clone(),
+            limit: MAX_TOKENS,
             schema: schema(request.output.grammar.as_ref())?,
             tool_choice,
             parallel_calls: request.output.parallel_calls,

@@ -33,6 +33,8 @@ pub(crate) struct ChatTransfer {
 struct Progress {
     /// Whether an event was read. Then no other attempt may be made.
     has_begun: bool,
+    /// How much of the reply itself was read: texts, pieces of calls, its end.
+    said: usize,
     has_ended: bool,
     is_done: bool,
 }
@@ -59,7 +61,9 @@ impl ChatTransfer {
     }
 
     async fn attempt(&self, is_accepted: &mut bool, progress: &mut Progress) -> Result<(), Stopped> {
-        let mut answer = StreamedAnswer::open(&self.http, self.protocol.path(), self.body.clone()).await?;
+        let first = self.http.timeouts.first;
+        let path = self.protocol.path();
+        let mut answer = StreamedAnswer::open(&self.http, path, self.body.clone(), first).await?;
         if !*is_accepted {
             *is_accepted = true;
             self.send(ChatEvent::Accepted).await?;
@@ -68,9 +72,17 @@ impl ChatTransfer {
         while !progress.has_ended {
             // What was said before an event that cannot be read is part of the reply.
             let mut data = Vec::new();
-            let read = answer.read(progress.has_begun, &mut data).await;
+            let read = answer.read(&mut data).await;
+            let known = progress.said;
             self.take(data, progress).await?;
             length += read?;
+            if progress.said > known {
+                answer.token_came();
+            } else {
+                // A model may think in silence, and some servers send pings meanwhile.
+                answer.sign_of_life();
+                answer.check_time()?;
+            }
             if length > ANSWER {
                 return Err(self.endless().into());
             }
@@ -93,6 +105,7 @@ impl ChatTransfer {
             }
             for event in self.protocol.events(&event) {
                 progress.has_ended |= matches!(event, ChatEvent::End(_));
+                progress.said += usize::from(!matches!(event, ChatEvent::Usage(_)));
                 self.send(event).await?;
             }
         }
@@ -103,7 +116,7 @@ impl ChatTransfer {
     async fn rest(&self, mut answer: StreamedAnswer, progress: &mut Progress) -> Result<(), Stopped> {
         while !progress.is_done {
             let mut data = Vec::new();
-            answer.read(true, &mut data).await?;
+            answer.read(&mut data).await?;
             self.take(data, progress).await?;
         }
         Ok(())

@@ -154,7 +154,7 @@ fn the_longest_held_prefix_goes_first() {
 }
 
 #[test]
-fn nobody_waits_for_ever() {
+fn no_request_waits_for_ever() {
     let mut line = Line::new(1);
     run(&mut line, &prompt(7, 100, 8));
     let other = line.arrive(wish(&prompt(9, 100, 8), 4));

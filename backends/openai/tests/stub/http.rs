@@ -64,11 +64,15 @@ fn read(stream: &TcpStream) -> Option<Asked> {
 }
 
 pub(crate) fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
+    respond_bytes(stream, status, headers, body.as_bytes());
+}
+
+pub(crate) fn respond_bytes(stream: &mut TcpStream, status: u16, headers: &str, body: &[u8]) {
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
     let _ = stream.write_all(head.as_bytes());
-    let _ = stream.write_all(body.as_bytes());
+    let _ = stream.write_all(body);
 }
 
 /// Answers with a stream of events.

@@ -29,6 +29,9 @@ pub(crate) const END: u32 = 256;
 /// What every prompt is continued with.
 pub(crate) const SCRIPT: &str = "a tale of six seas, of six seas and six tales";
 
+/// How long a server that is slow as planned waits between writes.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// What a request for a reply is answered with.
 pub(crate) enum Answer {
     /// This status, these headers and this body.
@@ -43,6 +46,10 @@ pub(crate) enum Answer {
     Raw(Vec<u8>),
     /// The first bytes, and nothing until the client closes.
     Stall(usize),
+    /// The first bytes, and these at every few milliseconds until the client closes.
+    Flood(usize, &'static str),
+    /// These bytes so many times, a few milliseconds apart, and then the reply.
+    Late(usize, &'static str),
 }
 
 pub(crate) struct Stub {
@@ -63,8 +70,12 @@ pub(crate) struct Shared {
     pub(crate) cached: AtomicUsize,
     /// How many slots a server of llama.cpp says that it has; of 0 it says nothing.
     pub(crate) slots: AtomicUsize,
+    /// What other requests than those for replies are answered with, by path: a status and a body.
+    pub(crate) odd: Mutex<BTreeMap<String, (u16, Vec<u8>)>>,
     /// The length of the last body.
     pub(crate) length: AtomicUsize,
+    /// The last body, before anything is done to it.
+    pub(crate) body: Mutex<Vec<u8>>,
     pub(crate) piece: usize,
     pub(crate) has_other_tokenizer: AtomicBool,
     /// Whether it has a model that says other tokens.
@@ -92,7 +103,9 @@ impl Stub {
             closed: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
             slots: AtomicUsize::new(0),
+            odd: Mutex::default(),
             length: AtomicUsize::new(0),
+            body: Mutex::default(),
             piece,
             has_other_tokenizer: AtomicBool::new(has_other_tokenizer),
             has_other_model: AtomicBool::new(false),
@@ -164,6 +177,10 @@ impl Shared {
         }
         let Asked { path, head, body } = asked;
         *self.head.lock().unwrap() = head;
+        let odd = self.odd.lock().unwrap().get(&path).cloned();
+        if let Some((status, body)) = odd {
+            return http::respond_bytes(stream, status, "", &body);
+        }
         match path.as_str() {
             "/v1/models" => respond(stream, 200, "", &self.models().to_string()),
             "/tokenize" | "/_internal/tokenize" => {
@@ -236,6 +253,7 @@ impl Shared {
     /// Answers with a stream of events, as planned.
     fn stream(&self, stream: &mut TcpStream, body: &[u8]) {
         self.length.store(body.len(), Ordering::SeqCst);
+        *self.body.lock().unwrap() = body.to_vec();
         let answer = self.plan.lock().unwrap().pop_front();
         match answer {
             None => self.write(stream, body, None),
@@ -251,6 +269,22 @@ impl Shared {
                 let _ = stream.write_all(&body[at..]);
             }
             Some(Answer::Raw(bytes)) => self.write(stream, &bytes, None),
+            Some(Answer::Flood(kept, text)) => {
+                self.write(stream, &body[..kept.min(body.len())], None);
+                // The client closes, or the test ends.
+                while stream.write_all(text.as_bytes()).is_ok() {
+                    thread::sleep(PAUSE);
+                }
+                self.closed.fetch_add(1, Ordering::SeqCst);
+            }
+            Some(Answer::Late(times, text)) => {
+                self.write(stream, b"", None);
+                for _ in 0..times {
+                    let _ = stream.write_all(text.as_bytes());
+                    thread::sleep(PAUSE);
+                }
+                let _ = stream.write_all(body);
+            }
             Some(Answer::Stall(kept)) => {
                 self.write(stream, &body[..kept.min(body.len())], None);
                 // The client closes, or the test ends.
@@ -376,8 +410,7 @@ fn events(
     let mut events = Vec::new();
     let reason = if is_stopped { "stop" } else { "length" };
     if tokens.is_empty() && dialect == Dialect::Sglang {
-        let meta =
-            json!({"cached_tokens": cached, "completion_tokens": 0, "finish_reason": {"type": reason}});
+        let meta = meta_info(tokens, &json!({"type": reason}), false, cached);
         return vec![json!({"text": "", "output_ids": [], "meta_info": meta})];
     }
     if tokens.is_empty() && dialect != Dialect::LlamaCpp {
@@ -402,37 +435,14 @@ fn events(
         Dialect::Sglang => {
             for count in 1..=tokens.len() {
                 let reason = if count == tokens.len() { json!({"type": reason}) } else { Value::Null };
-                let mut meta =
-                    json!({"cached_tokens": cached, "completion_tokens": count, "finish_reason": reason});
-                if logprobs.is_some() {
-                    let logprobs: Vec<Value> =
-                        tokens[..count].iter().map(|token| json!([-0.1, token, null])).collect();
-                    meta["output_token_logprobs"] = json!(logprobs);
-                    let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
-                    meta["output_top_logprobs"] = tokens[..count].iter().map(top).collect();
-                }
+                let meta = meta_info(&tokens[..count], &reason, logprobs.is_some(), cached);
                 events.push(json!({"text": "?", "output_ids": tokens[..count], "meta_info": meta}));
             }
         }
         _ => {
             for (place, token) in tokens.iter().enumerate() {
                 let reason = if place + 1 == tokens.len() { json!(reason) } else { Value::Null };
-                let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
-                let mut event = json!({});
-                if dialect == Dialect::Dynamo {
-                    event["nvext"] = json!({"completion_token_ids": [token]});
-                } else {
-                    choice["token_ids"] = json!([token]);
-                }
-                if dialect == Dialect::TensorRtLlm {
-                    event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
-                }
-                if logprobs.is_some() {
-                    let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
-                    choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
-                }
-                event["choices"] = json!([choice]);
-                events.push(event);
+                events.push(completion(dialect, *token, &reason, logprobs.is_some(), cached));
             }
             let details = json!({"cached_tokens": cached});
             events.push(
@@ -441,4 +451,37 @@ fn events(
         }
     }
     events
+}
+
+/// Returns an event of `/v1/completions` with one token.
+fn completion(dialect: Dialect, token: u32, reason: &Value, has_logprobs: bool, cached: usize) -> Value {
+    let mut choice = json!({"index": 0, "text": "?", "finish_reason": reason});
+    let mut event = json!({});
+    if dialect == Dialect::Dynamo {
+        event["nvext"] = json!({"completion_token_ids": [token]});
+    } else {
+        choice["token_ids"] = json!([token]);
+    }
+    if dialect == Dialect::TensorRtLlm {
+        event["usage"] = json!({"prompt_tokens_details": {"cached_tokens": cached}});
+    }
+    if has_logprobs {
+        let top = json!([{format!("token_id:{token}"): -0.1, "token_id:122": -2.0}]);
+        choice["logprobs"] = json!({"token_logprobs": [-0.1], "top_logprobs": top});
+    }
+    event["choices"] = json!([choice]);
+    event
+}
+
+/// Returns what SGLang says of a reply that has come so far.
+fn meta_info(tokens: &[u32], reason: &Value, has_logprobs: bool, cached: usize) -> Value {
+    let mut meta =
+        json!({"cached_tokens": cached, "completion_tokens": tokens.len(), "finish_reason": reason});
+    if has_logprobs {
+        let logprobs: Vec<Value> = tokens.iter().map(|token| json!([-0.1, token, null])).collect();
+        meta["output_token_logprobs"] = json!(logprobs);
+        let top = |token: &u32| json!([[-0.1, token, null], [-2.0, 122, null]]);
+        meta["output_top_logprobs"] = tokens.iter().map(top).collect();
+    }
+    meta
 }

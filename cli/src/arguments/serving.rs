@@ -1,0 +1,59 @@
+//! The arguments of the server.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::count;
+
+/// Where the server is reached, and by whom.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServingArguments {
+    /// Listen at this address and port; 127.0.0.1:8080 unless set. Addresses that other machines reach need keys
+    #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_BIND")]
+    pub(crate) bind: Option<SocketAddr>,
+
+    /// A further name under which clients reach the server, beside localhost; may be repeated, and * is any name
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_HOST")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) host: Vec<String>,
+
+    /// Serve web pages of this origin, such as https://chat.example.org; may be repeated. None unless set
+    #[arg(long, value_name = "ORIGIN", env = "ALLOQUY_ORIGIN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) origin: Vec<String>,
+
+    /// Keep models of at most N MiB together in memory, and unload those that were not used for the longest time; all unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_MODEL_MEMORY", value_parser = count::<u64>("model-memory"))]
+    pub(crate) model_memory: Option<u64>,
+
+    /// Answer N requests of one owner at once; 8 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_CONCURRENT", value_parser = count::<usize>("concurrent"))]
+    pub(crate) concurrent: Option<usize>,
+
+    /// Let N further requests of one owner wait, and refuse others; 32 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_QUEUE", value_parser = count::<usize>("queue"))]
+    pub(crate) queue: Option<usize>,
+
+    /// Let running replies end within N seconds when the server ends; 30 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_DRAIN", value_parser = count::<u64>("drain"))]
+    pub(crate) drain: Option<u64>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) keys: KeyArguments,
+}
+
+/// Where keys are.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Server")]
+pub(crate) struct KeyArguments {
+    /// The file of keys; keys.json in the data folder unless set. Where it exists, every request needs one of them
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_KEYS")]
+    pub(crate) keys: Option<PathBuf>,
+}

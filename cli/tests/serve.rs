@@ -1,0 +1,127 @@
+//! The server and its keys on the command line.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+#[allow(dead_code)] // each test file uses its part
+mod shared;
+
+use program::Program;
+use serde_json::Value;
+
+#[test]
+fn keys_are_added_listed_and_revoked() {
+    let program = Program::new();
+    assert!(program.run(&["keys", "list"]).ok().err.contains("alloquy keys add OWNER"));
+    let added = program.run(&["keys", "add", "ann", "--calls-per-minute", "30"]).ok();
+    assert!(added.out.starts_with("alq_") && added.out.trim_end().len() == 68, "{added:?}");
+    program.run(&["keys", "add", "bob", "--tokens-per-day", "1000", "--concurrent", "2"]).ok();
+    let listed = program.run(&["keys", "list"]).ok().out;
+    assert!(listed.contains("ann") && listed.contains("30 calls/min"), "{listed}");
+    assert!(listed.contains("1000 tokens/day, 2 at once"), "{listed}");
+    assert!(!listed.contains(added.out.trim_end()));
+
+    let json: Value = program.run(&["keys", "list", "--json"]).ok().events().remove(0);
+    let id = json["keys"][0]["id"].as_str().unwrap();
+    program.run(&["keys", "revoke", id]).ok();
+    let json: Value = program.run(&["keys", "list", "--json"]).ok().events().remove(0);
+    assert!(json["keys"][0]["revoked"].is_number() && json["keys"][1]["revoked"].is_null(), "{json}");
+    let wrong = program.run(&["keys", "revoke", "key_0"]);
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.err.contains("alloquy keys list"), "{}", wrong.err);
+}
+
+#[cfg(feature = "pocket")]
+#[test]
+fn what_would_not_work_is_found_without_serving() {
+    let program = Program::new();
+    let checked = program.run(&["serve", "--check"]).ok().out;
+    assert!(
+        checked.contains("address: http://127.0.0.1:8080/v1") && checked.contains("model pocket: "),
+        "{checked}"
+    );
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["--model", "tea=no/such/model"], 1, "tea"),
+        (&["--model", "tea="], 1, "NAME=MODEL"),
+        (&["--model", "pocket", "--model", "pocket"], 1, "two models have the name"),
+        (&["--bind", "0.0.0.0:8080"], 1, "alloquy keys add OWNER"),
+        (&["--bind", "tea"], 2, "--bind"),
+        (&["--origin", "chat.example.org"], 1, "is not an origin"),
+        (&["--keys", "no/keys.json"], 1, "alloquy keys add"),
+    ];
+    for (arguments, code, words) in cases {
+        let ran = program.run(&[&["serve", "--check"], arguments].concat());
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(words), "{arguments:?}: {}", ran.err);
+    }
+    program.run(&["keys", "add", "ann"]).ok();
+    program.run(&["serve", "--check", "--bind", "0.0.0.0:8080"]).ok();
+}
+
+#[cfg(all(feature = "pocket", unix))]
+mod serving {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpStream;
+    use std::process::{Child, ChildStderr};
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    use super::*;
+
+    /// Starts the server at a free port, and returns the port once it listens.
+    fn start(program: &Program) -> (Child, u16) {
+        let mut child = program.spawn(&["serve", "--bind", "127.0.0.1:0"]);
+        let port = port_of(child.stderr.take().unwrap());
+        (child, port)
+    }
+
+    fn port_of(errors: ChildStderr) -> u16 {
+        for line in BufReader::new(errors).lines() {
+            let line = line.unwrap();
+            if let Some((_, rest)) = line.split_once("serving at http://127.0.0.1:") {
+                return rest.split('/').next().unwrap().parse().unwrap();
+            }
+        }
+        panic!("the server did not start");
+    }
+
+    fn ask(port: u16, key: &str) -> String {
+        let body = r#"{"messages": [{"role": "user", "content": "What is the capital of Norway?"}], "store": true, "max_tokens": 8}"#;
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn the_server_answers_reads_keys_again_and_ends() {
+        let program = Program::new();
+        let key = program.run(&["keys", "add", "ann"]).ok().out.trim_end().to_owned();
+        let (mut child, port) = start(&program);
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        let answer = ask(port, &key);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains("\"model\":\"pocket\""), "{answer}");
+        assert!(ask(port, "alq_other").starts_with("HTTP/1.1 401"));
+
+        let json: Value = program.run(&["keys", "list", "--json"]).ok().events().remove(0);
+        program.run(&["keys", "revoke", json["keys"][0]["id"].as_str().unwrap()]).ok();
+        kill(pid, Signal::SIGHUP).unwrap();
+        let refused = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            ask(port, &key).starts_with("HTTP/1.1 401")
+        });
+        assert!(refused, "the key still opens the server");
+
+        kill(pid, Signal::SIGTERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let kept = program.run(&["conversations", "--owner", "ann"]).ok().out;
+        assert!(kept.contains("capital of Norway"), "{kept}");
+    }
+}

@@ -1,0 +1,172 @@
+//! What all handlers share: the models, the store, the places of owners, and the limits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::middleware::Middleware;
+use alloquy_core::prompt::PromptCounter;
+use alloquy_core::stop::TaskGroup;
+use alloquy_core::store::ConversationStore;
+use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
+use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
+
+use crate::admission::{Admission, Admissions};
+use crate::caller::Caller;
+use crate::error::{ApiError, ApiResult};
+use crate::limits::RequestLimits;
+use crate::media_policy::MediaPolicy;
+use crate::models::{ModelLease, OpenedModel, ServedModels};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What a host adds to the managers of all models: tools, middleware, prompts.
+pub(crate) type ManagerSetup = Arc<dyn Fn(ManagerBuilder) -> ManagerBuilder + Send + Sync>;
+
+/// What all handlers share; a handler receives it as `State(app): State<App>`.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Parts>);
+
+/// The parts of an [`App`].
+pub(crate) struct Parts {
+    pub(crate) models: ServedModels,
+    pub(crate) store: Arc<dyn ConversationStore>,
+    /// The manager without a model.
+    pub(crate) conversations: Manager,
+    pub(crate) limits: RequestLimits,
+    /// Which media a request may contain.
+    pub(crate) media: MediaPolicy,
+    /// Where the limits of keys are counted.
+    pub(crate) counts: Arc<dyn LimitStore>,
+    /// What the host adds to each manager.
+    pub(crate) setup: ManagerSetup,
+    pub(crate) admissions: Admissions,
+    /// All turns, so that they end with the server.
+    pub(crate) turns: TaskGroup,
+    pub(crate) is_draining: AtomicBool,
+}
+
+impl App {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    pub(crate) fn models(&self) -> &ServedModels {
+        &self.0.models
+    }
+
+    pub(crate) fn store(&self) -> &dyn ConversationStore {
+        &*self.0.store
+    }
+
+    pub(crate) fn limits(&self) -> &RequestLimits {
+        &self.0.limits
+    }
+
+    pub(crate) fn media(&self) -> &MediaPolicy {
+        &self.0.media
+    }
+
+    pub(crate) fn turns(&self) -> &TaskGroup {
+        &self.0.turns
+    }
+
+    /// Returns whether the server ends, so that no new work is to come here.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Begins the end of the server.
+    pub(crate) fn drain(&self) {
+        self.0.is_draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the model of a request, loaded.
+    ///
+    /// # Errors
+    /// 404 for an unknown name, 429 where there is no memory for it, and those of loading.
+    pub(crate) async fn model(&self, name: Option<&str>) -> ApiResult<ModelLease> {
+        self.0.models.lease(name).await.map_err(|error| {
+            let is_unknown = error.kind() == ErrorKind::NotFound;
+            let error = ApiError::from(error);
+            if is_unknown { error.param("model").code("model_not_found") } else { error }
+        })
+    }
+
+    /// Waits for a place of the caller's. A handler takes one before it asks a model, and keeps it until the reply has ended.
+    ///
+    /// # Errors
+    /// 429 where the queue is full, or where no place is free in time.
+    pub(crate) async fn admit(&self, caller: &Caller) -> ApiResult<Admission> {
+        let limits = &self.0.limits;
+        let running = caller.limits.running.unwrap_or(limits.running);
+        self.0.admissions.admit(&caller.owner, running, limits).await
+    }
+
+    /// Returns the manager of the caller's stored conversations with a model.
+    pub(crate) fn manager(&self, model: &ModelLease, caller: &Caller) -> Manager {
+        model.manager().for_owner(caller.owner.clone())
+    }
+
+    /// Returns the manager of the caller's stored conversations for requests that ask no model.
+    pub(crate) fn conversations(&self, caller: &Caller) -> Manager {
+        self.0.conversations.for_owner(caller.owner.clone())
+    }
+
+    /// Returns a manager whose conversations are kept in memory, for one request.
+    ///
+    /// # Errors
+    /// Those of what the host adds to managers.
+    pub(crate) fn temporary_manager(&self, model: &ModelLease, caller: &Caller) -> Result<Manager> {
+        let builder = Manager::builder(Arc::clone(&model.opened().chat)).owner(caller.owner.clone());
+        (self.0.setup)(builder).build()
+    }
+
+    /// Prepares a turn of the caller's: the limits of the key apply, and it ends with the server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for limits that cannot be.
+    pub(crate) fn turn(&self, turn: TurnRequest, model: &ModelLease, caller: &Caller) -> Result<TurnRequest> {
+        let mut turn = turn.group(&self.0.turns);
+        for middleware in self.limits_of(model.opened(), caller)? {
+            turn = turn.middleware(middleware);
+        }
+        Ok(turn)
+    }
+
+    fn limits_of(&self, model: &OpenedModel, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {
+        let counts = &self.0.counts;
+        let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
+        if let Some(calls) = caller.limits.calls_per_minute {
+            let rate = Rate::new(calls, MINUTE)?;
+            middleware.push(Arc::new(RateLimit::new(rate, Scope::Owner, Arc::clone(counts))));
+        }
+        if let Some(tokens) = caller.limits.tokens_per_day {
+            let counter = ModelCounter(Arc::clone(&model.chat));
+            let budget = Budget::tokens(tokens);
+            let limit = BudgetLimit::new(budget, Period::Day, Scope::Owner, Arc::clone(counts), counter);
+            middleware.push(Arc::new(limit));
+        }
+        Ok(middleware)
+    }
+}
+
+/// Counts the tokens of a prompt with the model that will answer it.
+#[derive(Debug)]
+struct ModelCounter(Arc<dyn ChatModel>);
+
+impl PromptCounter for ModelCounter {
+    fn units(&self, request: &Request) -> Result<usize> {
+        match self.0.prompt(request)? {
+            Some(prompt) => Ok(prompt.positions()),
+            None => {
+                let name = self.0.name();
+                let message = format!(
+                    "the model {name:?} does not count tokens before it answers, so a key with tokens_per_day cannot use it"
+                );
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
+    }
+}

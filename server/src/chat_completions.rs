@@ -1,0 +1,124 @@
+//! `/v1/chat/completions`: OpenAI's Chat Completions, stateless or stored.
+
+mod chunks;
+mod logprobs;
+mod messages;
+mod request;
+mod response;
+mod stored;
+
+use std::time::SystemTime;
+
+use alloquy_core::manager::NewConversation;
+use alloquy_core::{Conversation, ConversationId, ConversationManager as _, Manager, TurnReply};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::caller::Caller;
+use crate::error::{ApiError, ApiResult};
+use crate::models::{ModelLease, unix_seconds};
+use crate::streaming::{self, Framing};
+use chunks::ChunkWriter;
+use request::{ChatRequest, Storing};
+use response::Completion;
+
+/// The beginning of the ids of completions; the rest is the id of the conversation.
+const ID: &str = "chatcmpl-";
+/// The metadata of a conversation that is a stored completion.
+const METADATA: &str = "chat_completion";
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/chat/completions", get(stored::list).post(create))
+        .route("/v1/chat/completions/{id}", get(stored::one).post(stored::update).delete(stored::delete))
+        .route("/v1/chat/completions/{id}/messages", get(stored::messages))
+}
+
+/// The conversation of a request, and whether it is stored.
+struct Opened {
+    manager: Manager,
+    conversation: Conversation,
+    storing: Storing,
+}
+
+/// Answers a list of messages.
+async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatRequest>) -> ApiResult {
+    let JsonBody(request) = body;
+    let mut asked = request.asked(app.media())?;
+    let model = app.model(asked.model.as_deref()).await?;
+    if asked.logprobs && !model.opened().has_tokens() {
+        let message = format!("logprobs: the model {:?} has no texts of tokens", model.name());
+        return Err(ApiError::unsupported("logprobs", message));
+    }
+    let place = app.admit(&caller).await?;
+    let turn = app.turn(std::mem::take(&mut asked.turn), &model, &caller)?;
+    let manager = match asked.storing {
+        Storing::Stored => app.manager(&model, &caller),
+        Storing::Temporary => app.temporary_manager(&model, &caller)?,
+    };
+    let mut new = NewConversation::from(asked.preface);
+    if asked.storing == Storing::Stored {
+        let metadata = serde_json::json!({"model": model.name(), "metadata": asked.metadata});
+        new = new.metadata(METADATA, metadata);
+    }
+    let conversation = manager.create(new).await?;
+    let turn = conversation.send(turn);
+    let completion = completion(&model, &conversation, asked.storing);
+    let opened = Opened { manager, conversation, storing: asked.storing };
+    let Some(options) = asked.stream else {
+        let answered = turn.await.map_err(ApiError::from).and_then(complete);
+        let reply = or_removed(answered, &opened).await?;
+        return Ok(Json(completion.whole(&reply, model.opened(), asked.logprobs)).into_response());
+    };
+    let writer = ChunkWriter::new(completion, model.opened().clone(), asked.logprobs, options);
+    let held = (model, place);
+    let response = streaming::respond(turn, writer, Framing::Events, app.limits(), held).await;
+    or_removed(response, &opened).await
+}
+
+fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing) -> Completion {
+    Completion {
+        id: conversation.id().clone(),
+        created: unix_seconds(SystemTime::now()),
+        model: model.name().to_owned(),
+        is_stored: storing == Storing::Stored,
+    }
+}
+
+/// Returns a reply that did not fail midway.
+fn complete(reply: TurnReply) -> ApiResult<TurnReply> {
+    match &reply.reply.error {
+        Some(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error).code("backend")),
+        None => Ok(reply),
+    }
+}
+
+/// Removes a stored conversation to which the model has added nothing, because the request was refused.
+async fn or_removed<T>(outcome: ApiResult<T>, opened: &Opened) -> ApiResult<T> {
+    if outcome.is_err() && opened.storing == Storing::Stored && is_empty(&opened.conversation).await {
+        let removed = opened.manager.delete(opened.conversation.id()).await;
+        if let Err(error) = removed {
+            tracing::warn!(error = format!("{error:#}"), "the conversation of a refused request stays");
+        }
+    }
+    outcome
+}
+
+async fn is_empty(conversation: &Conversation) -> bool {
+    conversation.nodes().await.is_ok_and(|nodes| nodes.is_empty())
+}
+
+/// Reads the id of a completion.
+fn conversation_of(id: &str) -> ApiResult<ConversationId> {
+    let conversation = id.strip_prefix(ID).and_then(|id| id.parse().ok());
+    conversation.ok_or_else(|| no_completion(id))
+}
+
+fn no_completion(id: &str) -> ApiError {
+    ApiError::not_found(format!("there is no stored chat completion {id:?}")).param("completion_id")
+}

@@ -1,0 +1,110 @@
+//! The chunks of a streamed completion, in their order: the role, the pieces, the finish reason, the usage, and `[DONE]`.
+
+use alloquy_core::{Delta, TurnEvent, TurnReply};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::logprobs;
+use super::request::StreamOptions;
+use super::response::{Completion, call_of};
+use crate::error::ApiError;
+use crate::models::OpenedModel;
+use crate::streaming::{Frame, TurnWriter};
+
+/// Writes the chunks of one completion.
+pub(super) struct ChunkWriter {
+    completion: Completion,
+    model: OpenedModel,
+    has_logprobs: bool,
+    options: StreamOptions,
+    /// How many calls were written.
+    calls: usize,
+}
+
+impl ChunkWriter {
+    pub(super) fn new(
+        completion: Completion,
+        model: OpenedModel,
+        has_logprobs: bool,
+        options: StreamOptions,
+    ) -> Self {
+        Self { completion, model, has_logprobs, options, calls: 0 }
+    }
+
+    /// Returns a chunk with these choices. Where the usage follows, every chunk before it says that it has none.
+    fn chunk(&self, choices: &Value) -> Value {
+        let mut chunk = self.completion.chunk(choices);
+        if let (true, Value::Object(fields)) = (self.options.includes_usage(), &mut chunk) {
+            fields.insert("usage".to_owned(), Value::Null);
+        }
+        chunk
+    }
+
+    fn piece(&self, delta: &Value) -> Frame {
+        let choices = json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": null}]);
+        Frame::json(&self.chunk(&choices))
+    }
+
+    fn delta(&mut self, delta: Delta) -> Option<Frame> {
+        let fields = match delta {
+            Delta::Text(text) => json!({"content": text}),
+            Delta::Malformed(malformed) => json!({"content": malformed.raw}),
+            Delta::Thinking(text) => json!({"reasoning_content": text}),
+            Delta::ToolCall(call) => {
+                let mut call = call_of(&call);
+                if let Value::Object(fields) = &mut call {
+                    fields.insert("index".to_owned(), self.calls.into());
+                }
+                self.calls += 1;
+                json!({"tool_calls": [call]})
+            }
+            // A call is written once it is whole, since a part of one may turn out to be none.
+            _ => return None,
+        };
+        Some(self.piece(&fields))
+    }
+
+    fn end(&self, reply: &TurnReply) -> Vec<Frame> {
+        if let Some(error) = &reply.reply.error {
+            let error = ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error).code("backend");
+            return vec![Frame::json(&error.body())];
+        }
+        let report = self.completion.report(reply);
+        let logprobs = self.has_logprobs.then(|| logprobs::shown(&reply.reply.logprobs, &self.model));
+        let choice =
+            json!({"index": 0, "delta": {}, "logprobs": logprobs, "finish_reason": report.finish_reason()});
+        let mut last = self.chunk(&json!([choice]));
+        if let Value::Object(fields) = &mut last {
+            fields.insert("alloquy".to_owned(), report.json());
+        }
+        let mut frames = vec![Frame::json(&last)];
+        if self.options.includes_usage() {
+            let mut chunk = self.completion.chunk(&json!([]));
+            if let Value::Object(fields) = &mut chunk {
+                fields.insert("usage".to_owned(), report.usage());
+            }
+            frames.push(Frame::json(&chunk));
+        }
+        frames.push(Frame::text("[DONE]"));
+        frames
+    }
+}
+
+impl TurnWriter for ChunkWriter {
+    fn begin(&mut self) -> Vec<Frame> {
+        vec![self.piece(&json!({"role": "assistant", "content": "", "refusal": null}))]
+    }
+
+    fn event(&mut self, event: TurnEvent) -> Vec<Frame> {
+        match event {
+            TurnEvent::Delta(delta) => Vec::from_iter(self.delta(delta)),
+            TurnEvent::Finished(reply) => self.end(&reply),
+            // What the server's own tools returned is in the stored conversation.
+            _ => Vec::new(),
+        }
+    }
+
+    fn error(&mut self, error: &ApiError) -> Vec<Frame> {
+        vec![Frame::json(&error.body())]
+    }
+}

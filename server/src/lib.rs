@@ -1,0 +1,74 @@
+//! Serves the models and the stored conversations of Alloquy over HTTP, for the clients of OpenAI's API.
+//!
+//! ```no_run
+//! use alloquy_server::{Server, ServedModel};
+//! use alloquy_testing::EchoModel;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+//! server.serve(tokio::net::TcpListener::bind("127.0.0.1:8080").await?).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A client needs only the address:
+//!
+//! ```sh
+//! curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \
+//!   -d '{"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}'
+//! ```
+//!
+//! # Routes
+//!
+//! | route | what it does |
+//! |---|---|
+//! | `POST /v1/chat/completions` | answers a list of messages, whole or as a stream; with `"store": true` the conversation is kept |
+//! | `GET /v1/chat/completions` | lists the stored ones |
+//! | `GET`, `POST`, `DELETE /v1/chat/completions/{id}` | one of them, its metadata, its end |
+//! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
+//! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
+//! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
+//!
+//! # What holds for each request
+//!
+//! * **Nothing is ignored in silence.** An unknown field is a 400 that names it, and so is a value that has no effect here. What a model
+//!   did not do as asked is in `alloquy.warnings` of its reply.
+//! * **Every error has one body**: `{"error": {"message", "type", "param", "code"}}`, also for unknown addresses and damaged JSON.
+//! * **A client that leaves ends its reply**, and a client that does not read ends it after a while. Where the conversation is stored, the
+//!   text so far is kept.
+//! * **A model is never unloaded while it writes.** [`ServerBuilder::memory`] has the rules.
+//! * **Without keys, only this machine is served.** [`KeyFile`] has the rest: each key is an owner, with limits of its own.
+//!
+//! # Where to read on
+//!
+//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`RequestLimits`] for
+//! sizes and times. `docs/server.md` in the repository has `curl` for every route.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod access;
+mod admission;
+mod app;
+mod body;
+mod caller;
+mod chat_completions;
+mod connections;
+mod error;
+mod health;
+mod keys;
+mod limits;
+mod media_policy;
+mod model_list;
+mod models;
+mod no_model;
+mod paging;
+mod reply_report;
+mod routes;
+mod running;
+mod server;
+mod streaming;
+
+pub use keys::{Key, KeyFile, KeyLimits};
+pub use limits::RequestLimits;
+pub use models::{ModelSource, OpenedModel, ServedModel};
+pub use server::{Server, ServerBuilder, ServerHandle};

@@ -1,0 +1,71 @@
+//! How much of the server one client can use: sizes, times and numbers.
+
+use std::time::Duration;
+
+/// How much of the server one client can use.
+///
+/// Every number has a default for a server in a local network. A request that exceeds one of them is answered with an error that
+/// names the number.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use alloquy_server::RequestLimits;
+///
+/// let mut limits = RequestLimits::default();
+/// limits.body_bytes = 1 << 20;
+/// limits.running = 2;
+/// assert_eq!(limits.header_time, Duration::from_secs(10));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestLimits {
+    /// The most bytes of a request's body: 32 MiB.
+    pub body_bytes: usize,
+    /// The longest time in which a body arrives: 60 seconds.
+    pub body_time: Duration,
+    /// The most bytes of a request's headers: 64 KiB, and at least 8 KiB.
+    pub header_bytes: usize,
+    /// The most headers of a request: 100.
+    pub headers: usize,
+    /// The longest time in which the headers arrive: 10 seconds.
+    pub header_time: Duration,
+    /// The most connections at once: 4,096. Others wait until they are accepted.
+    pub connections: usize,
+    /// The most requests of one owner that a model answers at once: 8. The limit of a key counts instead.
+    pub running: usize,
+    /// The most requests of one owner that wait for one of these places: 32. Further ones are refused with 429.
+    pub waiting: usize,
+    /// The longest time that a request waits for a place: 60 seconds. After it, the request is refused with 429.
+    pub waiting_time: Duration,
+    /// The longest time that a stream waits for a client that does not read: 30 seconds. After it, the reply is cancelled.
+    pub stalled_time: Duration,
+    /// The time between the comments that keep a silent stream open: 15 seconds.
+    pub heartbeat: Duration,
+    /// How long a stream waits for the first word before it begins without it: 5 seconds. An error before it has a status of its
+    /// own; a later one is an event of the stream.
+    pub first_event: Duration,
+    /// How long running replies may take once the server ends: 30 seconds. After it, they are cancelled, and those that are stored
+    /// are kept as far as they came.
+    pub drain: Duration,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 32 << 20,
+            body_time: Duration::from_secs(60),
+            header_bytes: 64 << 10,
+            headers: 100,
+            header_time: Duration::from_secs(10),
+            connections: 4096,
+            running: 8,
+            waiting: 32,
+            waiting_time: Duration::from_secs(60),
+            stalled_time: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(15),
+            first_event: Duration::from_secs(5),
+            drain: Duration::from_secs(30),
+        }
+    }
+}

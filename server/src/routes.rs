@@ -1,0 +1,67 @@
+//! The table of routes. A protocol is a file or a folder with a function `routes`, and a line here.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::access::{Access, check_host, check_key};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::{chat_completions, health, model_list};
+
+/// The routes of all protocols.
+fn protocols() -> Router<App> {
+    Router::new().merge(chat_completions::routes()).merge(model_list::routes())
+}
+
+/// Builds the router. From the outside: panics become errors, the name of the server is checked, then the key.
+pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Router {
+    let mut router = protocols()
+        .fallback(unknown)
+        .method_not_allowed_fallback(other_method)
+        .layer(from_fn_with_state(access.clone(), check_key));
+    if !origins.is_empty() {
+        // Outside of the check of keys: browsers ask for permission without one.
+        router = router.layer(cors(origins));
+    }
+    router
+        .layer(from_fn_with_state(access.clone(), check_host))
+        .merge(health::routes().method_not_allowed_fallback(other_method))
+        .layer(CatchPanicLayer::custom(panicked))
+        .with_state(app)
+}
+
+fn cors(origins: &[HeaderValue]) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins.iter().cloned()))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers([AUTHORIZATION, CONTENT_TYPE])
+}
+
+async fn unknown(request: Request) -> ApiError {
+    let method = request.method();
+    let path = request.uri().path();
+    let message =
+        format!("there is no {method} {path} here; GET /v1/models shows that the server is reached");
+    ApiError::new(StatusCode::NOT_FOUND, message).code("unknown_url")
+}
+
+async fn other_method(request: Request) -> ApiError {
+    let method = request.method();
+    let path = request.uri().path();
+    let message = format!("{path} does not accept {method}");
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message).code("method_not_allowed")
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the layer passes the panic by value")]
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+    tracing::error!(panic = text, "a handler panicked");
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why").into_response()
+}

@@ -1,0 +1,353 @@
+//! The server: its builder, its life, and its end.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::stop::TaskGroup;
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::{Error, ErrorKind, Manager, Owner, Result};
+use alloquy_guards::limits::{LimitStore, MemoryLimits};
+use axum::Router;
+use axum::http::HeaderValue;
+use futures::future::BoxFuture;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::access::Access;
+use crate::admission::Admissions;
+use crate::app::{App, ManagerSetup, Parts};
+use crate::connections;
+use crate::keys::KeyFile;
+use crate::limits::RequestLimits;
+use crate::media_policy::MediaPolicy;
+use crate::models::{ManagerOf, ServedModel, ServedModels};
+use crate::no_model::NoModel;
+use crate::routes;
+
+/// How long cancelled replies may take to end, once the server ends.
+const CANCELLING: Duration = Duration::from_secs(5);
+
+/// Serves models and stored conversations over HTTP.
+///
+/// ```
+/// use alloquy_server::{Server, ServedModel};
+/// use alloquy_testing::EchoModel;
+///
+/// # async fn serve() -> alloquy_core::Result<()> {
+/// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await.expect("a free port");
+/// let handle = server.handle();
+/// tokio::spawn(async move {
+///     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+///     handle.shut_down();
+/// });
+/// server.serve(listener).await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    app: App,
+    access: Access,
+    origins: Vec<HeaderValue>,
+    end: Arc<Notify>,
+}
+
+/// Ends a server that runs, and replaces its keys.
+///
+/// [`Server`] has an example.
+#[derive(Clone)]
+pub struct ServerHandle {
+    access: Access,
+    end: Arc<Notify>,
+}
+
+impl ServerHandle {
+    /// Ends the server: it accepts nothing new, and [`Server::serve`] returns once the running replies have ended.
+    pub fn shut_down(&self) {
+        self.end.notify_one();
+    }
+
+    /// Replaces the keys. Requests that run keep theirs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a server that was started without keys.
+    pub fn replace_keys(&self, keys: KeyFile) -> Result<()> {
+        self.access.replace_keys(keys)
+    }
+}
+
+impl fmt::Debug for ServerHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ServerHandle").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Server").field("origins", &self.origins).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Starts building a server.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::new()
+    }
+
+    /// Returns the routes, for a host that has a server of its own. Limits of connections and headers are then the host's, and so
+    /// is the check that a server without keys is reached from this machine alone.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+    /// let routes = axum::Router::new().nest("/llm", server.router());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn router(&self) -> Router {
+        routes::router(self.app.clone(), &self.access, &self.origins)
+    }
+
+    /// Returns the handle that ends the server.
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle { access: self.access.clone(), end: Arc::clone(&self.end) }
+    }
+
+    /// Checks that a server without keys is reached from this machine alone.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+    /// assert!(server.check_address("127.0.0.1:8080".parse().unwrap()).is_ok());
+    /// assert!(server.check_address("0.0.0.0:8080".parse().unwrap()).is_err());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for another address and no keys.
+    pub fn check_address(&self, address: SocketAddr) -> Result<()> {
+        if address.ip().is_loopback() || self.access.has_keys() {
+            return Ok(());
+        }
+        let message = format!(
+            "{address} can be reached from other machines, and there are no keys: create one with `alloquy keys add OWNER` and \
+             start the server with --keys FILE, or bind 127.0.0.1"
+        );
+        Err(Error::new(ErrorKind::Invalid, message))
+    }
+
+    /// Serves until [`ServerHandle::shut_down`]. Running replies may then end within [`RequestLimits::drain`]; after it they are
+    /// cancelled, and those that are stored are kept as far as they came. The store is closed last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for an address that [`Server::check_address`] refuses, and those of the store at the end.
+    pub async fn serve(self, listener: TcpListener) -> Result<()> {
+        let address = listener.local_addr().map_err(|source| {
+            Error::new(ErrorKind::Backend, "the listener has no address").with_source(source)
+        })?;
+        self.check_address(address)?;
+        let router = self.router();
+        let limits = *self.app.limits();
+        let open = connections::accept(listener, &router, &limits, &self.end).await?;
+        self.app.drain();
+        let turns = self.app.turns();
+        let drained = timeout(limits.drain, async {
+            open.shutdown().await;
+            turns.ended().await;
+        });
+        if drained.await.is_err() {
+            tracing::warn!("replies still run after {} seconds and are cancelled", limits.drain.as_secs());
+            turns.cancel();
+            // A model that does not listen to the cancellation is left behind; its text so far is stored when it is dropped.
+            if timeout(CANCELLING, turns.ended()).await.is_err() {
+                tracing::warn!("a model does not end its reply");
+            }
+        }
+        self.app.models().flush().await?;
+        self.app.store().close().await
+    }
+}
+
+/// Builds a [`Server`].
+#[must_use]
+pub struct ServerBuilder {
+    models: Vec<ServedModel>,
+    memory: Option<u64>,
+    store: Option<Arc<dyn ConversationStore>>,
+    keys: Option<KeyFile>,
+    owner: Owner,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    limits: RequestLimits,
+    counts: Option<Arc<dyn LimitStore>>,
+    setup: ManagerSetup,
+}
+
+impl fmt::Debug for ServerBuilder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("ServerBuilder");
+        debug.field("models", &self.models).field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+impl ServerBuilder {
+    fn new() -> Self {
+        Self {
+            models: Vec::new(),
+            memory: None,
+            store: None,
+            keys: None,
+            owner: Owner::local(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            limits: RequestLimits::default(),
+            counts: None,
+            setup: Arc::new(|builder| builder),
+        }
+    }
+
+    /// Adds a model. Requests that name none are answered by the first one.
+    pub fn model(mut self, model: ServedModel) -> Self {
+        self.models.push(model);
+        self
+    }
+
+    /// Limits the bytes that loaded models take together. Where a request needs another model, those that were not used for the
+    /// longest time are unloaded, but never one that writes a reply.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Sets the store of conversations, one for all models; by default, they are kept in memory.
+    pub fn store(mut self, store: Arc<dyn ConversationStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Requires a key for every request. Each key is an owner, who sees only conversations of its own.
+    pub fn keys(mut self, keys: KeyFile) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Sets the owner of all requests to a server without keys, by default [`Owner::local`].
+    pub fn owner(mut self, owner: Owner) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// Adds a name under which clients reach the server, beside those of this machine; `*` is any name.
+    pub fn host(mut self, name: impl Into<String>) -> Self {
+        self.hosts.push(name.into());
+        self
+    }
+
+    /// Lets web pages of an origin, such as `https://chat.example.org`, send requests. By default none may.
+    pub fn origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// Sets the limits of requests.
+    pub fn limits(mut self, limits: RequestLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets where the limits of keys are counted; by default, in the memory of this process.
+    pub fn limit_store(mut self, store: Arc<dyn LimitStore>) -> Self {
+        self.counts = Some(store);
+        self
+    }
+
+    /// Sets what is added to the managers of all models: tools, middleware, prompts.
+    ///
+    /// ```
+    /// use alloquy_guards::redact::{RedactReplies, Redactor};
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let redactor = Redactor::named(["email"])?;
+    /// let server = Server::builder()
+    ///     .model(ServedModel::loaded("echo", EchoModel))
+    ///     .managers(move |manager| manager.middleware(RedactReplies::new(redactor.clone())))
+    ///     .build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn managers(
+        mut self,
+        setup: impl Fn(ManagerBuilder) -> ManagerBuilder + Send + Sync + 'static,
+    ) -> Self {
+        self.setup = Arc::new(setup);
+        self
+    }
+
+    /// Builds the server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin that
+    /// cannot be; and those of what is added to managers.
+    pub fn build(self) -> Result<Server> {
+        if self.models.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "a server needs at least one model: name it with --model NAME",
+            ));
+        }
+        let store: Arc<dyn ConversationStore> = match self.store {
+            Some(store) => store,
+            None => Arc::new(MemoryStore::default()),
+        };
+        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
+        let conversations = (self.setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
+        let manager = manager_of(Arc::clone(&store), Arc::clone(&self.setup));
+        let app = App::new(Parts {
+            models: ServedModels::new(self.models, self.memory, manager)?,
+            store,
+            conversations,
+            limits: self.limits,
+            media: MediaPolicy,
+            counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
+            setup: self.setup,
+            admissions: Admissions::default(),
+            turns: TaskGroup::new(),
+            is_draining: false.into(),
+        });
+        let access = Access::new(self.keys, self.hosts, self.owner);
+        Ok(Server { app, access, origins: origins?, end: Arc::default() })
+    }
+}
+
+/// Returns what builds the managers of loaded models. They store the replies of dropped turns in tasks of the server's runtime.
+fn manager_of(store: Arc<dyn ConversationStore>, setup: ManagerSetup) -> ManagerOf {
+    Arc::new(move |opened| {
+        let builder = Manager::builder(Arc::clone(&opened.chat)).store(Arc::clone(&store));
+        let builder = match Handle::try_current() {
+            Ok(runtime) => builder.spawner(move |work: BoxFuture<'static, ()>| drop(runtime.spawn(work))),
+            Err(_) => builder,
+        };
+        setup(builder).build()
+    })
+}
+
+fn origin_of(origin: &str) -> Result<HeaderValue> {
+    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
+    match HeaderValue::from_str(origin) {
+        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
+        _ => {
+            let message = format!(
+                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
+            );
+            Err(Error::new(ErrorKind::Invalid, message))
+        }
+    }
+}

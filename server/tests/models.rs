@@ -1,0 +1,172 @@
+//! Models by name: aliases, loading on demand, and unloading where another needs the memory.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod shared;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_server::{ModelSource, OpenedModel, ServedModel, Server};
+use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
+use serde_json::{Value, json};
+
+use shared::{TestServer, asking};
+
+/// A model of some size, which counts how often it was loaded.
+#[derive(Clone, Debug)]
+struct Sized {
+    memory: u64,
+    loads: Arc<AtomicUsize>,
+    /// Whether its replies hang.
+    hangs: bool,
+}
+
+impl Sized {
+    fn new(memory: u64) -> Self {
+        Self { memory, loads: Arc::default(), hangs: false }
+    }
+
+    fn loads(&self) -> usize {
+        self.loads.load(Ordering::SeqCst)
+    }
+}
+
+impl ModelSource for Sized {
+    fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    fn open(&self) -> Result<OpenedModel> {
+        self.loads.fetch_add(1, Ordering::SeqCst);
+        if self.hangs {
+            let reply = ScriptedReply::Hangs("Once upon".to_owned());
+            return Ok(OpenedModel::new(ScriptedModel::replying([reply])));
+        }
+        Ok(OpenedModel::new(EchoModel))
+    }
+}
+
+async fn ask(server: &TestServer, model: &str) -> u16 {
+    server.chat(json!({"model": model})).await.status
+}
+
+async fn loaded(server: &TestServer) -> Vec<String> {
+    let body = server.get("/v1/models").await.json();
+    let models = body["data"].as_array().unwrap();
+    let loaded = models.iter().filter(|model| model["alloquy"]["loaded"] == true);
+    loaded.map(|model| model["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn models_are_listed_under_their_names() {
+    let mut opened = OpenedModel::new(EchoModel);
+    opened.context_length = Some(4096);
+    let model = ServedModel::opened("onnx-community/tea", opened).alias("gpt-4o");
+    let server = TestServer::start(Server::builder().model(model)).await;
+    let body = server.get("/v1/models").await.json();
+    assert_eq!((&body["object"], &body["data"][0]["object"]), (&json!("list"), &json!("model")));
+    assert_eq!(body["data"][0]["id"], "onnx-community/tea");
+    assert_eq!(ask(&server, "gpt-4o").await, 200);
+    for name in ["onnx-community/tea", "gpt-4o"] {
+        let model = server.get(&format!("/v1/models/{name}")).await.json();
+        assert_eq!(model["id"], "onnx-community/tea");
+        assert_eq!(model["alloquy"]["context_length"], 4096);
+    }
+    let answer = server.chat(json!({"model": "gpt-4o"})).await.json();
+    assert_eq!(answer["model"], "onnx-community/tea");
+}
+
+#[tokio::test]
+async fn the_least_recently_used_model_makes_room() {
+    let tea = Sized::new(40);
+    let coffee = Sized::new(40);
+    let milk = Sized::new(40);
+    let builder = Server::builder().memory(100);
+    let builder = builder.model(ServedModel::new("tea", tea.clone()));
+    let builder = builder.model(ServedModel::new("coffee", coffee.clone()));
+    let server = TestServer::start(builder.model(ServedModel::new("milk", milk.clone()))).await;
+    assert_eq!(loaded(&server).await, Vec::<String>::new());
+    for name in ["tea", "coffee", "tea"] {
+        assert_eq!(ask(&server, name).await, 200);
+    }
+    assert_eq!(loaded(&server).await, ["tea", "coffee"]);
+    assert_eq!(ask(&server, "milk").await, 200);
+    assert_eq!(loaded(&server).await, ["tea", "milk"]);
+    assert_eq!(ask(&server, "coffee").await, 200);
+    assert_eq!(loaded(&server).await, ["coffee", "milk"]);
+    assert_eq!((tea.loads(), coffee.loads(), milk.loads()), (1, 2, 1));
+}
+
+#[tokio::test]
+async fn requests_at_once_load_a_model_once() {
+    let tea = Sized::new(1);
+    let server = TestServer::start(Server::builder().model(ServedModel::new("tea", tea.clone()))).await;
+    let asked: Vec<Value> = vec![json!({}); 8];
+    let statuses = futures::future::join_all(asked.into_iter().map(|fields| server.chat(fields))).await;
+    assert!(statuses.iter().all(|answer| answer.status == 200));
+    assert_eq!(tea.loads(), 1);
+}
+
+#[tokio::test]
+async fn a_model_that_writes_a_reply_is_not_unloaded() {
+    let tea = Sized { hangs: true, ..Sized::new(60) };
+    let builder = Server::builder().memory(100).model(ServedModel::new("tea", tea.clone()));
+    let server = TestServer::start(builder.model(ServedModel::new("coffee", Sized::new(60)))).await;
+    let body = asking(json!({"stream": true}));
+    let mut running = server.posting("/v1/chat/completions", &body).send().await.unwrap();
+    running.chunk().await.unwrap();
+    let refused = server.chat(json!({"model": "coffee"})).await;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    assert!(refused.headers.contains_key("retry-after"));
+    drop(running);
+    for _ in 0..500 {
+        if ask(&server, "coffee").await == 200 {
+            assert_eq!(loaded(&server).await, ["coffee"]);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("the model was not unloaded");
+}
+
+/// A model that loads at the second attempt.
+#[derive(Debug, Default)]
+struct Slow(AtomicUsize);
+
+impl ModelSource for Slow {
+    fn open(&self) -> Result<OpenedModel> {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(Error::new(ErrorKind::Model, "the file \"model.onnx\" is damaged")),
+            1 => panic!("loading panics, as scripted"),
+            _ => Ok(OpenedModel::new(EchoModel)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_load_is_an_error_and_is_tried_again() {
+    let server = TestServer::start(Server::builder().model(ServedModel::new("tea", Slow::default()))).await;
+    let refused = server.chat(json!({})).await;
+    assert_eq!((refused.status, &refused.error()["type"]), (500, &json!("server_error")));
+    assert_eq!(server.chat(json!({})).await.status, 500);
+    assert_eq!(server.chat(json!({})).await.status, 200);
+}
+
+#[test]
+fn a_server_that_cannot_work_is_not_built() {
+    let tea = ServedModel::new("tea", Sized::new(60));
+    let cases = [
+        (Server::builder(), "at least one model"),
+        (Server::builder().model(tea.clone()).model(tea.clone()), "two models have the name \"tea\""),
+        (
+            Server::builder().model(tea.clone()).model(ServedModel::loaded("a", EchoModel).alias("tea")),
+            "two models",
+        ),
+        (Server::builder().model(tea).memory(59), "raise it"),
+    ];
+    for (builder, words) in cases {
+        let error = builder.build().unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
