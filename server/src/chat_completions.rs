@@ -13,7 +13,6 @@ use std::time::SystemTime;
 use alloquy_core::manager::NewConversation;
 use alloquy_core::{Conversation, ConversationManager as _, Manager, TurnReply};
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
@@ -21,7 +20,7 @@ use axum::{Json, Router};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, broken_reply};
 use crate::models::{ModelLease, unix_seconds};
 use crate::streaming::{self, Framing};
 use chunks::ChunkWriter;
@@ -90,7 +89,7 @@ fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing)
 /// Returns a reply that did not fail midway.
 fn complete(reply: TurnReply) -> ApiResult<TurnReply> {
     match &reply.reply.error {
-        Some(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error).code("backend")),
+        Some(error) => Err(broken_reply(error)),
         None => Ok(reply),
     }
 }

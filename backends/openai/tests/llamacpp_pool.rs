@@ -124,7 +124,7 @@ fn conversations_that_stay_are_cached() {
     let (stayed, in_turn) = (share(&stayed), share(&in_turn));
     eprintln!("cached: {stayed:.1} % with affinity, {in_turn:.1} % with servers in turn; requests {done:?}");
     assert!(stayed > in_turn + 5.0, "{stayed} and {in_turn}");
-    assert!(done.iter().all(|done| *done >= 25), "{done:?}");
+    assert!(done.iter().all(|done| *done >= 5), "{done:?}");
 }
 
 #[test]
