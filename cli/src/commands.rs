@@ -235,7 +235,7 @@ fn sources(matches: &ArgMatches) -> Sources {
 
 /// Runs the command that the arguments name.
 pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure> {
-    trace(arguments.output.verbose);
+    trace(arguments.output.verbose, matches!(arguments.command, Command::Serve(_)));
     let notes = Notes::new(&arguments.output);
     let settings = Settings::read(arguments.config.as_deref(), sources)?;
     if !arguments.command.reports_settings() {
@@ -284,9 +284,10 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
     }
 }
 
-/// Writes traces to standard error, at the level of `-v` or of `RUST_LOG`.
-fn trace(verbose: u8) {
+/// Writes traces to standard error, at the level of `-v` or of `RUST_LOG`. Those of a server are its log.
+fn trace(verbose: u8, is_server: bool) {
     let level = match verbose {
+        0 if is_server => "warn,alloquy_server=info",
         0 => "off",
         1 => "warn,alloquy=info",
         2 => "info,alloquy=debug",

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::remote::{ChatProtocol, RemoteBuilder, RemoteChat, RemoteDecoder, TokenizerCheck};
+use alloquy::remote::{
+    ChatProtocol, EndpointHealth, RemoteBuilder, RemoteChat, RemoteDecoder, TokenizerCheck,
+};
 
 use crate::arguments::ModelArguments;
 use crate::found;
@@ -22,6 +24,11 @@ pub(crate) fn decoder(arguments: &ModelArguments, url: &str, notes: Notes) -> Re
         notes.say(format_args!("--{name} has no effect: the model is computed at {url}"));
     }
     let decoder = pollster::block_on(builder.connect())?;
+    for endpoint in decoder.endpoints() {
+        if let EndpointHealth::Resting { error, .. } = endpoint.health {
+            notes.say(format_args!("{} is used once it answers: {error}", endpoint.url));
+        }
+    }
     let description = decoder.description();
     if let TokenizerCheck::Unchecked { reason } = &description.tokenizer {
         notes.say(format_args!("whether {url} has the same tokenizer was not checked: {reason}"));
@@ -60,6 +67,9 @@ fn builder(arguments: &ModelArguments, url: &str, notes: Notes) -> Result<Remote
     let path = found::resolved(name);
     hub::fetch_description(&path, notes)?;
     let mut builder = RemoteDecoder::builder(server, alloquy::remote_files(path)?);
+    for further in remote.further_addresses() {
+        builder = builder.another(remote.server(further)?);
+    }
     if let Some(model) = &remote.remote_model {
         builder = builder.model(model);
     }

@@ -52,6 +52,17 @@ fn tokens(text: &str) -> Vec<u64> {
 }
 
 #[test]
+fn a_server_that_does_not_answer_is_left_to_the_others() {
+    let server = Server::start();
+    let program = Program::new();
+    let folder = describe(&program.path("sea"));
+    let addresses = format!("http://127.0.0.1:9,{}", server.url);
+    let ran = program.run(&["ask", "--remote", &addresses, "--model", folder.to_str().unwrap(), "Tea?"]).ok();
+    assert!(ran.err.contains("http://127.0.0.1:9 is used once it answers"), "{}", ran.err);
+    assert_eq!(ran.out, format!("{REPLY}\n"));
+}
+
+#[test]
 fn a_question_goes_to_the_server_as_tokens() {
     let server = Server::start();
     let program = Program::new();
@@ -139,7 +150,7 @@ fn what_is_wrong_with_a_server_says_what_to_do() {
         (&["--remote", "http://127.0.0.1:9", "-m", folder], 1, "check that the server runs"),
         (&["--remote", "localhost:8000", "-m", folder], 1, "write it like \"http://localhost:8000\""),
         (&["--remote", "http://a:b@localhost", "-m", folder], 1, "ALLOQUY_REMOTE_KEY"),
-        (&["--remote", "http://a,http://b", "-m", folder], 1, "leave the others out"),
+        (&["--remote", "http://a,none", "-m", folder], 1, "leave none out"),
         (&["--remote", &usual.url], 1, "(the server has sea): name a folder or a model of the Hub"),
         (&["--remote", &usual.url, "-m", "pocket"], 1, "--remote none"),
         (&["--remote", &usual.url, "-m", folder, "--adapter", "a"], 1, "--remote-model chooses"),

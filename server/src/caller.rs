@@ -20,7 +20,7 @@ pub(crate) struct Caller {
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
-    /// Returns the caller that the check of keys has found. A route without that check answers nobody.
+    /// Returns the caller that the check of keys has found. A route without that check answers no request.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| {

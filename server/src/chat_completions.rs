@@ -1,6 +1,7 @@
 //! `/v1/chat/completions`: OpenAI's Chat Completions, stateless or stored.
 
 mod chunks;
+mod identity;
 mod logprobs;
 mod messages;
 mod request;
@@ -10,9 +11,8 @@ mod stored;
 use std::time::SystemTime;
 
 use alloquy_core::manager::NewConversation;
-use alloquy_core::{Conversation, ConversationId, ConversationManager as _, Manager, TurnReply};
+use alloquy_core::{Conversation, ConversationManager as _, Manager, TurnReply};
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
@@ -20,17 +20,13 @@ use axum::{Json, Router};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, broken_reply};
 use crate::models::{ModelLease, unix_seconds};
 use crate::streaming::{self, Framing};
 use chunks::ChunkWriter;
+use identity::METADATA;
 use request::{ChatRequest, Storing};
 use response::Completion;
-
-/// The beginning of the ids of completions; the rest is the id of the conversation.
-const ID: &str = "chatcmpl-";
-/// The metadata of a conversation that is a stored completion.
-const METADATA: &str = "chat_completion";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -93,7 +89,7 @@ fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing)
 /// Returns a reply that did not fail midway.
 fn complete(reply: TurnReply) -> ApiResult<TurnReply> {
     match &reply.reply.error {
-        Some(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error).code("backend")),
+        Some(error) => Err(broken_reply(error)),
         None => Ok(reply),
     }
 }
@@ -111,14 +107,4 @@ async fn or_removed<T>(outcome: ApiResult<T>, opened: &Opened) -> ApiResult<T> {
 
 async fn is_empty(conversation: &Conversation) -> bool {
     conversation.nodes().await.is_ok_and(|nodes| nodes.is_empty())
-}
-
-/// Reads the id of a completion.
-fn conversation_of(id: &str) -> ApiResult<ConversationId> {
-    let conversation = id.strip_prefix(ID).and_then(|id| id.parse().ok());
-    conversation.ok_or_else(|| no_completion(id))
-}
-
-fn no_completion(id: &str) -> ApiError {
-    ApiError::not_found(format!("there is no stored chat completion {id:?}")).param("completion_id")
 }

@@ -126,6 +126,13 @@ fn refused(error: &Error, code: &'static str) -> ApiError {
     ApiError { param, ..ApiError::new(StatusCode::BAD_REQUEST, message).code(code) }
 }
 
+/// Creates the error for a reply that failed midway, with all its causes, which the log alone has.
+pub(crate) fn broken_reply(causes: &str) -> ApiError {
+    tracing::error!(error = causes, "a reply failed");
+    let message = "the model failed while it wrote the reply: the log of the server has the cause";
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message).code("backend")
+}
+
 /// What only the operator can change. Causes may name files of the machine, so the log alone has them.
 fn failed(error: &Error) -> ApiError {
     tracing::error!(kind = error.kind().as_str(), error = format!("{error:#}"), "a request failed");

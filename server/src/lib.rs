@@ -43,7 +43,7 @@
 //! # Where to read on
 //!
 //! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`RequestLimits`] for
-//! sizes and times. `docs/server.md` in the repository has `curl` for every route.
+//! sizes and times. `docs/server.md` in the repository describes every route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod access;

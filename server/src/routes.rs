@@ -2,12 +2,12 @@
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
@@ -40,7 +40,9 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins.iter().cloned()))
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
-        .allow_headers([AUTHORIZATION, CONTENT_TYPE])
+        // Clients in pages send headers of their own, such as the version of their library.
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([RETRY_AFTER])
 }
 
 async fn unknown(request: Request) -> ApiError {

@@ -166,7 +166,7 @@ impl Server {
         if drained.await.is_err() {
             tracing::warn!("replies still run after {} seconds and are cancelled", limits.drain.as_secs());
             turns.cancel();
-            // A model that does not listen to the cancellation is left behind; its text so far is stored when it is dropped.
+            // A model that does not listen to the cancellation is left alone; its text so far is stored when it is dropped.
             if timeout(CANCELLING, turns.ended()).await.is_err() {
                 tracing::warn!("a model does not end its reply");
             }

@@ -154,7 +154,7 @@ async fn pump(
     let outcome = write(&mut turn, first, &mut writer, &sink).await;
     if outcome.is_err() {
         turn.cancel();
-        // The text so far is stored by the turn, which has nobody left to report to.
+        // The text so far is stored by the turn, which has no reader left to report to.
         if timeout(CANCELLING, turn.finish()).await.is_err() {
             tracing::debug!("a cancelled reply did not end in time and was dropped");
         }

@@ -73,12 +73,14 @@ async fn a_body_has_a_limit() {
 async fn a_body_and_headers_must_arrive_in_time() {
     let mut limits = RequestLimits::default();
     limits.body_time = Duration::from_millis(200);
-    limits.header_time = Duration::from_millis(200);
     let server = TestServer::start(Server::builder().model(scripted("tea", [])).limits(limits)).await;
     let head = format!(
         "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
     );
     assert!(raw(&server, head.as_bytes()).await.starts_with("HTTP/1.1 408"));
+    let mut limits = RequestLimits::default();
+    limits.header_time = Duration::from_millis(200);
+    let server = TestServer::start(Server::builder().model(scripted("tea", [])).limits(limits)).await;
     // No answer: the connection is closed.
     assert_eq!(raw(&server, b"GET /health HTTP/1.1\r\nhost: loc").await, "");
 }
@@ -125,8 +127,11 @@ async fn other_names_are_refused_unless_they_are_set() {
 async fn allows(server: &TestServer, origin: &str) -> bool {
     let preflight = server.request("OPTIONS", CHAT).header("origin", origin);
     let preflight = preflight.header("access-control-request-method", "POST");
-    let answer = server.send(preflight.header("access-control-request-headers", "authorization")).await;
+    let sent = "authorization,x-api-key,x-stainless-os";
+    let answer = server.send(preflight.header("access-control-request-headers", sent)).await;
+    let allowed = answer.headers.get("access-control-allow-headers");
     answer.headers.contains_key("access-control-allow-origin")
+        && allowed.is_some_and(|headers| headers == sent)
 }
 
 #[tokio::test]
@@ -296,7 +301,8 @@ async fn a_client_that_does_not_read_holds_no_place() {
         body.len()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // Its reply has begun when it has read the head of the answer.
+    stream.read_exact(&mut [0; 8]).await.unwrap();
     for _ in 0..600 {
         if server.chat(json!({})).await.status == 200 {
             return;

@@ -131,7 +131,7 @@ async fn a_client_that_leaves_ends_its_whole_reply_too() {
     let builder = Server::builder().model(replying("tea", [hanging()])).store(store.clone());
     let server = TestServer::start(builder).await;
     let body = shared::asking(json!({"store": true}));
-    let request = server.posting("/v1/chat/completions", &body).timeout(Duration::from_millis(300));
+    let request = server.posting("/v1/chat/completions", &body).timeout(Duration::from_secs(2));
     assert!(request.send().await.unwrap_err().is_timeout());
     assert_eq!(interrupted(&store).await.message.text(), "Once upon");
 }

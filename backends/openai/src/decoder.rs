@@ -163,7 +163,11 @@ impl RemoteDecoder {
         };
         let (items, events) = mpsc::channel(WAITING);
         let mut transfer = Transfer::new(Arc::clone(&connection.pool), request, reader, items);
-        transfer.place()?;
+        // The second request of thinking is placed on the thread of the decoder, after the first one has ended there: then it is known
+        // which server has its prompt.
+        if replied == 0 {
+            transfer.place()?;
+        }
         let running = connection.worker.spawn(transfer.run())?;
         // The work is aborted when the stream is dropped with it, which closes the connection, and the server stops. The
         // decoder is kept, so that its thread lives as long as its streams.

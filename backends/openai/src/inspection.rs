@@ -6,7 +6,7 @@ use alloquy_core::{Error, Result};
 
 use crate::dialect::Dialect;
 use crate::http::Http;
-use crate::probe::{detect, models, name_of, probe};
+use crate::probe::{detect, is_adapter, models, name_of, probe};
 use crate::server::RemoteServer;
 use crate::wire::size;
 use crate::worker::Worker;
@@ -34,7 +34,7 @@ pub struct RemoteReport {
     pub dialect: Dialect,
     /// Its version, if it has one.
     pub version: Option<String>,
-    /// Its models. It is empty where the server has no list of them.
+    /// Its models without their adapters. It is empty where the server has no list of them.
     pub models: Vec<RemoteModel>,
 }
 
@@ -69,10 +69,10 @@ async fn report(http: &Http, dialect: Option<Dialect>) -> Result<RemoteReport, E
         None => detect(http, &entries).await,
     };
     // The version, and the context of a server with one model. A server without a list may have any model.
-    let first = entries.first().and_then(name_of).unwrap_or_default();
+    let first = entries.iter().find(|entry| !is_adapter(entry)).and_then(name_of).unwrap_or_default();
     let probed = probe(http, Some(dialect), Some(first.to_owned())).await?;
     let mut listed = Vec::with_capacity(entries.len());
-    for entry in &entries {
+    for entry in entries.iter().filter(|entry| !is_adapter(entry)) {
         let Some(name) = name_of(entry) else { continue };
         let context_length =
             if name == first { probed.context_length } else { entry.get("max_model_len").and_then(size) };

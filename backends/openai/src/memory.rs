@@ -64,6 +64,9 @@ impl Expectation {
     fn report(self, prompt: usize, cached: Option<usize>, block: usize) -> CacheReport {
         let cached = cached.map(|cached| cached.min(prompt));
         let mut report = CacheReport::new(prompt, cached.unwrap_or(0));
+        if cached.is_none() {
+            report.miss = Some(MissReason::Unreported);
+        }
         // The last token of a prompt is always computed: it says what comes next.
         let most = prompt.saturating_sub(1);
         if let Some((shared, is_longer)) = self.longest {
@@ -208,13 +211,19 @@ impl Recorder {
 
     /// Notes that the prompt is computed, and reports on it.
     pub(crate) fn computed(&mut self, cached: Option<usize>) -> CacheReport {
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let expectation = memory.expectation(&self.space, &self.ids, self.elsewhere);
         self.expectation = Some(expectation);
-        expectation.report(self.prompt, cached, self.block)
+        let report = expectation.report(self.prompt, cached, self.block);
+        // What is known now is counted now: a reply that is not read to its end counts too.
+        if cached.is_some() {
+            memory.cached += report.cached;
+            memory.computed += report.computed;
+        }
+        report
     }
 
-    /// Counts what was cached, once that is known, and reports on it.
+    /// Counts what was cached where that is known at the end alone, and reports on it.
     pub(crate) fn count(&self, cached: usize) -> CacheReport {
         let report = self.expectation.unwrap_or_default().report(self.prompt, Some(cached), self.block);
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);

@@ -139,6 +139,10 @@ impl Pool {
             let found = adapter::find(&endpoint.http, server.dialect, name).await?;
             adapters.insert(server.url.clone(), found);
         }
+        if adapters.is_empty() {
+            let message = format!("adapter {name:?} was not looked up, as all servers rest: try it again");
+            return Err(Error::new(ErrorKind::Busy, message));
+        }
         Ok(adapters)
     }
 
@@ -212,7 +216,11 @@ impl Pool {
     /// What failed, when the request is at fault, or no server is ready soon enough.
     pub(crate) async fn next(&self, request: &RemoteRequest, fault: Fault, attempt: u32) -> Result<Route> {
         let attempts = self.endpoints.iter().map(|endpoint| endpoint.http.retries.attempts);
-        let most = attempts.fold(0, u32::saturating_add);
+        let mut most = attempts.fold(0, u32::saturating_add);
+        if !fault.is_passing {
+            // Such a failure may be the request's: it is tried once at each server.
+            most = most.min(u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX));
+        }
         if !blames_server(&fault) || attempt >= most {
             return Err(fault.error);
         }
@@ -245,7 +253,8 @@ impl Pool {
     /// Waits for a server as long as a request may wait.
     async fn wait(&self, request: &RemoteRequest) -> Option<Route> {
         let longest = self.endpoints.iter().map(|endpoint| endpoint.http.retries.longest_wait).max()?;
-        let deadline = Instant::now() + longest;
+        // The time may be longer than clocks count.
+        let deadline = Instant::now().checked_add(longest);
         loop {
             // A rest that ends from here on is noticed.
             let rested = self.rested.notified();
@@ -254,6 +263,10 @@ impl Pool {
             }
             let rests = self.endpoints.iter().filter_map(|endpoint| endpoint.rest());
             let shortest = rests.map(|(rest, _)| rest).min().unwrap_or(Duration::ZERO);
+            let Some(deadline) = deadline else {
+                rested.await;
+                continue;
+            };
             if Instant::now() + shortest > deadline || timeout_at(deadline, rested).await.is_err() {
                 return None;
             }

@@ -139,12 +139,16 @@ pub(crate) fn name_of(entry: &Value) -> Option<&str> {
     entry.get("id").and_then(Value::as_str)
 }
 
+/// Returns whether a model is an adapter. vLLM and SGLang list adapters as models that have a parent.
+pub(crate) fn is_adapter(entry: &Value) -> bool {
+    entry.get("parent").is_some_and(|parent| !parent.is_null())
+}
+
 /// Returns the entry of the model. A server without a list may have any model.
 pub(crate) fn chosen<'m>(models: &'m [Value], wanted: Option<&str>) -> Result<Option<&'m Value>> {
     let names: Vec<&str> = models.iter().filter_map(name_of).collect();
     let Some(wanted) = wanted else {
-        // vLLM and SGLang list adapters as models that have a parent.
-        let mut bases = models.iter().filter(|entry| entry.get("parent").is_none_or(Value::is_null));
+        let mut bases = models.iter().filter(|entry| !is_adapter(entry));
         if let (Some(only), None) = (bases.next(), bases.next()) {
             return Ok(Some(only));
         }

@@ -74,8 +74,10 @@ impl ReplyReader {
     /// Counts what was cached, at the end. Returns a report if that is known only now.
     pub(crate) fn finish(&mut self) -> Option<CacheReport> {
         self.recorder.free();
-        let report = self.recorder.count(self.state.cached?);
-        (!self.state.is_cached_first).then_some(report)
+        if self.state.is_cached_first {
+            return None;
+        }
+        Some(self.recorder.count(self.state.cached?))
     }
 
     fn token(&mut self, token: ChunkToken, events: &mut Vec<DecodeEventKind>) -> Result<()> {

@@ -145,7 +145,8 @@ impl SlotSaver {
 /// Returns the error of a server without slots that can be saved.
 pub(crate) fn unsupported(model: &ModelInfo) -> Error {
     let message = format!(
-        "the server of model {:?} does not save what it has computed: use llama.cpp's, with --slot-save-path",
+        "the decoder of model {:?} does not save what its server has computed: only one with a single server of llama.cpp that was \
+         started with --slot-save-path does, without an adapter and without `slots_by_server`",
         model.name
     );
     Error::new(ErrorKind::Unsupported, message)

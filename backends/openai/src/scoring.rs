@@ -39,7 +39,8 @@ pub(crate) async fn score(
             Err(fault) => fault,
         };
         // The only server is not asked again: a score is no reply, and its caller may repeat it.
-        if pool.is_single() {
+        let is_adapter_gone = request.adapters.is_some() && fault.error.kind() == ErrorKind::NotFound;
+        if pool.is_single() || is_adapter_gone {
             return Err(fault.error);
         }
         pool.fail(&route.place, &fault);

@@ -21,6 +21,9 @@ use crate::streamed::{DONE, Stopped, StreamedAnswer, parsed};
 /// used again.
 const REST: Duration = Duration::from_millis(250);
 
+/// How long a server whose slots are all taken gets no further requests.
+const OVERLOADED: Duration = Duration::from_secs(1);
+
 /// The items of a stream.
 type Item = alloquy_core::Result<DecodeEvent>;
 
@@ -111,6 +114,10 @@ impl Transfer {
     async fn again(&mut self, fault: Fault, attempt: u32) -> alloquy_core::Result<()> {
         let Some(sent) = self.sent.take() else { return Err(fault.error) };
         self.reader.recorder.free();
+        // An adapter that is gone is no failure of the server, which serves others.
+        if self.request.adapters.is_some() && fault.error.kind() == ErrorKind::NotFound {
+            return Err(fault.error);
+        }
         self.pool.fail(&sent.route.place, &fault);
         if self.reader.has_begun() {
             return Err(fault.error);
@@ -175,7 +182,11 @@ impl Transfer {
         let Ok(body) = timeout(first, self.placed()).await else { return Err(unplaced(http)) };
         // The time in the queue counts.
         let left = first.saturating_sub(since.elapsed());
-        StreamedAnswer::open(http, dialect.path(), body, left).await
+        let opened = StreamedAnswer::open(http, dialect.path(), body, left).await;
+        let is_queue_at_fault = left < first / 2;
+        opened.map_err(|fault| {
+            if is_queue_at_fault && fault.error.kind() == ErrorKind::Busy { overloaded(fault) } else { fault }
+        })
     }
 
     /// Waits for a slot of the server, where it has slots, and returns the request with its number.
@@ -243,5 +254,11 @@ fn unplaced(http: &Http) -> Fault {
         "no slot of {} was free within {waited:?}: ask for fewer replies at once, or start it with more slots (--parallel)",
         http.address()
     );
-    Fault::lasting(Error::new(ErrorKind::Busy, message))
+    overloaded(Fault::lasting(Error::new(ErrorKind::Busy, message)))
+}
+
+/// A fault of our own queue is no outage of the server, which is asked again soon and without a check.
+fn overloaded(mut fault: Fault) -> Fault {
+    fault.retry_after.get_or_insert(OVERLOADED);
+    fault
 }

@@ -208,14 +208,13 @@ const ADDRESS: &str = "ALLOQUY_TEST_ADDRESS";
 
 /// Returns the names of a server's models, as a process with this proxy finds them.
 fn models_by_proxy(address: &str, variable: &str, proxy: &str) -> Result<String> {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_process_with_a_proxy", "--ignored", "--nocapture"])
-        .env_remove("NO_PROXY")
-        .env_remove("no_proxy")
-        .env(ADDRESS, address)
-        .env(variable, proxy)
-        .output()
-        .unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_process_with_a_proxy", "--ignored", "--nocapture"]);
+    // What this machine has set is not meant.
+    for name in ["NO_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        command.env_remove(name).env_remove(name.to_lowercase());
+    }
+    let output = command.env(ADDRESS, address).env(variable, proxy).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let models = printed.lines().find_map(|line| line.split_once("models: "));
     let message = format!("{printed}{}", String::from_utf8_lossy(&output.stderr));

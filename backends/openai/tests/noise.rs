@@ -277,7 +277,7 @@ fn wait_for_close(stub: &Stub, count: usize) {
 fn events_without_a_token_do_not_extend_the_wait_for_one() {
     for dialect in Dialect::ALL {
         let stub = Stub::new(dialect);
-        let decoder = pollster::block_on(builder_at(timed(&stub, 400, 200)).connect()).unwrap();
+        let decoder = pollster::block_on(builder_at(timed(&stub, 1_000, 400)).connect()).unwrap();
         let _ = reply(&decoder, 5);
         let length = stub.shared.length.load(Ordering::SeqCst);
         let floods = [
@@ -371,6 +371,6 @@ fn a_chat_endpoint_that_sends_pings_has_as_long_as_for_the_first_token() {
         stub.plan([Answer::Stall(kept)]);
         let begun = Instant::now();
         assert!(chat(&model).unwrap().error.is_some());
-        assert!(begun.elapsed() < Duration::from_millis(600), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_millis(5_000), "{:?}", begun.elapsed());
     }
 }

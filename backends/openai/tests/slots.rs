@@ -191,20 +191,20 @@ fn wait_for(is_so: impl Fn() -> bool) {
 fn the_time_in_the_queue_counts() {
     let stub = Stub::new(Dialect::LlamaCpp);
     stub.shared.slots.store(1, Ordering::SeqCst);
-    stub.plan([Answer::Stall(1)]);
     let mut timeouts = RemoteTimeouts::default();
-    timeouts.first = Duration::from_millis(300);
+    timeouts.first = Duration::from_secs(2);
     let builder = stub::builder_at(stub.server().timeouts(timeouts));
     let decoder = block_on(builder.connect()).unwrap();
+    block_on(report(decoder.decode(request(&[70, 71], 50)))).unwrap();
+    // A reply that has begun and stalls has its slot for much longer.
+    let length = stub.shared.length.load(Ordering::SeqCst);
+    stub.plan([Answer::Stall(length / 2)]);
     let running = decoder.decode(request(&[70, 71], 50));
-    wait_for(|| stub.shared.requests.lock().unwrap().len() == 1);
-    // The first one has most of the time used up.
-    let error = block_on(report(decoder.decode(request(&[72, 73], 50))));
+    wait_for(|| stub.shared.requests.lock().unwrap().len() == 2);
+    let error = block_on(report(decoder.decode(request(&[72, 73], 50)))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert!(error.to_string().contains("no slot of"), "{error:#}");
     drop(running);
-    match error {
-        Ok(report) => assert_eq!(report.prompt, 2, "the first one failed just before"),
-        Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error:#}"),
-    }
     assert!(block_on(report(decoder.decode(request(&[74, 75], 50)))).is_ok());
 }
 

@@ -23,7 +23,8 @@ const KEY: &str = "ALLOQUY_REMOTE_KEY";
 #[command(next_help_heading = "Model on a server")]
 pub(crate) struct RemoteArguments {
     /// The address of a server that has the model, such as http://localhost:8000; --model then names a folder, or a model of the Hub,
-    /// of which the tokenizer, the configuration and the template are used. none is this machine
+    /// of which the tokenizer, the configuration and the template are used. Several addresses, with commas, share the requests.
+    /// none is this machine
     #[arg(long, value_name = "URL", env = "ALLOQUY_REMOTE", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
     pub(crate) remote: Vec<String>,
@@ -52,26 +53,32 @@ pub(crate) struct RemoteArguments {
 }
 
 impl RemoteArguments {
-    /// Returns the address of the server; `None` for this machine.
+    /// Returns the address of the first server; `None` for this machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for several addresses, and for settings of a server without an address.
+    /// [`ErrorKind::Invalid`] for several addresses where one is possible, and for settings of a server without an address.
     pub(crate) fn address(&self) -> Result<Option<&str>> {
         let message = match self.remote.as_slice() {
             [] if self.remote_chat.is_some() => {
-                "--remote-chat needs a server: name its address with --remote URL".to_owned()
+                "--remote-chat needs a server: name its address with --remote URL"
             }
             [] => return Ok(None),
             [url] if url == NONE => return Ok(None),
             [url] => return Ok(Some(url)),
-            several => {
-                format!(
-                    "--remote has {} addresses, and a model is on one: leave the others out",
-                    several.len()
-                )
+            _ if self.remote_chat.is_some() => {
+                "--remote-chat uses one server, and --remote has several addresses: leave the others out"
             }
+            several if several.iter().any(|url| url == NONE) => {
+                "--remote has addresses of servers and none, which is this machine: leave none out"
+            }
+            [url, ..] => return Ok(Some(url)),
         };
         Err(Error::new(ErrorKind::Invalid, message))
+    }
+
+    /// Returns the addresses after the first one, whose servers have the same model.
+    pub(crate) fn further_addresses(&self) -> &[String] {
+        self.remote.get(1..).unwrap_or_default()
     }
 
     /// Returns whether the model is on a server.
@@ -101,7 +108,7 @@ impl RemoteArguments {
 
     /// Returns the arguments of another server, which the key is not sent to. Its protocol of chat endpoints stays.
     pub(crate) fn of_server(&self, url: String) -> Self {
-        let is_same = self.remote.as_slice() == [url.as_str()];
+        let is_same = self.remote.contains(&url);
         Self {
             remote: vec![url],
             remote_model: None,
@@ -234,7 +241,11 @@ mod tests {
         assert_eq!(one.address().unwrap(), Some("http://a"));
         assert_eq!((one.dialect(), one.remote_chat), (Some(Dialect::Vllm), Some(ChatProtocol::Messages)));
         assert_eq!(read("remote = [\"none\"]\nremote-dialect = \"auto\"").address().unwrap(), None);
-        assert!(read("remote = [\"http://a\", \"http://b\"]").address().is_err());
+        let several = read("remote = [\"http://a\", \"http://b\"]");
+        assert_eq!(several.address().unwrap(), Some("http://a"));
+        assert_eq!(several.further_addresses(), ["http://b"]);
+        assert!(read("remote = [\"http://a\", \"none\"]").address().is_err());
+        assert!(read("remote = [\"http://a\", \"http://b\"]\nremote-chat = \"messages\"").address().is_err());
         assert!(read("remote-chat = \"completions\"").address().is_err());
         assert!(toml::from_str::<RemoteArguments>("remote-dialect = \"smtp\"").is_err());
         let written = serde_json::to_value(&one).unwrap();

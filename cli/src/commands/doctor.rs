@@ -73,7 +73,10 @@ impl Doctor {
             address => {
                 let found = address.and_then(|url| inspect_server(&model, url.unwrap_or_default()));
                 checks.push(check("server", found, SERVER));
-                checks.last().is_some_and(|check| check.found.is_ok())
+                for further in model.remote.further_addresses() {
+                    checks.push(check("server", inspect_server(&model, further), SERVER));
+                }
+                checks.iter().any(|check| check.name == "server" && check.found.is_ok())
             }
         };
         if answers {

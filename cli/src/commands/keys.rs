@@ -16,7 +16,7 @@ Examples:
   alloquy keys list
   alloquy keys revoke key_0123456789ab              and `kill -HUP` of the server, which then reads the file again
 
-A key is 32 random bytes. The file has their SHA-256, the owner and the limits, so whoever reads it has no key. Each owner sees only \
+A key is 32 random bytes. The file has their SHA-256, the owner and the limits, so a reader of the file has no key. Each owner sees only \
 conversations of their own; two keys of one owner see the same ones.";
 
 /// Add, list and revoke the keys of `alloquy serve`

@@ -55,6 +55,11 @@ impl Remote {
                 "no server is named: write its address, as in `alloquy remote http://localhost:8000`";
             return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
         };
+        if let [further, ..] = remote.further_addresses() {
+            let message =
+                format!("one server is shown at a time: leave {further:?} out, or write one address");
+            return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
+        }
         if let Some(protocol) = remote.remote_chat {
             return print_endpoint(&remote, &url, protocol, context);
         }

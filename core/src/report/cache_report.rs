@@ -65,6 +65,8 @@ pub enum MissReason {
     NotRewindable,
     /// Another server has it cached, which was unavailable.
     ServedElsewhere,
+    /// The server does not say how much it had cached, so [`CacheReport::cached`] is 0.
+    Unreported,
 }
 
 impl std::fmt::Display for MissReason {
@@ -76,6 +78,7 @@ impl std::fmt::Display for MissReason {
             Self::Retokenized => "the same text was computed as other tokens",
             Self::NotRewindable => "the model cannot rewind so far",
             Self::ServedElsewhere => "another server has it cached",
+            Self::Unreported => "the server does not say how much it had cached",
         })
     }
 }

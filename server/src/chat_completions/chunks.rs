@@ -1,13 +1,12 @@
 //! The chunks of a streamed completion, in their order: the role, the pieces, the finish reason, the usage, and `[DONE]`.
 
 use alloquy_core::{Delta, TurnEvent, TurnReply};
-use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::logprobs;
 use super::request::StreamOptions;
 use super::response::{Completion, call_of};
-use crate::error::ApiError;
+use crate::error::{ApiError, broken_reply};
 use crate::models::OpenedModel;
 use crate::streaming::{Frame, TurnWriter};
 
@@ -66,8 +65,7 @@ impl ChunkWriter {
 
     fn end(&self, reply: &TurnReply) -> Vec<Frame> {
         if let Some(error) = &reply.reply.error {
-            let error = ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error).code("backend");
-            return vec![Frame::json(&error.body())];
+            return vec![Frame::json(&broken_reply(error).body())];
         }
         let report = self.completion.report(reply);
         let logprobs = self.has_logprobs.then(|| logprobs::shown(&reply.reply.logprobs, &self.model));

@@ -3,7 +3,8 @@
 use alloquy_core::{Content, ConversationId, Message, TurnReply};
 use serde_json::{Map, Value, json};
 
-use super::{ID, logprobs};
+use super::identity::ID;
+use super::logprobs;
 use crate::models::OpenedModel;
 use crate::reply_report::ReplyReport;
 

@@ -10,9 +10,9 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
+use super::identity::{ID, METADATA, conversation_of, no_completion};
 use super::request::Change;
 use super::response::Completion;
-use super::{ID, METADATA, conversation_of, no_completion};
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;

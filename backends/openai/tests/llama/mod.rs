@@ -83,6 +83,7 @@ impl Llama {
             .unwrap();
         let mut url = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        assert!(!url.trim().is_empty(), "the server of llama.cpp has ended");
         Some(Self { process, url: url.trim().to_owned(), models })
     }
 }
