@@ -10,8 +10,8 @@ const PEERS: [(&[&str], &str); 14] = [
     ),
     (&["prompt", "generate", "query", "q"], "`alloquy ask \"QUESTION\"` asks one question"),
     (
-        &["serve", "server", "api", "web", "ui"],
-        "there is no server in this program; a program that embeds the library can be one (alloquy/examples/server.rs)",
+        &["server", "api", "web", "ui", "daemon"],
+        "`alloquy serve` serves models over HTTP, for the clients of OpenAI's API",
     ),
     (&["list", "ls", "ps"], "`alloquy models` lists models, and `alloquy conversations` lists conversations"),
     (

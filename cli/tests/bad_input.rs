@@ -216,7 +216,7 @@ fn unknown_commands_are_named_as_they_are_here() {
     let program = Program::new();
     for (name, advice) in [
         ("run", "`alloquy chat`"),
-        ("serve", "alloquy/examples/server.rs"),
+        ("server", "`alloquy serve`"),
         ("ls", "`alloquy models`"),
         ("logs", "`alloquy conversations`"),
         ("download", "`alloquy pull OWNER/NAME`"),
