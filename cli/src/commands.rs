@@ -296,7 +296,8 @@ fn trace(verbose: u8, is_server: bool) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     // `screen` would remove the colors anyway.
     let traces = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
-    traces.with_writer(screen::err).without_time().init();
+    // A server whose log nothing reads any longer serves on: what cannot be written is not reported where that fails too.
+    traces.with_writer(screen::err).log_internal_errors(false).without_time().init();
 }
 
 /// Every argument of every command.

@@ -81,8 +81,20 @@ impl Row {
 
     fn is_setting(&self) -> bool {
         !self.is_of_index()
+            && !self.is_of_keys()
             && !["limit", "prompt", "history", "generate", "together", "repeat", "thinking-budget"]
                 .contains(&self.flag.as_str())
+    }
+
+    /// Returns whether it is a flag of `keys add`.
+    fn is_of_keys(&self) -> bool {
+        self.flag.ends_with("-per-minute") || self.flag.ends_with("-per-day")
+    }
+
+    /// Returns whether it is a flag of `serve`.
+    #[cfg(feature = "pocket")]
+    fn is_of_serve(&self) -> bool {
+        ["model-memory", "concurrent", "queue", "drain"].contains(&self.flag.as_str())
     }
 
     /// Returns whether it is a flag of `index add`.
@@ -96,6 +108,7 @@ impl Row {
             "limit" => vec!["conversations"],
             "prompt" | "history" | "generate" | "together" | "repeat" => vec!["bench"],
             "thinking-budget" => vec!["ask"],
+            _ if self.is_of_keys() => vec!["keys", "add", "ann"],
             _ if self.is_of_index() => vec!["index", "add", "."],
             _ => vec!["config", "show"],
         }
@@ -197,7 +210,11 @@ fn answers_are_written_with_every_number_at_its_ends() {
         "tool-timeout",
         "resume-quota",
     ];
-    for row in rows().into_iter().filter(|row| !skipped.contains(&row.flag.as_str()) && !row.is_of_index()) {
+    for row in rows() {
+        let is_of_another = row.is_of_index() || row.is_of_keys() || row.is_of_serve();
+        if is_of_another || skipped.contains(&row.flag.as_str()) {
+            continue;
+        }
         for value in row.ends().0 {
             let flag = format!("--{}={value}", row.flag);
             let arguments = ["ask", "-q", "--documents", "--memory", "--max-tokens", "4", &flag, "Hello!"];
