@@ -21,8 +21,9 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult, broken_reply};
-use crate::models::{ModelLease, unix_seconds};
-use crate::streaming::{self, Framing};
+use crate::models::ModelLease;
+use crate::streaming;
+use crate::times::unix_seconds;
 use chunks::ChunkWriter;
 use identity::METADATA;
 use request::{ChatRequest, Storing};
@@ -73,7 +74,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
     };
     let writer = ChunkWriter::new(completion, model.opened().clone(), asked.logprobs, options);
     let held = (model, place);
-    let response = streaming::respond(turn, writer, Framing::Events, app.limits(), held).await;
+    let response = streaming::respond(turn, writer, app.limits(), held).await;
     or_removed(response, &opened).await
 }
 

@@ -3,12 +3,14 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
+
+use crate::times::unix_seconds;
 
 /// The beginning of every key, by which scanners of secrets find one.
 const PREFIX: &str = "alq_";
@@ -193,7 +195,14 @@ impl KeyFile {
         let secret = format!("{PREFIX}{}", hexadecimal(&random));
         let sha256 = hexadecimal(&digest(&secret));
         let id = format!("key_{}", sha256.chars().take(ID_DIGITS).collect::<String>());
-        self.keys.push(Key { id, owner, sha256, created: seconds(), revoked: None, limits });
+        self.keys.push(Key {
+            id,
+            owner,
+            sha256,
+            created: unix_seconds(SystemTime::now()),
+            revoked: None,
+            limits,
+        });
         Ok(secret)
     }
 
@@ -206,7 +215,7 @@ impl KeyFile {
             let message = format!("there is no key {id:?}; `alloquy keys list` shows their ids");
             return Err(Error::new(ErrorKind::NotFound, message));
         };
-        key.revoked.get_or_insert_with(seconds);
+        key.revoked.get_or_insert_with(|| unix_seconds(SystemTime::now()));
         Ok(())
     }
 
@@ -256,10 +265,6 @@ fn digest_of(text: &str) -> Result<[u8; 32]> {
         *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
     }
     Ok(digest)
-}
-
-fn seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 fn write_privately(path: &Path, text: &str) -> std::io::Result<()> {

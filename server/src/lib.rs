@@ -67,6 +67,7 @@ mod routes;
 mod running;
 mod server;
 mod streaming;
+mod times;
 
 pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::body::PathOf;
 use crate::error::{ApiError, ApiResult};
-use crate::models::{ModelStatus, unix_seconds};
+use crate::models::ModelStatus;
+use crate::times::unix_seconds;
 
 pub(crate) fn routes() -> Router<App> {
     // Names of models may contain slashes.

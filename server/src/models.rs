@@ -4,7 +4,6 @@ mod source;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloquy_core::{Error, ErrorKind, Manager, Result};
 use tokio::sync::Mutex;
@@ -238,9 +237,4 @@ impl Entry {
         })?;
         Ok(true)
     }
-}
-
-/// Returns a time in seconds since 1970, as OpenAI's API has it.
-pub(crate) fn unix_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

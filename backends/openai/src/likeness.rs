@@ -94,21 +94,7 @@ async fn next_token(
     if dialect.ignored(&sampling).contains(&"logprobs") {
         sampling.logprobs = None;
     }
-    let ask = Ask {
-        model: &description.model,
-        prompt,
-        replied: 0,
-        adapter: None,
-        sampling: &sampling,
-        max_tokens: 1,
-        seed: None,
-        stop: &[],
-        banned: &[],
-        biases: &[],
-        grammar: None,
-        salt: None,
-        priority: None,
-    };
+    let ask = Ask::next_token(&description.model, prompt, &sampling);
     let body = dialect.body(&ask)?.to_string();
     let mut answer = StreamedAnswer::open(http, dialect.path(), body, http.timeouts.first).await?;
     loop {

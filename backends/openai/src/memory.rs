@@ -113,6 +113,11 @@ impl Memory {
         Expectation { longest, elsewhere }
     }
 
+    fn count(&mut self, report: CacheReport) {
+        self.cached += report.cached;
+        self.computed += report.computed;
+    }
+
     /// Adds what was restored. What had `followed` it is not known.
     pub(crate) fn restored(&mut self, mut ids: Vec<TokenId>, has_followed: bool) {
         // No token has this id, so every prompt continues in another way.
@@ -217,8 +222,7 @@ impl Recorder {
         let report = expectation.report(self.prompt, cached, self.block);
         // What is known now is counted now: a reply that is not read to its end counts too.
         if cached.is_some() {
-            memory.cached += report.cached;
-            memory.computed += report.computed;
+            memory.count(report);
         }
         report
     }
@@ -226,9 +230,7 @@ impl Recorder {
     /// Counts what was cached where that is known at the end alone, and reports on it.
     pub(crate) fn count(&self, cached: usize) -> CacheReport {
         let report = self.expectation.unwrap_or_default().report(self.prompt, Some(cached), self.block);
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.cached += report.cached;
-        memory.computed += report.computed;
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).count(report);
         report
     }
 

@@ -16,7 +16,6 @@ use crate::description::RemoteDescription;
 use crate::dialect::Dialect;
 use crate::endpoint::{Endpoint, InFlight, RemoteEndpoint};
 use crate::fault::Fault;
-use crate::health::blames_server;
 use crate::memory::Held;
 use crate::request::{Adapters, RemoteRequest};
 use crate::saved::SlotSaver;
@@ -199,8 +198,8 @@ impl Pool {
     }
 
     /// Notes the fault of a request. It runs on the thread of the decoder.
-    pub(crate) fn fail(self: &Arc<Self>, place: &InFlight, fault: &Fault) {
-        if self.is_single() || !blames_server(fault) {
+    pub(crate) fn fail(self: &Arc<Self>, request: &RemoteRequest, place: &InFlight, fault: &Fault) {
+        if self.is_single() || !request.blames_server(fault) {
             return;
         }
         if place.fail(fault) {
@@ -221,7 +220,7 @@ impl Pool {
             // Such a failure may be the request's: it is tried once at each server.
             most = most.min(u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX));
         }
-        if !blames_server(&fault) || attempt >= most {
+        if !request.blames_server(&fault) || attempt >= most {
             return Err(fault.error);
         }
         tracing::debug!(error = %fault.error, attempt, "request failed and is sent to another server");

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use alloquy_core::grammar::Grammar;
 use alloquy_core::tokenizer::TokenId;
-use alloquy_core::{Result, SamplingOptions};
+use alloquy_core::{ErrorKind, Result, SamplingOptions};
 
 use crate::description::RemoteDescription;
 use crate::dialect::Dialect;
+use crate::fault::Fault;
+use crate::health::blames_server;
 use crate::memory::CacheSpace;
 use crate::wire::{Adapter, Ask};
 
@@ -41,16 +43,28 @@ impl RemoteRequest {
     /// # Errors
     /// [`alloquy_core::ErrorKind::Unsupported`] for a grammar that its dialect cannot express.
     pub(crate) fn body(&self, server: &RemoteDescription) -> Result<String> {
-        let adapter = self.adapters.as_ref().and_then(|adapters| adapters.get(&server.url));
-        Ok(server.dialect.body(&self.ask(self.model(server), &self.prompt, adapter))?.to_string())
+        let ask = self.ask(self.model(server), &self.prompt, self.adapter(server));
+        Ok(server.dialect.body(&ask)?.to_string())
     }
 
     /// Returns the name of the model at a server. Most servers have a name for each adapter.
     pub(crate) fn model<'a>(&'a self, server: &'a RemoteDescription) -> &'a str {
-        match self.adapters.as_ref().and_then(|adapters| adapters.get(&server.url)) {
+        match self.adapter(server) {
             Some(Adapter::Model(name)) => name,
             _ => &server.model,
         }
+    }
+
+    /// Returns how a server names the adapter, if one is requested.
+    fn adapter(&self, server: &RemoteDescription) -> Option<&Adapter> {
+        self.adapters.as_ref()?.get(&server.url)
+    }
+
+    /// Returns whether a fault is the server's and not this request's, so that another server may do better. An adapter that is gone
+    /// is no failure of the server, which serves others.
+    pub(crate) fn blames_server(&self, fault: &Fault) -> bool {
+        let is_adapter_gone = self.adapters.is_some() && fault.error.kind() == ErrorKind::NotFound;
+        blames_server(fault) && !is_adapter_gone
     }
 
     /// Returns whether a server has the adapter, if one is requested.

@@ -39,11 +39,10 @@ pub(crate) async fn score(
             Err(fault) => fault,
         };
         // The only server is not asked again: a score is no reply, and its caller may repeat it.
-        let is_adapter_gone = request.adapters.is_some() && fault.error.kind() == ErrorKind::NotFound;
-        if pool.is_single() || is_adapter_gone {
+        if pool.is_single() {
             return Err(fault.error);
         }
-        pool.fail(&route.place, &fault);
+        pool.fail(&request, &route.place, &fault);
         drop(route);
         route = pool.next(&request, fault, attempt).await?;
         attempt += 1;

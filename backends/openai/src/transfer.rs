@@ -114,11 +114,7 @@ impl Transfer {
     async fn again(&mut self, fault: Fault, attempt: u32) -> alloquy_core::Result<()> {
         let Some(sent) = self.sent.take() else { return Err(fault.error) };
         self.reader.recorder.free();
-        // An adapter that is gone is no failure of the server, which serves others.
-        if self.request.adapters.is_some() && fault.error.kind() == ErrorKind::NotFound {
-            return Err(fault.error);
-        }
-        self.pool.fail(&sent.route.place, &fault);
+        self.pool.fail(&self.request, &sent.route.place, &fault);
         if self.reader.has_begun() {
             return Err(fault.error);
         }

@@ -49,7 +49,26 @@ pub(crate) enum Adapter {
     Number(u64),
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// Asks for the likeliest next token, and for nothing else.
+    pub(crate) fn next_token(model: &'a str, prompt: &'a [TokenId], sampling: &'a SamplingOptions) -> Self {
+        Self {
+            model,
+            prompt,
+            replied: 0,
+            sampling,
+            max_tokens: 1,
+            seed: None,
+            stop: &[],
+            banned: &[],
+            biases: &[],
+            grammar: None,
+            salt: None,
+            adapter: None,
+            priority: None,
+        }
+    }
+
     /// Returns the temperature, which is 0 for greedy sampling. Their defaults are not ours, so it is always sent.
     pub(crate) fn temperature(&self) -> f32 {
         if self.seed.is_none() { 0.0 } else { self.sampling.temperature.unwrap_or(0.0) }

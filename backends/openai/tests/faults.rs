@@ -1,12 +1,13 @@
 //! Servers that refuse, break off, send noise, or serve another model.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod matcher;
 mod stub;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::grammar::{Grammar, GrammarMatcher};
 use alloquy_core::report::MissReason;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind};
@@ -15,31 +16,14 @@ use alloquy_openai::{
     ApiKey, Dialect, RemoteBuilder, RemoteRetries, RemoteTimeouts, SaltSecret, TokenizerCheck,
 };
 use futures::StreamExt;
+use matcher::Anything;
 use proptest::prelude::*;
 use serde_json::json;
-use stub::{Answer, SCRIPT, Stub, builder_at, prompt, sse};
+use stub::{Answer, SCRIPT, Stub, builder_at, outcome, prompt, sse};
 
 /// Returns the ids that came, and the error that followed.
 fn reply(decoder: &dyn Decoder, limit: usize) -> (Vec<TokenId>, Option<Error>) {
     outcome(decoder, DecodeRequest::new(prompt("Tell me: "), limit))
-}
-
-fn outcome(decoder: &dyn Decoder, request: DecodeRequest) -> (Vec<TokenId>, Option<Error>) {
-    let mut ids = Vec::new();
-    let mut stream = decoder.decode(request);
-    pollster::block_on(async {
-        while let Some(item) = stream.next().await {
-            match item {
-                Ok(event) => {
-                    if let DecodeEventKind::Token { id, .. } = event.kind {
-                        ids.push(id);
-                    }
-                }
-                Err(error) => return (ids, Some(error)),
-            }
-        }
-        (ids, None)
-    })
 }
 
 fn kind(decoder: &dyn Decoder) -> Option<ErrorKind> {
@@ -300,30 +284,8 @@ fn guided(
     change(&mut rule);
     let mut guided = GuidedDecoding::default();
     guided.thinking = Some(rule);
-    guided.grammar = grammar.map(|grammar| (grammar, Box::new(Unused) as Box<dyn GrammarMatcher>));
+    guided.grammar = grammar.map(|grammar| (grammar, Box::new(Anything) as Box<dyn GrammarMatcher>));
     outcome(decoder, DecodeRequest::new(prompt("a"), 3).guided(guided)).1.map(|error| error.kind())
-}
-
-/// The matcher is for decoders that have logits. A remote decoder sends the text of the grammar.
-#[derive(Clone, Debug)]
-struct Unused;
-
-impl GrammarMatcher for Unused {
-    fn mask(&mut self, _logits: &mut [f32]) -> alloquy_core::Result<()> {
-        Ok(())
-    }
-
-    fn accept(&mut self, _token: TokenId) -> alloquy_core::Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self) -> alloquy_core::Result<MatcherState> {
-        Ok(MatcherState::MayEnd)
-    }
-
-    fn fork(&self) -> Box<dyn GrammarMatcher> {
-        Box::new(self.clone())
-    }
 }
 
 #[test]

@@ -2,12 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod llama;
+mod matcher;
 
 use std::env;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::grammar::Grammar;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::report::CacheReport;
@@ -19,6 +20,7 @@ use alloquy_openai::{ChatProtocol, Dialect, RemoteChat, RemoteDecoder, Tokenizer
 use alloquy_testing::laws;
 use futures::StreamExt;
 use llama::Llama;
+use matcher::Anything;
 use serde_json::{Value, json};
 
 impl Llama {
@@ -157,7 +159,7 @@ fn refusals_of_the_server_have_kinds() {
 }
 
 #[test]
-fn hostile_texts_send_no_control_tokens() {
+fn hostile_texts_are_encoded_without_control_tokens() {
     let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let pieces = [
@@ -204,33 +206,11 @@ fn a_choice_is_enforced_by_the_server() {
     let Some(server) = Llama::start() else { return };
     let decoder = server.decoder();
     let mut guided = GuidedDecoding::default();
-    guided.grammar = Some((Grammar::choice(["yes", "no"]), Box::new(Unused)));
+    guided.grammar = Some((Grammar::choice(["yes", "no"]), Box::new(Anything)));
     let request = DecodeRequest::new(prompt(&[1, 403, 407, 261, 378]), 20).guided(guided);
     let reply = reply(&decoder, request).unwrap();
     let text = decode(decoder.tokenizer(), &reply.ids).unwrap();
     assert!(["yes", "no"].contains(&text.trim()), "{text:?}");
-}
-
-/// The matcher is for decoders that have logits. A remote decoder sends the text of the grammar.
-#[derive(Clone, Debug)]
-struct Unused;
-
-impl GrammarMatcher for Unused {
-    fn mask(&mut self, _logits: &mut [f32]) -> Result<()> {
-        Ok(())
-    }
-
-    fn accept(&mut self, _token: TokenId) -> Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self) -> Result<MatcherState> {
-        Ok(MatcherState::MayEnd)
-    }
-
-    fn fork(&self) -> Box<dyn GrammarMatcher> {
-        Box::new(self.clone())
-    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use alloquy_openai::{
 use futures::StreamExt;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stub::{Answer, SCRIPT, Stub, builder_at, prompt, sse};
+use stub::{Answer, SCRIPT, Stub, builder_at, outcome, prompt, sse};
 
 /// The statuses that noise may have.
 const STATUSES: [u16; 9] = [200, 302, 400, 401, 404, 418, 429, 500, 503];
@@ -42,21 +42,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 }
 
 fn reply(decoder: &dyn Decoder, limit: usize) -> (Vec<TokenId>, Option<Error>) {
-    let mut ids = Vec::new();
-    let mut stream = decoder.decode(DecodeRequest::new(prompt("Tell me: "), limit));
-    pollster::block_on(async {
-        while let Some(item) = stream.next().await {
-            match item {
-                Ok(event) => {
-                    if let DecodeEventKind::Token { id, .. } = event.kind {
-                        ids.push(id);
-                    }
-                }
-                Err(error) => return (ids, Some(error)),
-            }
-        }
-        (ids, None)
-    })
+    outcome(decoder, DecodeRequest::new(prompt("Tell me: "), limit))
 }
 
 fn chat(model: &RemoteChat) -> Result<Reply> {

@@ -1,6 +1,7 @@
 //! Several servers: which one gets a request, and what happens when one fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod matcher;
 mod stub;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::grammar::Grammar;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::tokenizer::TokenId;
@@ -19,6 +20,7 @@ use alloquy_openai::{
 };
 use alloquy_testing::laws;
 use futures::StreamExt;
+use matcher::Anything;
 use stub::{Answer, SCRIPT, Stub, builder_at, prompt};
 
 /// What begins each reply of the conversations here.
@@ -373,32 +375,10 @@ fn a_decoder_can_what_all_its_servers_can() {
     }
     assert!(done(&decoder).iter().all(|done| *done >= 1), "{:?}", done(&decoder));
     let mut guided = GuidedDecoding::default();
-    guided.grammar = Some((Grammar::Regex("a+".to_owned()), Box::new(Unused)));
+    guided.grammar = Some((Grammar::Regex("a+".to_owned()), Box::new(Anything)));
     let mut stream = decoder.decode(DecodeRequest::new(prompt("Tell me: "), 5).guided(guided));
     let refusal = pollster::block_on(stream.next()).unwrap().unwrap_err();
     assert_eq!(refusal.kind(), ErrorKind::Unsupported, "llama.cpp takes no regular expressions");
-}
-
-/// The matcher is for decoders that have logits. A remote decoder sends the text of the grammar.
-#[derive(Clone, Debug)]
-struct Unused;
-
-impl GrammarMatcher for Unused {
-    fn mask(&mut self, _logits: &mut [f32]) -> alloquy_core::Result<()> {
-        Ok(())
-    }
-
-    fn accept(&mut self, _token: TokenId) -> alloquy_core::Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self) -> alloquy_core::Result<MatcherState> {
-        Ok(MatcherState::MayEnd)
-    }
-
-    fn fork(&self) -> Box<dyn GrammarMatcher> {
-        Box::new(self.clone())
-    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Thinking on a server is that of the local generator, token by token: its budget, the tokens that end it, the answer after it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod matcher;
 mod stub;
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::grammar::Grammar;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ErrorKind, Result, SamplingOptions};
@@ -17,34 +18,13 @@ use alloquy_inference::Generator;
 use alloquy_openai::{Dialect, RemoteDecoder};
 use alloquy_testing::ScriptedEngine;
 use futures::TryStreamExt;
+use matcher::Anything;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use stub::http::{respond, respond_with_events, serve};
 
 /// What the prompt ends with.
 const CUE: &str = "Think: ";
-
-/// Allows everything, so that the script says the answer.
-#[derive(Clone, Debug)]
-struct Anything;
-
-impl GrammarMatcher for Anything {
-    fn mask(&mut self, _: &mut [f32]) -> Result<()> {
-        Ok(())
-    }
-
-    fn accept(&mut self, _: TokenId) -> Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self) -> Result<MatcherState> {
-        Ok(MatcherState::MayEnd)
-    }
-
-    fn fork(&self) -> Box<dyn GrammarMatcher> {
-        Box::new(self.clone())
-    }
-}
 
 /// A server whose engine follows a script, and a decoder of it.
 struct Scripted {

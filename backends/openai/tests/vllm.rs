@@ -1,6 +1,7 @@
 //! A real server of vLLM, on a model with known replies. It says when it skips.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod matcher;
 mod vllm_server;
 
 use std::fs;
@@ -9,7 +10,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use alloquy_core::grammar::{Grammar, GrammarMatcher, MatcherState};
+use alloquy_core::grammar::Grammar;
 use alloquy_core::prompt::{Prompt, PromptUnit};
 use alloquy_core::sampling::TokenLogprobs;
 use alloquy_core::tokenizer::{TokenId, decode};
@@ -18,6 +19,7 @@ use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind, DecodeRequest, Decoder
 use alloquy_openai::{Dialect, RemoteDecoder, SaltSecret, TokenizerCheck};
 use alloquy_testing::laws;
 use futures::StreamExt;
+use matcher::Anything;
 use serde_json::{Value, json};
 use vllm_server::Vllm;
 
@@ -202,32 +204,10 @@ fn grammars_are_enforced_by_the_server() {
     ];
     for (grammar, texts) in cases {
         let mut guided = GuidedDecoding::default();
-        guided.grammar = Some((grammar, Box::new(Unused)));
+        guided.grammar = Some((grammar, Box::new(Anything)));
         let reply = reply(&decoder, DecodeRequest::new(prompt(&TALE), 30).guided(guided)).unwrap();
         let text = decode(decoder.tokenizer(), &reply.ids).unwrap();
         assert!(texts.contains(&text.as_str()), "{text:?} of {:?} is not one of {texts:?}", reply.ids);
-    }
-}
-
-/// The matcher is for decoders that have logits. A remote decoder sends the text of the grammar.
-#[derive(Clone, Debug)]
-struct Unused;
-
-impl GrammarMatcher for Unused {
-    fn mask(&mut self, _logits: &mut [f32]) -> Result<()> {
-        Ok(())
-    }
-
-    fn accept(&mut self, _token: TokenId) -> Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self) -> Result<MatcherState> {
-        Ok(MatcherState::MayEnd)
-    }
-
-    fn fork(&self) -> Box<dyn GrammarMatcher> {
-        Box::new(self.clone())
     }
 }
 

@@ -17,9 +17,9 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::models::unix_seconds;
 use crate::paging::{Order, Page, PageQuery};
 use crate::reply_report::ReplyReport;
+use crate::times::unix_seconds;
 
 /// A stored completion.
 struct StoredCompletion {

@@ -54,21 +54,7 @@ impl Dialect {
     /// Returns whether a request with this grammar can be written.
     fn takes(self, grammar: &Grammar) -> bool {
         let sampling = SamplingOptions::default();
-        let ask = Ask {
-            model: "",
-            prompt: &[0],
-            replied: 0,
-            sampling: &sampling,
-            max_tokens: 1,
-            seed: None,
-            stop: &[],
-            banned: &[],
-            biases: &[],
-            grammar: Some(grammar),
-            salt: None,
-            adapter: None,
-            priority: None,
-        };
+        let ask = Ask { grammar: Some(grammar), ..Ask::next_token("", &[0], &sampling) };
         self.body(&ask).is_ok()
     }
 }

@@ -12,14 +12,17 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use alloquy_core::Error;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
-use alloquy_core::tokenizer::Tokenizer;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
 use alloquy_openai::{
     ChatProtocol, Dialect, RemoteBuilder, RemoteChat, RemoteDecoder, RemoteRetries, RemoteServer,
 };
 use alloquy_testing::ByteTokenizer;
+use futures::StreamExt;
 use http::{Asked, respond};
 use serde_json::{Value, json};
 
@@ -164,6 +167,25 @@ pub(crate) fn builder_at(server: impl Into<RemoteServer>) -> RemoteBuilder {
 /// Returns a tokenizer with the control tokens of an engine.
 pub(crate) fn tokenizer_of(engine: &dyn alloquy_engine::Engine) -> ByteTokenizer {
     ByteTokenizer::new(engine.model().specials.iter().map(|special| special.text.as_str()))
+}
+
+/// Returns the ids that came, and the error that followed.
+pub(crate) fn outcome(decoder: &dyn Decoder, request: DecodeRequest) -> (Vec<TokenId>, Option<Error>) {
+    let mut ids = Vec::new();
+    let mut stream = decoder.decode(request);
+    pollster::block_on(async {
+        while let Some(item) = stream.next().await {
+            match item {
+                Ok(event) => {
+                    if let DecodeEventKind::Token { id, .. } = event.kind {
+                        ids.push(id);
+                    }
+                }
+                Err(error) => return (ids, Some(error)),
+            }
+        }
+        (ids, None)
+    })
 }
 
 pub(crate) fn prompt(text: &str) -> Prompt {
