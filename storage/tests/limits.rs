@@ -180,6 +180,19 @@ fn two_processes_share_a_database_exactly() {
 }
 
 #[test]
+fn a_new_database_may_be_opened_by_several_at_once() {
+    let places = Places::new();
+    for _ in 0..50 {
+        let place = places.next();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| block_on(SqliteLimits::open(&place)).unwrap());
+            }
+        });
+    }
+}
+
+#[test]
 fn handles_of_one_process_share_a_database() {
     let places = Places::new();
     let place = places.next();

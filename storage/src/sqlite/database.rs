@@ -60,7 +60,9 @@ fn make_private(path: &Path) {
 pub(super) fn open(path: &Path, contents: Contents, durability: Durability) -> Result<Connection, Failure> {
     let mut connection = connect(path)?;
     connection.busy_timeout(schema::PATIENCE)?;
-    is_prepared(&connection, contents).map_err(schema::unwritable)?;
+    // In one transaction, because another process may prepare it now.
+    transact(&mut connection, TransactionBehavior::Deferred, |unit| is_prepared(unit, contents))
+        .map_err(schema::unwritable)?;
     schema::must_be_writable(&connection)?;
     schema::set_pragmas(&connection, durability, contents.page).map_err(schema::unwritable)?;
     prepare(&mut connection, contents).map_err(schema::unwritable)?;

@@ -1,9 +1,10 @@
 //! Prepares a database: checks whose it is, creates or migrates its tables, and sets its durability.
 
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::migrate;
 use crate::durability::Durability;
@@ -23,6 +24,9 @@ const LOG: i64 = 4 * 1024 * 1024;
 
 /// How long a writer waits for others. Writers poll, so many of them may keep one waiting far longer than a transaction takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a connection waits that SQLite does not let wait.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How much of a database is cached: 16 MiB, the index of a hundred thousand nodes. SQLite reads a negative number as KiB.
 pub(super) const CACHE: i64 = -16_384;
@@ -44,8 +48,11 @@ pub(super) enum State {
 /// an older format, all at once or not at all.
 pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Result<(), Failure> {
     connection.busy_timeout(PATIENCE)?;
-    // Before the first pragma that writes, so that a refused database is not changed.
-    state(connection).map_err(unwritable)?;
+    // Before the first pragma that writes, so that a refused database is not changed. In one transaction, because another
+    // process may prepare it now.
+    let look = connection.transaction()?;
+    state(&look).map_err(unwritable)?;
+    look.finish()?;
     must_be_writable(connection)?;
     set_pragmas(connection, durability, PAGE).map_err(unwritable)?;
     migrate(connection).map_err(unwritable)
@@ -108,6 +115,26 @@ pub(super) fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64
     connection.query_row(sql, [], |row| row.get(0))
 }
 
+/// Switches to the write-ahead log. Where two connections do so at once, each would wait for the other, so SQLite fails at once in place
+/// of waiting. Then it is tried again.
+///
+/// The mode that is used may be another one: a database in memory has no log, and a file system without shared memory keeps the
+/// rollback journal, which is as durable.
+fn begin_log(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < PATIENCE =>
+            {
+                sleep(PAUSE);
+            }
+            mode => return mode.map(|_| ()),
+        }
+    }
+}
+
 /// Sets the pragmas of a connection:
 ///
 /// * WAL: readers and the writer do not wait for each other.
@@ -119,9 +146,7 @@ pub(super) fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64
 pub(super) fn set_pragmas(connection: &Connection, durability: Durability, page: i64) -> Result<(), Failure> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "page_size", page)?;
-    // The answer is the mode that is used: a database in memory has no log, and a file system without shared memory keeps
-    // the rollback journal, which is as durable.
-    connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
+    begin_log(connection)?;
     let synchronous = match durability {
         Durability::PowerLoss => "FULL",
         Durability::Crash => "NORMAL",

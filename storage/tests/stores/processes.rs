@@ -40,6 +40,19 @@ fn four_processes_on_one_database() {
 }
 
 #[test]
+fn a_new_database_may_be_opened_by_several_at_once() {
+    let places = Places::new();
+    for _ in 0..50 {
+        let url = local("sqlite", &places.next());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| block_on(open(&url)).unwrap());
+            }
+        });
+    }
+}
+
+#[test]
 fn four_processes_on_one_server() {
     let Some(fresh) = postgres() else { return };
     four_processes(&fresh(), 50);
