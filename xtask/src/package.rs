@@ -38,7 +38,7 @@ const KEYWORDS: usize = 5;
 const KEYWORD_LENGTH: usize = 20;
 
 /// The categories of crates.io that packages use; it ignores others, and cargo does not say so.
-const CATEGORIES: [&str; 15] = [
+const CATEGORIES: [&str; 16] = [
     "api-bindings",
     "command-line-utilities",
     "data-structures",
@@ -54,6 +54,7 @@ const CATEGORIES: [&str; 15] = [
     "science",
     "template-engine",
     "text-processing",
+    "web-programming::http-server",
 ];
 
 impl Package {

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Starts a server of replies, vectors or scores, which prints its address and ends with its standard input.
@@ -58,7 +58,8 @@ impl Llama {
     fn start_with(settings: &[&str]) -> Option<Self> {
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../../shared".into(), PathBuf::from);
         let python = env::var_os("ALLOQUY_LLAMA_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
-        let models = shared.join("models");
+        // Programs that run in other folders are given this path too.
+        let models = path::absolute(shared.join("models")).unwrap();
         let model = models.join("stories260k.gguf");
         let has_server = Command::new(&python)
             .args(["-c", "import xllamacpp"])
