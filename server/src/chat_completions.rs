@@ -11,7 +11,7 @@ mod stored;
 use std::time::SystemTime;
 
 use alloquy_core::manager::NewConversation;
-use alloquy_core::{Conversation, ConversationManager as _, Manager, TurnReply};
+use alloquy_core::{Conversation, ConversationManager as _, Manager};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -20,8 +20,9 @@ use axum::{Json, Router};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
-use crate::error::{ApiError, ApiResult, broken_reply};
+use crate::error::{ApiError, ApiResult};
 use crate::models::ModelLease;
+use crate::reply_report::complete;
 use crate::streaming;
 use crate::times::unix_seconds;
 use chunks::ChunkWriter;
@@ -84,14 +85,6 @@ fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing)
         created: unix_seconds(SystemTime::now()),
         model: model.name().to_owned(),
         is_stored: storing == Storing::Stored,
-    }
-}
-
-/// Returns a reply that did not fail midway.
-fn complete(reply: TurnReply) -> ApiResult<TurnReply> {
-    match &reply.reply.error {
-        Some(error) => Err(broken_reply(error)),
-        None => Ok(reply),
     }
 }
 

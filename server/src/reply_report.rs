@@ -1,9 +1,22 @@
 //! What every protocol reports of a reply: how it ended, and the field `alloquy` of its objects.
 
 use alloquy_core::report::{CacheReport, FinishReason, ReplyFacts, Usage, Warning};
-use alloquy_core::{ConversationId, NodeId, Reply};
+use alloquy_core::{ConversationId, NodeId, Reply, TurnReply};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use crate::error::{ApiResult, broken_reply};
+
+/// Returns a reply that did not fail midway.
+///
+/// # Errors
+/// 500 for another one, which is in the log.
+pub(crate) fn complete(reply: TurnReply) -> ApiResult<TurnReply> {
+    match &reply.reply.error {
+        Some(error) => Err(broken_reply(error)),
+        None => Ok(reply),
+    }
+}
 
 /// What is reported of a reply that was just generated, or of one that is stored.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -24,30 +24,68 @@ const QUEUE: usize = 1024;
 /// How long a cancelled reply may take to end by itself. After it, the turn is dropped, which keeps its text as well.
 const CANCELLING: Duration = Duration::from_secs(5);
 
-/// A server-sent event of a response.
+/// A piece of a streamed response, as it is sent.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Frame {
-    data: String,
-}
+pub(crate) struct Frame(Bytes);
 
 impl Frame {
-    /// An event of JSON.
+    /// A server-sent event of JSON.
     pub(crate) fn json(value: &Value) -> Self {
-        Self::text(value.to_string())
+        Self::text(&value.to_string())
     }
 
-    /// An event of a text on one line, such as `[DONE]`.
-    pub(crate) fn text(data: impl Into<String>) -> Self {
-        Self { data: data.into() }
+    /// A server-sent event of a text on one line, such as `[DONE]`.
+    pub(crate) fn text(data: &str) -> Self {
+        Self(format!("data: {data}\n\n").into())
     }
 
-    fn bytes(&self) -> Bytes {
-        format!("data: {}\n\n", self.data).into()
+    /// A server-sent event of JSON with a name.
+    #[allow(dead_code, reason = "Responses and Messages use it")]
+    pub(crate) fn named(name: &str, value: &Value) -> Self {
+        Self(format!("event: {name}\ndata: {value}\n\n").into())
+    }
+
+    /// A line of JSON, in a response of [`Framing::Lines`].
+    #[allow(dead_code, reason = "Ollama's protocol uses it")]
+    pub(crate) fn line(value: &Value) -> Self {
+        Self(format!("{value}\n").into())
+    }
+}
+
+/// What a streamed response consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Server-sent events.
+    Events,
+    /// Lines of JSON.
+    #[allow(dead_code, reason = "Ollama's protocol uses it")]
+    Lines,
+}
+
+impl Framing {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Events => "text/event-stream",
+            Self::Lines => "application/x-ndjson",
+        }
+    }
+
+    /// What keeps a silent response open: a comment, or a space before the next line, which JSON allows.
+    fn heartbeat(self) -> &'static [u8] {
+        match self {
+            Self::Events => b": waiting\n\n",
+            Self::Lines => b" ",
+        }
     }
 }
 
 /// Writes the events of one turn in the form of a protocol. Each protocol implements it in its own folder.
 pub(crate) trait TurnWriter: Send + 'static {
+    /// What the response consists of.
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
     /// The frames before the first word.
     fn begin(&mut self) -> Vec<Frame>;
 
@@ -75,13 +113,14 @@ pub(crate) async fn respond(
         // The prompt is still being computed.
         Err(_) => None,
     };
+    let framing = writer.framing();
     let (frames, queue) = mpsc::channel(QUEUE);
     let sink = Sink { frames, stalled: limits.stalled_time };
     tokio::spawn(async move {
         pump(turn, first, writer, sink).await;
         drop(held);
     });
-    Ok(response(body(queue, limits.heartbeat)))
+    Ok(response(body(queue, limits.heartbeat, framing), framing))
 }
 
 /// Where the frames of a response go.
@@ -96,7 +135,7 @@ struct Gone;
 impl Sink {
     async fn send(&self, frames: Vec<Frame>) -> Result<(), Gone> {
         for frame in frames {
-            let sent = self.frames.send_timeout(frame.bytes(), self.stalled).await;
+            let sent = self.frames.send_timeout(frame.0, self.stalled).await;
             sent.map_err(|_| Gone)?;
         }
         Ok(())
@@ -154,19 +193,23 @@ async fn write(
 fn body(
     queue: mpsc::Receiver<Bytes>,
     heartbeat: Duration,
+    framing: Framing,
 ) -> impl Stream<Item = Result<Bytes, std::convert::Infallible>> {
     stream::unfold(queue, move |mut queue| async move {
         match timeout(heartbeat, queue.recv()).await {
             Ok(frame) => frame.map(|frame| (Ok(frame), queue)),
-            Err(_) => Some((Ok(Bytes::from_static(b": waiting\n\n")), queue)),
+            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), queue)),
         }
     })
 }
 
-fn response(body: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static) -> Response {
+fn response(
+    body: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static,
+    framing: Framing,
+) -> Response {
     // The last one asks nginx to pass each event on at once.
     let headers = [
-        (CONTENT_TYPE.as_str(), "text/event-stream"),
+        (CONTENT_TYPE.as_str(), framing.content_type()),
         (CACHE_CONTROL.as_str(), "no-cache"),
         ("x-accel-buffering", "no"),
     ];
