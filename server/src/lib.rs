@@ -61,6 +61,8 @@ mod media_policy;
 mod model_list;
 mod models;
 mod no_model;
+mod openapi;
+mod operation;
 mod paging;
 mod reply_report;
 mod routes;
@@ -68,6 +70,7 @@ mod running;
 mod server;
 mod streaming;
 mod times;
+mod trees;
 
 pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;

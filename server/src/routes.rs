@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{ETAG, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
@@ -12,11 +12,15 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::{chat_completions, health, model_list};
+use crate::{chat_completions, health, model_list, openapi, trees};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
-    Router::new().merge(chat_completions::routes()).merge(model_list::routes())
+    Router::new()
+        .merge(chat_completions::routes())
+        .merge(model_list::routes())
+        .merge(trees::routes())
+        .merge(openapi::routes())
 }
 
 /// Builds the router. From the outside: panics become errors, the name of the server is checked, then the key.
@@ -42,7 +46,7 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         // Clients in pages send headers of their own, such as the version of their library.
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([RETRY_AFTER])
+        .expose_headers([ETAG, RETRY_AFTER])
 }
 
 async fn unknown(request: Request) -> ApiError {

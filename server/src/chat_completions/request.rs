@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, Preface, Role, SamplingOptions, TurnRequest};
 use alloquy_formats::messages::OpenAiOptions;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -22,7 +23,7 @@ const VALUE_LENGTH: usize = 512;
 const TOP_LOGPROBS: usize = 20;
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChatRequest {
     messages: Value,
@@ -95,7 +96,7 @@ pub(super) struct ChatRequest {
 }
 
 /// What a stream contains beside the reply.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamOptions {
     #[serde(default)]
@@ -113,7 +114,7 @@ impl StreamOptions {
 }
 
 /// One stop text, or several.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
 enum Stops {
     One(String),
@@ -142,8 +143,9 @@ pub(super) struct Asked {
 }
 
 /// The change of a stored completion.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "CompletionChange")]
 pub(super) struct Change {
     pub(super) metadata: Option<BTreeMap<String, String>>,
 }
