@@ -1,4 +1,4 @@
-//! `/openapi.json`: the document of all routes, made from the types of their requests and answers.
+//! `/openapi.json`: the document of all routes, made from the types of their requests and answers. It needs no key.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::app::App;
 use crate::error::ErrorBody;
 use crate::operation::{Operation, Schemas};
-use crate::{chat_completions, health, model_list, trees};
+use crate::{chat_completions, flow_runs, health, model_list, prompts, trees};
 
 /// The document, which is the same for every request.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
@@ -31,6 +31,8 @@ fn all() -> Vec<Operation> {
         chat_completions::operations(),
         model_list::operations(),
         trees::operations(),
+        prompts::operations(),
+        flow_runs::operations(),
         health::operations(),
         operations(),
     ];

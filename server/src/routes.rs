@@ -12,7 +12,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::{chat_completions, health, model_list, openapi, trees};
+use crate::{chat_completions, flow_runs, health, model_list, openapi, prompts, trees};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
@@ -20,7 +20,8 @@ fn protocols() -> Router<App> {
         .merge(chat_completions::routes())
         .merge(model_list::routes())
         .merge(trees::routes())
-        .merge(openapi::routes())
+        .merge(prompts::routes())
+        .merge(flow_runs::routes())
 }
 
 /// Builds the router. From the outside: panics become errors, the name of the server is checked, then the key.
@@ -35,7 +36,7 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
     }
     router
         .layer(from_fn_with_state(access.clone(), check_host))
-        .merge(health::routes().method_not_allowed_fallback(other_method))
+        .merge(health::routes().merge(openapi::routes()).method_not_allowed_fallback(other_method))
         .layer(CatchPanicLayer::custom(panicked))
         .with_state(app)
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::{Error, ErrorKind, Manager, Owner, Result};
+use alloquy_cost::PriceTable;
+use alloquy_flows::{Flow, FlowRunner};
 use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use axum::Router;
 use axum::http::HeaderValue;
@@ -22,12 +25,14 @@ use crate::access::Access;
 use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
 use crate::connections;
+use crate::flow_set::{Flows, RunnerSetup};
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
 use crate::routes;
+use crate::watched_store::WatchedStore;
 
 /// How long cancelled replies may take to end, once the server ends.
 const CANCELLING: Duration = Duration::from_secs(5);
@@ -189,6 +194,10 @@ pub struct ServerBuilder {
     limits: RequestLimits,
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
+    prompts: Option<Arc<dyn PromptLibrary>>,
+    flows: Vec<(String, Flow)>,
+    runners: RunnerSetup,
+    prices: PriceTable,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -211,6 +220,10 @@ impl ServerBuilder {
             limits: RequestLimits::default(),
             counts: None,
             setup: Arc::new(|builder| builder),
+            prompts: None,
+            flows: Vec::new(),
+            runners: Arc::new(|runner| runner),
+            prices: PriceTable::example(),
         }
     }
 
@@ -291,11 +304,85 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the library whose prompts are shown, filled in, and named by conversations, turns and flows.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::prompt_library::PromptLibrary;
+    /// use alloquy_server::{Server, ServedModel, ServerBuilder};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// fn serve(library: Arc<dyn PromptLibrary>) -> ServerBuilder {
+    ///     Server::builder().model(ServedModel::loaded("echo", EchoModel)).prompts(library)
+    /// }
+    /// ```
+    pub fn prompts(mut self, library: Arc<dyn PromptLibrary>) -> Self {
+        self.prompts = Some(library);
+        self
+    }
+
+    /// Adds a flow under a name. Requests run it in conversations, and answer it where it waits.
+    ///
+    /// ```
+    /// use alloquy_flows::Flow;
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let order = Flow::from_yaml(
+    ///     "
+    /// name: order
+    /// states:
+    ///   drink: {wait: {say: Tea or coffee?}, to: thanks}
+    ///   thanks: {say: 'Here: {{last}}.'}
+    /// ",
+    /// )?;
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).flow("order", order).build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn flow(mut self, name: impl Into<String>, flow: Flow) -> Self {
+        self.flows.push((name.into(), flow));
+        self
+    }
+
+    /// Sets what is added to the runners of all flows: tools that states call, and conditions of the host.
+    ///
+    /// ```
+    /// use alloquy_core::tool::Toolbox;
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let tools = Toolbox::default();
+    /// let builder = Server::builder()
+    ///     .model(ServedModel::loaded("echo", EchoModel))
+    ///     .flow_runners(move |runner| runner.toolbox(tools.clone()));
+    /// ```
+    pub fn flow_runners(mut self, setup: impl Fn(FlowRunner) -> FlowRunner + Send + Sync + 'static) -> Self {
+        self.runners = Arc::new(setup);
+        self
+    }
+
+    /// Sets the prices by which the cost of conversations is computed, by default [`PriceTable::example`].
+    ///
+    /// ```
+    /// use alloquy_cost::PriceTable;
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let prices = PriceTable::from_json(r#"{"currency": "EUR", "prices": []}"#)?;
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel)).prices(prices);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn prices(mut self, prices: PriceTable) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin that
-    /// cannot be; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, two flows of one
+    /// name, a flow with problems, and an origin that cannot be; and those of what is added to managers.
     pub fn build(self) -> Result<Server> {
         if self.models.is_empty() {
             return Err(Error::new(
@@ -307,23 +394,46 @@ impl ServerBuilder {
             Some(store) => store,
             None => Arc::new(MemoryStore::default()),
         };
+        let watched = Arc::new(WatchedStore::new(store));
+        let store: Arc<dyn ConversationStore> = watched.clone();
+        let setup = with_prompts(self.setup, self.prompts.clone());
+        let runners = runners_with_prompts(self.runners, self.prompts.clone());
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
-        let conversations = (self.setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
-        let manager = manager_of(Arc::clone(&store), Arc::clone(&self.setup));
+        let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
+        let manager = manager_of(store, Arc::clone(&setup));
         let app = App::new(Parts {
             models: ServedModels::new(self.models, self.memory, manager)?,
-            store,
+            store: watched,
             conversations,
+            prompts: self.prompts,
+            flows: Flows::new(self.flows, runners)?,
+            prices: self.prices,
             limits: self.limits,
             media: MediaPolicy,
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
-            setup: self.setup,
+            setup,
             admissions: Admissions::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
         let access = Access::new(self.keys, self.hosts, self.owner);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
+    }
+}
+
+/// Adds the library to each manager, before what the host adds.
+fn with_prompts(setup: ManagerSetup, library: Option<Arc<dyn PromptLibrary>>) -> ManagerSetup {
+    match library {
+        Some(library) => Arc::new(move |builder| setup(builder.prompts(Arc::clone(&library)))),
+        None => setup,
+    }
+}
+
+/// Adds the library to each runner of a flow, before what the host adds.
+fn runners_with_prompts(setup: RunnerSetup, library: Option<Arc<dyn PromptLibrary>>) -> RunnerSetup {
+    match library {
+        Some(library) => Arc::new(move |runner| setup(runner.prompts(Arc::clone(&library)))),
+        None => setup,
     }
 }
 

@@ -40,7 +40,6 @@ impl Frame {
     }
 
     /// A server-sent event of JSON with a name.
-    #[allow(dead_code, reason = "Responses and Messages use it")]
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self(format!("event: {name}\ndata: {value}\n\n").into())
     }
@@ -71,7 +70,7 @@ impl Framing {
     }
 
     /// What keeps a silent response open: a comment, or a space before the next line, which JSON allows.
-    fn heartbeat(self) -> &'static [u8] {
+    pub(crate) fn heartbeat(self) -> &'static [u8] {
         match self {
             Self::Events => b": waiting\n\n",
             Self::Lines => b" ",
@@ -203,7 +202,8 @@ fn body(
     })
 }
 
-fn response(
+/// Creates a streamed response.
+pub(crate) fn response(
     body: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static,
     framing: Framing,
 ) -> Response {

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::identity::shown;
-use crate::error::ApiResult;
 use crate::times::unix_seconds;
 
 /// A conversation without its nodes.
@@ -182,11 +181,4 @@ impl HeadObject {
     pub(super) fn of(id: &ConversationId, head: Option<NodeId>) -> Self {
         Self { id: shown(id), object: "head", head: head.map(|head| head.to_string()) }
     }
-}
-
-/// Reads a conversation with its whole tree, as one state of it.
-pub(super) async fn tree_of(conversation: &alloquy_core::Conversation) -> ApiResult<TreeObject> {
-    let record = conversation.record().await?;
-    let tree = conversation.tree().await?;
-    Ok(TreeObject::of(&record.id, record.head, &tree, &Annotations::of(&record)?))
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::identity::{node as found, opened, place};
-use super::objects::{BranchObject, NodeObject, TreeObject, tree_of};
+use super::objects::{BranchObject, NodeObject, TreeObject};
 use crate::app::App;
 use crate::body::{PathOf, QueryOf};
 use crate::caller::Caller;
@@ -43,7 +43,10 @@ pub(super) async fn tree(
     caller: Caller,
     PathOf(id): PathOf<String>,
 ) -> ApiResult<Json<TreeObject>> {
-    Ok(Json(tree_of(&opened(&app, &caller, &id).await?).await?))
+    let conversation = opened(&app, &caller, &id).await?;
+    // One call, so that the head is a node of the tree.
+    let (record, tree) = app.store().load(&caller.owner, conversation.id()).await?;
+    Ok(Json(TreeObject::of(&record.id, record.head, &tree, &Annotations::of(&record)?)))
 }
 
 pub(super) async fn branches(
