@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use alloquy_core::manager::NewConversation;
-use alloquy_core::{Conversation, Preface, SamplingOptions};
+use alloquy_core::{Conversation, Manager, Preface};
 use alloquy_flows::{Answer, Flow, FlowRunner, Position, Progress, TracedStep};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -101,6 +101,14 @@ struct FlowAnswer {
     model: Option<String>,
 }
 
+/// Where a flow runs.
+enum Place {
+    /// In the conversation of this id.
+    Existing(String),
+    /// In a new one with this metadata.
+    New(Map<String, Value>),
+}
+
 /// A flow in a conversation, with what it needs until it waits or ends.
 struct Running {
     runner: FlowRunner,
@@ -130,17 +138,16 @@ async fn run(
     PathOf(name): PathOf<String>,
     JsonBody(new): JsonBody<NewRun>,
 ) -> ApiResult<(StatusCode, Json<FlowRunObject>)> {
-    let flow = flow(&app, &name)?;
-    check_variables(flow, &new.variables)?;
-    let id = match &new.conversation {
+    check_variables(flow(&app, &name)?, &new.variables)?;
+    let place = match new.conversation {
         Some(_) if !new.metadata.is_empty() => {
             let message = "metadata is of a new conversation, and conversation names one that exists";
             return Err(ApiError::invalid("metadata", message));
         }
-        Some(id) => opened(&app, &caller, id).await?.id().to_string(),
-        None => created(&app, &caller, &name, new.metadata).await?,
+        Some(id) => Place::Existing(id),
+        None => Place::New(new.metadata),
     };
-    let mut running = open(&app, &caller, flow, &id, new.model.as_deref()).await?;
+    let mut running = open(&app, &caller, &name, place, new.model.as_deref()).await?;
     for (name, value) in new.variables {
         running.runner = running.runner.variable(name, value);
     }
@@ -149,39 +156,53 @@ async fn run(
     Ok((StatusCode::CREATED, Json(ended(&name, &running, progress, before).await?)))
 }
 
-async fn created(app: &App, caller: &Caller, name: &str, metadata: Map<String, Value>) -> ApiResult<String> {
+/// Opens or creates the conversation of a flow, with what the flow needs: a model only if it asks one.
+async fn open(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    place: Place,
+    model: Option<&str>,
+) -> ApiResult<Running> {
+    let flow = flow(app, name)?;
+    if let Place::Existing(id) = &place {
+        // An unknown conversation loads no model.
+        opened(app, caller, id).await?;
+    }
+    if model.is_some() && !flow.asks_model() {
+        let message = format!("model has no effect: the flow {name:?} asks none");
+        return Err(ApiError::unsupported("model", message));
+    }
+    let admission = app.admit(caller).await?;
+    let mut leased = None;
+    let mut manager = app.conversations(caller);
+    if flow.asks_model() {
+        let model = app.model(model).await?;
+        manager = app.manager(&model, caller);
+        leased = Some(model);
+    }
+    let mut conversation = match place {
+        Place::Existing(id) => opened_in(&manager, &id).await?,
+        Place::New(metadata) => created(&manager, name, metadata).await?,
+    };
+    let mut runner_model = None;
+    if let Some(model) = &leased {
+        conversation = app.limited(conversation, model, caller)?;
+        runner_model = Some(app.limited_model(conversation.id(), model, caller)?);
+    }
+    let mut runner = app.flows().runner(flow, conversation.clone());
+    if let Some(model) = runner_model {
+        runner = runner.model(model);
+    }
+    Ok(Running { runner, conversation, _place: admission, _model: leased })
+}
+
+async fn created(manager: &Manager, name: &str, metadata: Map<String, Value>) -> ApiResult<Conversation> {
     let mut new = NewConversation::from(Preface::default()).metadata(FLOW, name);
     for (name, value) in metadata {
         new = new.metadata(name, value);
     }
-    Ok(app.conversations(caller).create(new.sampling(SamplingOptions::default())).await?.id().to_string())
-}
-
-/// Opens a conversation with what the flow needs: a model only if it asks one.
-async fn open(
-    app: &App,
-    caller: &Caller,
-    flow: &Arc<Flow>,
-    id: &str,
-    model: Option<&str>,
-) -> ApiResult<Running> {
-    let place = app.admit(caller).await?;
-    let mut model_lease = None;
-    let mut conversation = opened(app, caller, id).await?;
-    if flow.asks_model() {
-        let model = app.model(model).await?;
-        conversation = opened_in(&app.manager(&model, caller), id).await?;
-        conversation = app.limited(conversation, &model, caller)?;
-        model_lease = Some(model);
-    } else if model.is_some() {
-        let message = format!("model has no effect: the flow {:?} asks none", flow.name);
-        return Err(ApiError::unsupported("model", message));
-    }
-    let mut runner = app.flows().runner(flow, conversation.clone());
-    if let Some(model) = &model_lease {
-        runner = runner.model(app.limited_model(conversation.id(), model, caller)?);
-    }
-    Ok(Running { runner, conversation, _place: place, _model: model_lease })
+    Ok(manager.create(new).await?)
 }
 
 /// Checks that the flow has the variables that are given, with their types.
@@ -208,10 +229,8 @@ async fn resume(
     PathOf((name, id)): PathOf<(String, String)>,
     JsonBody(answer): JsonBody<FlowAnswer>,
 ) -> ApiResult<Json<FlowRunObject>> {
-    let flow = flow(&app, &name)?;
     answer.check()?;
-    let id = opened(&app, &caller, &id).await?.id().to_string();
-    let running = open(&app, &caller, flow, &id, answer.model.as_deref()).await?;
+    let running = open(&app, &caller, &name, Place::Existing(id), answer.model.as_deref()).await?;
     must_have_begun(&running, &name).await?;
     let before = running.conversation.history().await?.len();
     let progress = answer.give(&running).await?;

@@ -181,21 +181,39 @@ impl Operation {
 
 /// Returns the fields of a type as parameters of a query. A field that is an object is written as `name[KEY]=value`.
 fn query_parameters(schema: &Schema) -> Vec<Value> {
-    let mut parameters = Vec::new();
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut parameters = Vec::new();
     for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let mut parameter = json!({"name": name, "in": "query", "schema": field});
-        let is_object = field.get("additionalProperties").is_some();
-        if let Value::Object(fields) = &mut parameter {
-            if required.contains(&json!(name)) {
-                fields.insert("required".to_owned(), true.into());
-            }
-            if is_object {
-                fields.insert("style".to_owned(), "deepObject".into());
-                fields.insert("explode".to_owned(), true.into());
-            }
+        let mut field = field.clone();
+        let description = without_null(&mut field);
+        let mut parameter =
+            Map::from_iter([("name".to_owned(), json!(name)), ("in".to_owned(), json!("query"))]);
+        if let Some(description) = description {
+            parameter.insert("description".to_owned(), description);
         }
-        parameters.push(parameter);
+        if required.contains(&json!(name)) {
+            parameter.insert("required".to_owned(), true.into());
+        }
+        if field.get("type") == Some(&json!("object")) {
+            parameter.insert("style".to_owned(), "deepObject".into());
+            parameter.insert("explode".to_owned(), true.into());
+        }
+        parameter.insert("schema".to_owned(), field);
+        parameters.push(Value::Object(parameter));
     }
     parameters
+}
+
+/// Removes what a query cannot have, and returns the description: a parameter is absent, and never `null`.
+fn without_null(field: &mut Value) -> Option<Value> {
+    let fields = field.as_object_mut()?;
+    fields.shift_remove("default");
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".to_owned(), only);
+        }
+    }
+    fields.shift_remove("description")
 }

@@ -100,6 +100,7 @@ impl Page {
 
 /// A page of a list.
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ListOf{T}")]
 pub(crate) struct ListOf<T> {
     /// Always `list`.
     object: &'static str,
@@ -130,6 +131,7 @@ pub(crate) struct PageParameters {
     after: Option<String>,
     /// At most so many: 20 unless it is given, and no more than 100.
     #[serde(default)]
+    #[schemars(with = "Option<usize>")]
     limit: Option<String>,
     /// `asc` unless it is given, or `desc`.
     #[serde(default)]

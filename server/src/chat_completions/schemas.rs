@@ -130,5 +130,5 @@ pub(super) struct CompletionListParameters {
     /// The model that answered.
     model: Option<String>,
     /// Values of the metadata: `metadata[topic]=tea`.
-    metadata: BTreeMap<String, String>,
+    metadata: Option<BTreeMap<String, String>>,
 }

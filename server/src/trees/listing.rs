@@ -43,7 +43,7 @@ pub(super) struct ListParameters {
     /// Updated before this second.
     updated_before: Option<u64>,
     /// Values of the metadata: `metadata[topic]=tea`. A number, `true`, `false` and a text in quotes are JSON.
-    metadata: BTreeMap<String, Value>,
+    metadata: Option<BTreeMap<String, Value>>,
 }
 
 /// What messages are searched for, and where.
@@ -67,7 +67,7 @@ pub(super) struct SearchParameters {
     /// In conversations that were updated before this second.
     updated_before: Option<u64>,
     /// In conversations with these values: `metadata[topic]=tea`.
-    metadata: BTreeMap<String, Value>,
+    metadata: Option<BTreeMap<String, Value>>,
 }
 
 /// A page of the messages that were found.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod document;
+pub(crate) mod prompts;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
