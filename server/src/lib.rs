@@ -28,6 +28,11 @@
 //! | `GET`, `POST`, `DELETE /v1/chat/completions/{id}` | one of them, its metadata, its end |
 //! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
+//! | `/v1/alloquy/conversations` | stored conversations as trees: turns, branches, the head, notes, copies, documents, costs |
+//! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
+//! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
+//! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //!
 //! # What holds for each request

@@ -1,6 +1,7 @@
 //! `/v1/alloquy/conversations`: stored conversations as trees, with their branches, their head and their notes.
 
 mod archives;
+mod conversation_feed;
 mod conversations;
 mod copying;
 mod cost;
@@ -10,6 +11,7 @@ pub(crate) mod identity;
 mod listing;
 mod notes;
 mod objects;
+mod owner_feed;
 mod reading;
 mod seen;
 mod turn_events;
@@ -38,6 +40,9 @@ const IF_MATCH: (&str, &str) = (
     "if-match",
     "The head as it was read, in quotes. Where it is elsewhere, nothing happens and the status is 412.",
 );
+
+/// What a client sends after a lost connection.
+const LAST_EVENT: &str = "The id of the last event that was received. The stream continues after it.";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -68,7 +73,8 @@ pub(crate) fn routes() -> Router<App> {
         )
         .route("/v1/alloquy/conversations/{id}/cost", get(cost::cost))
         .route("/v1/alloquy/conversations/{id}/export", get(archives::export))
-        .route("/v1/alloquy/conversations/{id}/events", get(feed::events))
+        .route("/v1/alloquy/conversations/{id}/events", get(conversation_feed::events))
+        .route("/v1/alloquy/events", get(owner_feed::events))
         .route("/v1/alloquy/import", post(archives::import))
         .route("/v1/alloquy/search", get(listing::search))
 }
@@ -190,7 +196,10 @@ fn note_operations() -> Vec<Operation> {
             .query::<ExportParameters>()
             .answer::<ExportObject>(),
         Operation::get("/v1/alloquy/conversations/{id}/events", "Reports the changes of the conversation.")
-            .header(feed::LAST_EVENT_ID, "The id of the last event that was received.")
+            .header(feed::LAST_EVENT_ID, LAST_EVENT)
+            .events(),
+        Operation::get("/v1/alloquy/events", "Reports which conversations change.")
+            .header(feed::LAST_EVENT_ID, LAST_EVENT)
             .events(),
     ]
 }

@@ -29,7 +29,11 @@ struct Event {
 
 impl Listener {
     async fn start(server: &TestServer, last: Option<&str>) -> Self {
-        let mut request = server.request("GET", "/v1/alloquy/conversations/tea/events");
+        Self::at(server, "/v1/alloquy/conversations/tea/events", last).await
+    }
+
+    async fn at(server: &TestServer, path: &str, last: Option<&str>) -> Self {
+        let mut request = server.request("GET", path);
         if let Some(last) = last {
             request = request.header("last-event-id", last);
         }
@@ -192,4 +196,28 @@ async fn listeners_do_not_delay_the_end_of_the_server() {
     server.handle.shut_down();
     tokio::time::timeout(Duration::from_secs(10), server.served).await.unwrap().unwrap().unwrap();
     assert!(listener.next().await.is_none());
+}
+
+#[tokio::test]
+async fn one_stream_reports_all_conversations() {
+    let (store, server) = created().await;
+    let path = "/v1/alloquy/events";
+    let mut listener = Listener::at(&server, path, None).await;
+    let state = listener.next().await.unwrap();
+    assert_eq!((state.name.as_str(), &state.data), ("state", &json!({"conversations": 1})));
+    server.post("/v1/alloquy/conversations", &json!({"name": "coffee"})).await;
+    let event = listener.next().await.unwrap();
+    assert_eq!((event.name.as_str(), &event.data["name"]), ("conversation.changed", &json!("coffee")));
+    server.delete("/v1/alloquy/conversations/coffee").await;
+    next_of(&mut listener, "conversation.deleted").await;
+    // Another process, and a connection that is lost.
+    let (owner, id) = (Owner::local(), "tea".parse().unwrap());
+    let node = Node::new(None, Message::user("From elsewhere"));
+    store.append(&owner, &id, &[node]).await.unwrap();
+    let event = next_of(&mut listener, "conversation.changed").await;
+    assert_eq!((&event.data["name"], &event.data["nodes"]), (&json!("tea"), &json!(1)));
+    let mut again = Listener::at(&server, path, state.id.as_deref()).await;
+    assert_eq!(next_of(&mut again, "conversation.changed").await.id, event.id);
+    let request = server.request("GET", path).header("last-event-id", "x");
+    assert_eq!(server.send(request).await.status, 400);
 }

@@ -1,29 +1,21 @@
-//! The changes of a conversation as server-sent events, which continue after a lost connection.
+//! Streams of changes: one client that listens, what wakes it, and what it is sent.
 
 use std::collections::VecDeque;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use alloquy_core::annotations::{ANNOTATIONS_KEY, Annotations};
-use alloquy_core::store::ConversationRecord;
-use alloquy_core::tree::Tree;
 use alloquy_core::{ConversationId, Owner};
+use async_trait::async_trait;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::response::Response;
 use futures::stream;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
-use super::identity::{opened, shown};
-use super::notes::{bookmarks_of, labels_of};
-use super::objects::NodeObject;
-use super::seen::{Change, EventId, Seen};
 use crate::app::App;
-use crate::body::PathOf;
-use crate::caller::Caller;
-use crate::error::{ApiError, ApiResult};
+use crate::error::ApiResult;
 use crate::streaming::{Framing, response};
 use crate::watched_store::Changed;
 
@@ -32,192 +24,125 @@ pub(super) const LAST_EVENT_ID: &str = "last-event-id";
 /// How often changes of other processes are looked for, and the end of the server.
 const LOOKING: Duration = Duration::from_secs(1);
 
-/// One client that listens.
-struct Feed {
-    app: App,
-    owner: Owner,
-    id: ConversationId,
-    seen: Seen,
-    /// When the last node was added, as far as it was seen.
-    updated: Option<SystemTime>,
+/// Where the changes of a feed come from.
+#[async_trait]
+pub(super) trait FeedSource: Send + Sync + 'static {
+    /// Returns whether a change of this conversation is one of the feed.
+    fn concerns(&self, changed: &ConversationId) -> bool;
+
+    /// Adds the events of what changed, and returns whether more may follow. `changed` is what this process changed; without it, it
+    /// is time to look for changes of others.
+    async fn look(
+        &mut self,
+        listener: &Listener,
+        changed: Option<ConversationId>,
+        frames: &mut Frames,
+    ) -> ApiResult<bool>;
+}
+
+/// The events that are to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Frames(VecDeque<Bytes>);
+
+impl Frames {
+    /// Adds an event. Without an id, a client continues after the event before it.
+    pub(super) fn push(&mut self, name: &str, id: Option<&str>, data: &Value) {
+        let frame = match id {
+            Some(id) => format!("id: {id}\nevent: {name}\ndata: {data}\n\n"),
+            None => format!("event: {name}\ndata: {data}\n\n"),
+        };
+        self.0.push_back(frame.into());
+    }
+}
+
+/// Who listens, and what wakes it.
+pub(super) struct Listener {
+    pub(super) app: App,
+    pub(super) owner: Owner,
     changed: Receiver<Changed>,
-    /// What is to be sent.
-    frames: VecDeque<Bytes>,
+}
+
+impl Listener {
+    pub(super) fn new(app: App, owner: Owner) -> Self {
+        let changed = app.changes();
+        Self { app, owner, changed }
+    }
+
+    /// Waits until this process changes something of the feed, or until it is time to look for changes of others.
+    async fn wait(&mut self, source: &impl FeedSource, until: Instant) -> Option<ConversationId> {
+        loop {
+            match timeout_at(until, self.changed.recv()).await {
+                Ok(Ok((owner, id))) if owner == self.owner && source.concerns(&id) => return Some(id),
+                Ok(Ok(_)) => {}
+                // Some announcements were missed, or it is time.
+                Ok(Err(RecvError::Lagged(_))) | Err(_) => return None,
+                Ok(Err(RecvError::Closed)) => {
+                    tokio::time::sleep_until(until).await;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Returns the text of the header with the last event.
+pub(super) fn last_event(headers: &HeaderMap) -> Option<&str> {
+    headers.get(LAST_EVENT_ID).map(|given| given.to_str().unwrap_or_default())
+}
+
+/// The events of a source for one client.
+pub(super) struct Feed<S> {
+    listener: Listener,
+    frames: Frames,
+    source: S,
     /// When something was sent last.
     sent: Instant,
+    /// When changes of others are looked for.
+    looks: Instant,
     has_ended: bool,
 }
 
-/// `GET /v1/alloquy/conversations/{id}/events`
-pub(super) async fn events(
-    State(app): State<App>,
-    caller: Caller,
-    PathOf(id): PathOf<String>,
-    headers: HeaderMap,
-) -> ApiResult {
-    let last = last_event(&headers)?;
-    let conversation = opened(&app, &caller, &id).await?;
-    let id = conversation.id().clone();
-    // Before the state is read, so that no change falls between the two.
-    let changed = app.changes();
-    let (record, tree) = app.store().load(&caller.owner, &id).await?;
-    let all = Seen::all(&record, &tree);
-    let mut frames = VecDeque::new();
-    let seen = match last {
-        None => {
-            frames.push_back(state("state", &all, &id));
-            all
-        }
-        Some(last) => match Seen::at(last, &tree) {
-            Some(mut seen) => {
-                push_changes(&mut frames, &mut seen, &record, &tree)?;
-                seen
-            }
-            None => {
-                frames.push_back(state("reset", &all, &id));
-                all
-            }
-        },
-    };
-    let feed = Feed {
-        app,
-        owner: caller.owner,
-        id,
-        seen,
-        updated: None,
-        changed,
-        frames,
-        sent: Instant::now(),
-        has_ended: false,
-    };
-    let body = stream::unfold(feed, |mut feed| async move {
-        let frame = feed.next().await?;
-        Some((Ok(frame), feed))
-    });
-    Ok(response(body, Framing::Events))
-}
-
-fn last_event(headers: &HeaderMap) -> ApiResult<Option<EventId>> {
-    let Some(given) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
-    let text = given.to_str().unwrap_or_default();
-    match text.parse() {
-        Ok(id) => Ok(Some(id)),
-        Err(()) => {
-            let message = format!("last-event-id: {text:?} is no id of an event of a conversation");
-            Err(ApiError::invalid(LAST_EVENT_ID, message))
-        }
+impl<S: FeedSource> Feed<S> {
+    /// A feed that begins with some events.
+    pub(super) fn new(listener: Listener, frames: Frames, source: S) -> Self {
+        let now = Instant::now();
+        Self { listener, frames, source, sent: now, looks: now + LOOKING, has_ended: false }
     }
-}
 
-impl Feed {
+    /// Answers with the events. They are read from the source as the client reads them.
+    pub(super) fn respond(self) -> Response {
+        let body = stream::unfold(self, |mut feed| async move {
+            let frame = feed.next().await?;
+            Some((Ok(frame), feed))
+        });
+        response(body, Framing::Events)
+    }
+
     /// Returns what is sent next, or `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(frame) = self.frames.pop_front() {
+            if let Some(frame) = self.frames.0.pop_front() {
                 self.sent = Instant::now();
                 return Some(frame);
             }
-            if self.has_ended || self.app.is_draining() {
+            if self.has_ended || self.listener.app.is_draining() {
                 return None;
             }
-            if self.sent.elapsed() >= self.app.limits().heartbeat {
+            if self.sent.elapsed() >= self.listener.app.limits().heartbeat {
                 self.sent = Instant::now();
                 return Some(Bytes::from_static(Framing::Events.heartbeat()));
             }
-            self.wait().await;
-            if let Err(error) = self.look().await {
-                self.frames.push_back(frame("error", None, &error.body()));
-                self.has_ended = true;
+            let changed = self.listener.wait(&self.source, self.looks).await;
+            if changed.is_none() {
+                self.looks = Instant::now() + LOOKING;
+            }
+            match self.source.look(&self.listener, changed, &mut self.frames).await {
+                Ok(may_follow) => self.has_ended = !may_follow,
+                Err(error) => {
+                    self.frames.push("error", None, &error.body());
+                    self.has_ended = true;
+                }
             }
         }
-    }
-
-    /// Waits until this process changes the conversation, or until it is time to look for changes of others.
-    async fn wait(&mut self) {
-        let until = Instant::now() + LOOKING.min(self.app.limits().heartbeat);
-        loop {
-            match timeout_at(until, self.changed.recv()).await {
-                Ok(Ok((owner, id))) if owner == self.owner && id == self.id => return,
-                Ok(Ok(_)) => {}
-                // Some announcements were missed, or it is time.
-                Ok(Err(RecvError::Lagged(_))) | Err(_) => return,
-                Ok(Err(RecvError::Closed)) => return tokio::time::sleep_until(until).await,
-            }
-        }
-    }
-
-    /// Reads what changed.
-    async fn look(&mut self) -> ApiResult<()> {
-        let store = self.app.store();
-        let summary = store.summary(&self.owner, &self.id).await;
-        let has_changed = match summary {
-            Ok(summary) => {
-                // A node that was added while another was pruned changes the time alone.
-                let is_later = self.updated.replace(summary.updated) != Some(summary.updated);
-                is_later || !self.seen.is_like(&summary)
-            }
-            Err(error) if error.is_not_found() => return self.deleted(),
-            Err(error) => return Err(error.into()),
-        };
-        if !has_changed {
-            return Ok(());
-        }
-        match store.load(&self.owner, &self.id).await {
-            Ok((record, tree)) => push_changes(&mut self.frames, &mut self.seen, &record, &tree),
-            Err(error) if error.is_not_found() => self.deleted(),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn deleted(&mut self) -> ApiResult<()> {
-        self.has_ended = true;
-        let deleted = json!({"id": shown(&self.id)});
-        self.frames.push_back(frame("conversation.deleted", None, &deleted));
-        Ok(())
-    }
-}
-
-/// Adds the events of what changed.
-fn push_changes(
-    frames: &mut VecDeque<Bytes>,
-    seen: &mut Seen,
-    record: &ConversationRecord,
-    tree: &Tree,
-) -> ApiResult<()> {
-    let notes = Annotations::of(record)?;
-    for (change, id) in seen.changes(record, tree) {
-        let (name, data) = match change {
-            Change::Added(node) => ("node.added", json!(NodeObject::of(&node, &notes))),
-            Change::Pruned(nodes) => ("nodes.pruned", json!({"nodes": nodes})),
-            Change::Head(head) => ("head.moved", json!({"head": head})),
-            Change::Metadata => ("metadata.changed", metadata(record, tree, &notes)),
-        };
-        frames.push_back(frame(name, Some(id), &data));
-    }
-    Ok(())
-}
-
-fn metadata(record: &ConversationRecord, tree: &Tree, notes: &Annotations) -> Value {
-    let mut metadata = record.metadata.clone();
-    metadata.shift_remove(ANNOTATIONS_KEY);
-    json!({
-        "revision": record.revision,
-        "metadata": metadata,
-        "labels": labels_of(tree, notes),
-        "bookmarks": bookmarks_of(notes),
-    })
-}
-
-/// The event with which a client reads the tree.
-fn state(name: &str, seen: &Seen, id: &ConversationId) -> Bytes {
-    let data =
-        json!({"id": shown(id), "head": seen.head(), "nodes": seen.count(), "revision": seen.revision()});
-    frame(name, Some(seen.event_id()), &data)
-}
-
-fn frame(name: &str, id: Option<EventId>, data: &Value) -> Bytes {
-    match id {
-        Some(id) => format!("id: {id}\nevent: {name}\ndata: {data}\n\n").into(),
-        None => format!("event: {name}\ndata: {data}\n\n").into(),
     }
 }
