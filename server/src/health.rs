@@ -13,7 +13,7 @@ use crate::operation::Operation;
 
 /// Whether the server can be used.
 #[derive(Debug, JsonSchema, Serialize)]
-struct Status {
+struct ServerStatus {
     /// `ok`, `ready`, `draining` or `store_unavailable`.
     status: &'static str,
 }
@@ -24,28 +24,28 @@ pub(crate) fn routes() -> Router<App> {
 
 pub(crate) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get("/health", "Returns whether the process runs.").answer::<Status>(),
+        Operation::get("/health", "Returns whether the process runs.").answer::<ServerStatus>(),
         Operation::get("/ready", "Returns whether requests are taken.")
-            .answer::<Status>()
-            .answer_with::<Status>(503),
+            .answer::<ServerStatus>()
+            .answer_with::<ServerStatus>(503),
     ]
 }
 
-async fn health() -> Json<Status> {
-    Json(Status { status: "ok" })
+async fn health() -> Json<ServerStatus> {
+    Json(ServerStatus { status: "ok" })
 }
 
 /// Whether requests are to be sent here: not once the server ends, and not without its store.
-async fn ready(State(app): State<App>) -> (StatusCode, Json<Status>) {
+async fn ready(State(app): State<App>) -> (StatusCode, Json<ServerStatus>) {
     if app.is_draining() {
-        return (StatusCode::SERVICE_UNAVAILABLE, Json(Status { status: "draining" }));
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(ServerStatus { status: "draining" }));
     }
     let asked = app.store().list(&Owner::local(), &Query::default().limit(1)).await;
     match asked {
-        Ok(_) => (StatusCode::OK, Json(Status { status: "ready" })),
+        Ok(_) => (StatusCode::OK, Json(ServerStatus { status: "ready" })),
         Err(error) => {
             tracing::warn!(error = format!("{error:#}"), "the store does not answer");
-            (StatusCode::SERVICE_UNAVAILABLE, Json(Status { status: "store_unavailable" }))
+            (StatusCode::SERVICE_UNAVAILABLE, Json(ServerStatus { status: "store_unavailable" }))
         }
     }
 }

@@ -111,14 +111,17 @@ impl PromptObject {
 /// Finds a prompt by its kind and its name, which may end with `@` and a version.
 fn found(app: &App, kind: &str, name: &str) -> ApiResult<Arc<dyn Prompt>> {
     let text = format!("{kind}/{name}");
-    let unknown = || ApiError::not_found(format!("there is no prompt {text:?}")).param("prompt");
     // A kind that is none would become a part of the name.
     if kind.parse::<alloquy_core::prompt_library::PromptKind>().is_err() {
-        return Err(unknown());
+        return Err(unknown(&text));
     }
     let name: PromptName = text.parse().map_err(|error| ApiError::from(error).param("prompt"))?;
-    let Some(library) = app.prompts() else { return Err(unknown()) };
+    let Some(library) = app.prompts() else { return Err(unknown(&text)) };
     library.prompt(&name).map_err(|error| ApiError::from(error).param("prompt"))
+}
+
+fn unknown(name: &str) -> ApiError {
+    ApiError::not_found(format!("there is no prompt {name:?}")).param("prompt")
 }
 
 async fn list(

@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::operation::Operation;
 use crate::paging::{ListOf, PageParameters};
 use archives::{ExportObject, ExportParameters, ImportObject, NewImport};
-use conversations::{ConversationChange, Deleted, NewTree};
+use conversations::{ConversationChange, ConversationDeleted, NewTree};
 use copying::{MergeObject, NewFork, NewMerge, NewPrune, PruneObject};
 use cost::{CostObject, CostParameters};
 use head::NewHead;
@@ -101,7 +101,7 @@ fn conversation_operations() -> Vec<Operation> {
         Operation::post(one, "Changes the metadata of a conversation.")
             .body::<ConversationChange>()
             .answer::<ConversationObject>(),
-        Operation::delete(one, "Deletes a conversation with all its nodes.").answer::<Deleted>(),
+        Operation::delete(one, "Deletes a conversation with all its nodes.").answer::<ConversationDeleted>(),
         Operation::get("/v1/alloquy/search", "Finds messages on any branch of any conversation.")
             .query::<SearchParameters>()
             .answer::<SearchResults>(),

@@ -74,7 +74,7 @@ pub(super) struct ConversationChange {
 
 /// A conversation that was deleted.
 #[derive(Debug, JsonSchema, Serialize)]
-pub(super) struct Deleted {
+pub(super) struct ConversationDeleted {
     id: String,
     object: &'static str,
     deleted: bool,
@@ -157,10 +157,14 @@ pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-) -> ApiResult<Json<Deleted>> {
+) -> ApiResult<Json<ConversationDeleted>> {
     let conversation = opened(&app, &caller, &id).await?;
     app.conversations(&caller).delete(conversation.id()).await?;
-    Ok(Json(Deleted { id: shown(conversation.id()), object: "conversation.deleted", deleted: true }))
+    Ok(Json(ConversationDeleted {
+        id: shown(conversation.id()),
+        object: "conversation.deleted",
+        deleted: true,
+    }))
 }
 
 /// Returns the object of a conversation.

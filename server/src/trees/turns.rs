@@ -14,6 +14,7 @@ use super::conversations::PromptCall;
 use super::head::Expected;
 use super::identity::{node as found, opened, opened_in, place, shown};
 use super::objects::NodeObject;
+use super::reading::notes;
 use super::turn_events::{TurnEventWriter, TurnObject, head_after};
 use crate::app::App;
 use crate::body::{JsonBody, PathOf};
@@ -274,7 +275,7 @@ pub(super) async fn add(
     }
     let ask = at(&conversation, new.node.as_deref(), ask).await?;
     let added = conversation.add(ask).await?;
-    let notes = super::reading::notes(&conversation).await?;
+    let notes = notes(&conversation).await?;
     let (head, head_moved) = head_after(added.head, added.node);
     let object = AddedNodes {
         object: "nodes",
