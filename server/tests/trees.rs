@@ -167,6 +167,8 @@ async fn of_two_writers_at_one_head_one_moves_it() {
     assert_eq!(put(&server, &path, None, json!({"head": "0.0"})).await.json()["head"], first["node"]);
     assert_eq!(put(&server, &path, Some("*"), to_first.clone()).await.status, 200);
     assert_eq!(put(&server, &path, Some("W/\"x\""), to_first).await.status, 400);
+    let refused = put(&server, &path, None, json!({})).await;
+    assert_eq!((refused.status, &refused.error()["param"]), (400, &json!("head")));
     let unknown = json!({"head": "019aa000-0000-7000-8000-000000000000"});
     assert_eq!(put(&server, &path, None, unknown).await.status, 404);
     // A turn at a head that has moved is not asked at all.
@@ -214,8 +216,10 @@ async fn notes_name_nodes_and_branches() {
     assert_eq!(refused.status, 400, "{}", refused.text);
     assert_eq!(server.delete(&format!("{ALL}/{id}/labels/head")).await.json()["labels"], json!({}));
     assert_eq!(server.delete(&format!("{ALL}/{id}/bookmarks/here")).await.json()["bookmarks"], json!({}));
-    let refused = put(&server, &format!("{ALL}/{id}/bookmarks/0.1"), None, json!({"node": "head"})).await;
-    assert_eq!(refused.status, 400);
+    for name in ["0.1", "head"] {
+        let refused = put(&server, &format!("{ALL}/{id}/bookmarks/{name}"), None, json!({"node": "0"})).await;
+        assert_eq!(refused.status, 400, "{name}");
+    }
 }
 
 #[tokio::test]

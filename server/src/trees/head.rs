@@ -24,6 +24,9 @@ const ROOT: &str = "root";
 #[serde(deny_unknown_fields)]
 pub(super) struct NewHead {
     /// A node: its id or a part of it, its position, or a bookmark. `null` is before the first message.
+    // Named, so that a body without it is an error: an absent option would be `null`.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schemars(required)]
     head: Option<String>,
 }
 

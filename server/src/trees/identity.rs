@@ -9,7 +9,7 @@ use crate::error::{ApiError, ApiResult};
 /// The beginning of the ids of conversations; the rest is the id in the store.
 const CONVERSATION: &str = "conv_";
 /// The name of the head, where a node is asked for.
-const HEAD: &str = "head";
+pub(super) const HEAD: &str = "head";
 
 /// Returns the id of a conversation as answers have it.
 pub(crate) fn shown(id: &ConversationId) -> String {

@@ -9,11 +9,11 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::identity::{node as found, opened, shown};
+use super::identity::{HEAD, node as found, opened, shown};
 use crate::app::App;
 use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult};
 
 /// The label of a node and the branch below it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -108,6 +108,10 @@ pub(super) async fn set_bookmark(
     JsonBody(new): JsonBody<NewBookmark>,
 ) -> ApiResult<Json<NotesObject>> {
     let conversation = opened(&app, &caller, &id).await?;
+    if name == HEAD {
+        let message = format!("{HEAD:?} is the name of the head here: choose another name");
+        return Err(ApiError::invalid("name", message));
+    }
     let node = found(&conversation, &new.node, "node").await?;
     conversation.bookmark(&name, node).await?;
     object(&app, &caller, conversation.id()).await
