@@ -53,6 +53,13 @@ impl ApiError {
         Self { retry_after: Some(retry_after), ..error }
     }
 
+    /// The server ends.
+    pub(crate) fn ending() -> Self {
+        let message = "the server ends and takes no new requests: send them to another one, or try again";
+        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, message).code("shutting_down");
+        Self { retry_after: Some(RETRY), ..error }
+    }
+
     /// Sets what programs compare.
     pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);

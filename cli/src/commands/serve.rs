@@ -83,7 +83,7 @@ impl Serve {
             context.notes.say(format_args!("{name}: {summary}"));
         }
         context.notes.say(format_args!("serving at http://{}/v1", listener.local_addr().unwrap_or(address)));
-        Ok(server.run(listener, move || KeyFile::read(&key_file::path(&serving.keys)?))?)
+        Ok(server.run(listener, move |server| server.replace_keys(KeyFile::read(&key_file::path(&serving.keys)?)?))?)
     }
 
     /// Returns the models: those that are named, or the default one.
