@@ -209,7 +209,11 @@ impl Shared {
         let source = Arc::clone(entry.model.source());
         let opened = tokio::task::spawn_blocking(move || source.open()).await;
         let opened = opened.map_err(|source| failed("loading", &entry, source))?;
-        let opened = opened.map_err(|error| error.context(format_args!("model {:?}", entry.model.name())))?;
+        // Clients learn that it fails. Why, which may name files and servers, is a cause, for the log.
+        let opened = opened.map_err(|source| {
+            let message = format!("the model {:?} cannot be loaded", entry.model.name());
+            Error::new(ErrorKind::Model, message).with_source(source)
+        })?;
         let manager = (self.manager)(&opened)?;
         Ok(Arc::new(LoadedModel { opened, manager }))
     }
