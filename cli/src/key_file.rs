@@ -25,6 +25,14 @@ pub(crate) fn keys(arguments: &KeyArguments) -> Result<Option<KeyFile>> {
     }
 }
 
+/// Reads the keys to show them; a file that does not exist yet has none.
+pub(crate) fn known_keys(arguments: &KeyArguments) -> Result<KeyFile> {
+    match KeyFile::read(&path(arguments)?) {
+        Err(error) if error.is_not_found() => Ok(KeyFile::default()),
+        read => read,
+    }
+}
+
 /// Changes the keys, which other processes do not change meanwhile; a file that does not exist yet has none.
 pub(crate) fn change<T>(
     arguments: &KeyArguments,
