@@ -76,6 +76,20 @@ impl ServerHandle {
         self.end.notify_one();
     }
 
+    /// Returns whether requests need a key.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+    /// assert!(!server.handle().has_keys());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn has_keys(&self) -> bool {
+        self.access.has_keys()
+    }
+
     /// Replaces the keys. Requests that run keep theirs.
     ///
     /// # Errors
@@ -230,6 +244,7 @@ pub struct ServerBuilder {
     owner: Owner,
     hosts: Vec<String>,
     origins: Vec<String>,
+    media_hosts: Vec<String>,
     limits: RequestLimits,
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
@@ -252,6 +267,7 @@ impl ServerBuilder {
             owner: Owner::local(),
             hosts: Vec::new(),
             origins: Vec::new(),
+            media_hosts: Vec::new(),
             limits: RequestLimits::default(),
             counts: None,
             setup: Arc::new(|builder| builder),
@@ -301,6 +317,23 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets requests contain addresses of a host, written as `NAME` or `NAME:PORT`, from which their images, audio and videos are fetched.
+    /// By default no address is opened. The host must be on the public internet, and redirects are not followed.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel));
+    /// assert!(builder.media_host("images.example.org").build().is_ok());
+    /// assert!(Server::builder().media_host("*").build().is_err());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn media_host(mut self, host: impl Into<String>) -> Self {
+        self.media_hosts.push(host.into());
+        self
+    }
+
     /// Sets the limits of requests.
     pub fn limits(mut self, limits: RequestLimits) -> Self {
         self.limits = limits;
@@ -338,8 +371,8 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin that
-    /// cannot be; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin or a
+    /// host of media that cannot be; and those of what is added to managers.
     pub fn build(self) -> Result<Server> {
         let store: Arc<dyn ConversationStore> = match self.store {
             Some(store) => store,
@@ -353,7 +386,8 @@ impl ServerBuilder {
             store,
             conversations,
             limits: self.limits,
-            media: MediaPolicy,
+            media: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
+            closed: MediaPolicy::default(),
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),
