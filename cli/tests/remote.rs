@@ -370,7 +370,11 @@ fn models_of_servers_are_served() {
     let away = format!("tide={folder}@http://127.0.0.1:9");
     let ran = program.run(&["serve", "--check", "--model", &away]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.err.contains("model \"tide\"") && ran.err.contains("check that the server runs"), "{}", ran.err);
+    assert!(
+        ran.err.contains("model \"tide\"") && ran.err.contains("check that the server runs"),
+        "{}",
+        ran.err
+    );
 
     let chat = format!("talk=sea@{}", server.url);
     for (flags, name) in [

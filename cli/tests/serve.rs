@@ -162,8 +162,7 @@ mod serving {
     fn models_are_read_again() {
         let program = Program::new();
         program.write("config.toml", "serve-models = [\"tea=pocket\"]\n");
-        let mut child =
-            program.spawn(&["serve", "--config", "config.toml", "--bind", "127.0.0.1:0"]);
+        let mut child = program.spawn(&["serve", "--config", "config.toml", "--bind", "127.0.0.1:0"]);
         let port = port_of(child.stderr.take().unwrap());
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
         assert!(ask(port, "").contains("\"model\":\"tea\""));

@@ -10,8 +10,8 @@ use alloquy_core::prompt::PromptCounter;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
-use axum::http::StatusCode;
 use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
+use axum::http::StatusCode;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;

@@ -6,22 +6,14 @@ mod fetcher;
 mod host;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
 
 use crate::limits::RequestLimits;
-use fetcher::Fetcher;
+use fetcher::{FetchLimits, Fetcher};
 use host::AllowedHost;
-
-/// How much is fetched for one piece of media, and how long that may take.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FetchLimits {
-    bytes: usize,
-    time: Duration,
-}
 
 /// Which media a request may contain. Copies share the hosts.
 #[derive(Clone, Debug, Default)]

@@ -287,7 +287,16 @@ async fn keys_are_not_guessed_by_their_answers() {
     let server = TestServer::start(Server::builder().model(scripted("tea", [])).keys(keys)).await;
     let mut near = ann.clone();
     near.pop();
-    let guesses = [revoked, near.clone(), near + "g", format!("{ann}0"), "alq_".to_owned(), "x".repeat(10_000), id, digest];
+    let guesses = [
+        revoked,
+        near.clone(),
+        near + "g",
+        format!("{ann}0"),
+        "alq_".to_owned(),
+        "x".repeat(10_000),
+        id,
+        digest,
+    ];
     let mut answers = Vec::new();
     for guess in guesses {
         let request = server.request("GET", "/v1/models").header("x-api-key", guess.clone());
@@ -303,7 +312,9 @@ async fn keys_are_not_guessed_by_their_answers() {
 
 /// A request with an image at this address.
 fn showing(url: &str) -> Value {
-    asking(json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}))
+    asking(
+        json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}),
+    )
 }
 
 #[tokio::test]
@@ -351,7 +362,11 @@ async fn addresses_in_requests_reach_nothing_within() {
     for url in urls {
         let answer = server.post(CHAT, &showing(&url)).await;
         assert_eq!(answer.status, 400, "{url}: {}", answer.text);
-        assert!(answer.error()["param"].as_str().unwrap().starts_with("messages[0]"), "{url}: {}", answer.text);
+        assert!(
+            answer.error()["param"].as_str().unwrap().starts_with("messages[0]"),
+            "{url}: {}",
+            answer.text
+        );
         assert!(!answer.text.contains("root:"), "{url}");
     }
     let reached = tokio::time::timeout(Duration::from_millis(100), inside.accept()).await;

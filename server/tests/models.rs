@@ -253,10 +253,14 @@ impl ModelSource for Elsewhere {
 
 #[tokio::test]
 async fn a_server_elsewhere_that_refuses_is_not_quoted() {
-    for (answered, status, code) in
-        [(401, 502, "upstream"), (404, 502, "upstream"), (503, 503, "upstream"), (429, 429, "rate_limit_exceeded")]
-    {
-        let server = TestServer::start(Server::builder().model(ServedModel::new("tea", Elsewhere(answered)))).await;
+    for (answered, status, code) in [
+        (401, 502, "upstream"),
+        (404, 502, "upstream"),
+        (503, 503, "upstream"),
+        (429, 429, "rate_limit_exceeded"),
+    ] {
+        let server =
+            TestServer::start(Server::builder().model(ServedModel::new("tea", Elsewhere(answered)))).await;
         let refused = server.chat(json!({})).await;
         assert_eq!((refused.status, &refused.error()["code"]), (status, &json!(code)), "{}", refused.text);
         assert!(!refused.text.contains("example.org"), "{}", refused.text);

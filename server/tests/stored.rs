@@ -6,9 +6,9 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::report::CacheReport;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::tree::NodeStatus;
-use alloquy_core::report::CacheReport;
 use alloquy_core::{ChatModel, Error, ErrorKind, Node, Owner, Query, ReplyStream, Request, Result};
 use alloquy_server::{ServedModel, Server};
 use alloquy_testing::ScriptedReply;
@@ -133,8 +133,10 @@ async fn images_of_stored_messages_are_shown() {
     let store = Arc::new(MemoryStore::default());
     let server = TestServer::start(Server::builder().model(scripted("tea", ["A dot."])).store(store)).await;
     let url = format!("data:image/png;base64,{PNG}");
-    let content = json!([{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]);
-    let answer = server.chat(json!({"store": true, "messages": [{"role": "user", "content": content}]})).await;
+    let content =
+        json!([{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]);
+    let answer =
+        server.chat(json!({"store": true, "messages": [{"role": "user", "content": content}]})).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let path = format!("/v1/chat/completions/{}/messages", answer.json()["id"].as_str().unwrap());
     let messages = server.get(&path).await;
@@ -143,7 +145,8 @@ async fn images_of_stored_messages_are_shown() {
 }
 
 /// An image of one dot.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Refuses every request, after a while.
 #[derive(Clone, Copy, Debug)]

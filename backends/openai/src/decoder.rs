@@ -11,8 +11,8 @@ use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, Snapshot,
-    SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
+    CacheStatistics, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport,
+    GuidedDecoding, Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};

@@ -11,9 +11,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use crate::arguments::{
-    RedactionArguments, RemoteArguments, ServingArguments, StoreArguments,
-};
+use crate::arguments::{RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::guards::Guards;

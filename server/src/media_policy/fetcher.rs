@@ -2,6 +2,7 @@
 //! those. So a name whose answer changes between two questions reaches nothing else.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::{Error, ErrorKind, Media, Result};
@@ -12,12 +13,18 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::FetchLimits;
 use super::address::is_public;
 use super::host::{AllowedHost, allowed};
 
 /// How many pieces are fetched at once, for all clients.
 const AT_ONCE: usize = 16;
+
+/// How much is fetched for one piece of media, and how long that may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FetchLimits {
+    pub(super) bytes: usize,
+    pub(super) time: Duration,
+}
 
 /// Fetches media from hosts that are allowed.
 #[derive(Debug)]
@@ -117,7 +124,6 @@ fn failed(kind_of_error: ErrorKind, kind: MediaKind, url: &str, reason: &str) ->
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
-    use std::time::Duration;
 
     use super::*;
 
