@@ -37,9 +37,9 @@ pub(crate) struct Parts {
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
     /// Which media a request may contain.
-    pub(crate) media: MediaPolicy,
-    /// A policy that opens no addresses.
-    pub(crate) closed: MediaPolicy,
+    pub(crate) media_anywhere: MediaPolicy,
+    /// The same, but for addresses: none is opened.
+    pub(crate) media_within: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// What the host adds to each manager.
@@ -75,10 +75,10 @@ impl App {
         &self,
         read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
     ) -> ApiResult<T> {
-        if !self.0.media.fetches() {
-            return read(&self.0.media);
+        if !self.0.media_anywhere.fetches() {
+            return read(&self.0.media_anywhere);
         }
-        let media = self.0.media.clone();
+        let media = self.0.media_anywhere.clone();
         let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
         outcome.unwrap_or_else(|source| {
             tracing::error!(%source, "reading a request failed");
@@ -90,7 +90,7 @@ impl App {
     /// are allowed.
     #[allow(dead_code, reason = "protocols that take no addresses use it")]
     pub(crate) fn media(&self) -> &MediaPolicy {
-        &self.0.closed
+        &self.0.media_within
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {
