@@ -29,6 +29,7 @@
 //! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
+//! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
 //! # What holds for each request
 //!
@@ -58,15 +59,20 @@ mod health;
 mod keys;
 mod limits;
 mod media_policy;
+mod metrics;
+mod metrics_page;
+mod metrics_token;
 mod model_list;
 mod models;
 mod no_model;
+mod observation;
 mod paging;
 mod reply_report;
 mod routes;
 mod running;
 mod server;
 mod streaming;
+mod tally;
 mod times;
 
 pub use keys::{Key, KeyFile, KeyLimits};

@@ -25,6 +25,8 @@ use crate::connections;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
+use crate::metrics::Metrics;
+use crate::metrics_token::MetricsToken;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
 use crate::routes;
@@ -189,6 +191,7 @@ pub struct ServerBuilder {
     limits: RequestLimits,
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
+    metrics_token: Option<String>,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -211,6 +214,7 @@ impl ServerBuilder {
             limits: RequestLimits::default(),
             counts: None,
             setup: Arc::new(|builder| builder),
+            metrics_token: None,
         }
     }
 
@@ -269,6 +273,24 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the token that reads `/metrics`, sent as `Authorization: Bearer TOKEN`.
+    ///
+    /// Without one, the metrics of a server with keys are read by nobody: they count the requests of all owners. Those of a server without
+    /// keys are read by whoever is on this machine.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let echo = ServedModel::loaded("echo", EchoModel);
+    /// let server = Server::builder().model(echo).metrics_token("8f1c6d0e2b7a4935").build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn metrics_token(mut self, token: impl Into<String>) -> Self {
+        self.metrics_token = Some(token.into());
+        self
+    }
+
     /// Sets what is added to the managers of all models: tools, middleware, prompts.
     ///
     /// ```
@@ -294,8 +316,8 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin that
-    /// cannot be; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, an origin that
+    /// cannot be, and a token of the metrics that can be guessed; and those of what is added to managers.
     pub fn build(self) -> Result<Server> {
         if self.models.is_empty() {
             return Err(Error::new(
@@ -319,10 +341,12 @@ impl ServerBuilder {
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),
+            metrics: Metrics::new(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
-        let access = Access::new(self.keys, self.hosts, self.owner);
+        let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
+        let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
     }
 }
