@@ -71,6 +71,7 @@ mod reply_report;
 mod routes;
 mod running;
 mod server;
+mod service_manager;
 mod streaming;
 mod tally;
 mod times;

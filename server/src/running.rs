@@ -6,6 +6,7 @@ use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::keys::KeyFile;
 use crate::server::{Server, ServerHandle};
+use crate::service_manager::{self, READY};
 
 impl Server {
     /// Serves until the process is asked to end, and blocks the thread. SIGTERM and Ctrl-C end the server as
@@ -37,6 +38,8 @@ impl Server {
             let listener = listener.map_err(|source| failed("the listener", source))?;
             let signals = signals(self.handle(), keys)?;
             let signals = tokio::spawn(signals);
+            // Connections wait in the socket from now on.
+            service_manager::report(READY);
             let served = self.serve(listener).await;
             signals.abort();
             served
