@@ -15,6 +15,7 @@ use futures::stream::{self, Stream};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
@@ -116,10 +117,12 @@ pub(crate) async fn respond(
     let framing = writer.framing();
     let (frames, queue) = mpsc::channel(QUEUE);
     let sink = Sink { frames, stalled: limits.stalled_time };
-    tokio::spawn(async move {
+    let pumped = async move {
         pump(turn, first, writer, sink).await;
         drop(held);
-    });
+    };
+    // Later model calls of the turn belong to the span of the request.
+    tokio::spawn(pumped.in_current_span());
     Ok(response(body(queue, limits.heartbeat, framing), framing))
 }
 
