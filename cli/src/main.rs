@@ -56,6 +56,7 @@ mod runtime;
 mod schema;
 mod screen;
 mod served;
+mod served_list;
 mod settings;
 mod stored;
 mod table;

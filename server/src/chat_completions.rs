@@ -48,12 +48,12 @@ struct Opened {
 async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatRequest>) -> ApiResult {
     let JsonBody(request) = body;
     let mut asked = request.asked(app.media())?;
+    let place = app.admit(&caller).await?;
     let model = app.model(asked.model.as_deref()).await?;
     if asked.logprobs && !model.opened().has_tokens() {
         let message = format!("logprobs: the model {:?} has no texts of tokens", model.name());
         return Err(ApiError::unsupported("logprobs", message));
     }
-    let place = app.admit(&caller).await?;
     let turn = app.turn(std::mem::take(&mut asked.turn), &model, &caller)?;
     let manager = match asked.storing {
         Storing::Stored => app.manager(&model, &caller),
