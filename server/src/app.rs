@@ -18,6 +18,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::response_runs::ResponseRuns;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -42,6 +43,8 @@ pub(crate) struct Parts {
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
+    /// The responses in the background, and where the latest ones ended.
+    pub(crate) responses: ResponseRuns,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -66,6 +69,10 @@ impl App {
 
     pub(crate) fn media(&self) -> &MediaPolicy {
         &self.0.media
+    }
+
+    pub(crate) fn responses(&self) -> &ResponseRuns {
+        &self.0.responses
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {

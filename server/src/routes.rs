@@ -12,11 +12,15 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::{chat_completions, health, model_list};
+use crate::{chat_completions, conversations, health, model_list, responses};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
-    Router::new().merge(chat_completions::routes()).merge(model_list::routes())
+    Router::new()
+        .merge(chat_completions::routes())
+        .merge(conversations::routes())
+        .merge(model_list::routes())
+        .merge(responses::routes())
 }
 
 /// Builds the router. From the outside: panics become errors, the name of the server is checked, then the key.

@@ -27,6 +27,7 @@ use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::response_runs::ResponseRuns;
 use crate::routes;
 
 /// How long cancelled replies may take to end, once the server ends.
@@ -319,6 +320,7 @@ impl ServerBuilder {
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),
+            responses: ResponseRuns::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
