@@ -90,7 +90,8 @@ impl ServedList {
         match keys {
             Some(keys) => server.replace_keys(keys)?,
             None if server.has_keys() => {
-                let message = "the file of keys is gone: `alloquy keys add` creates it, and the keys stay as they were";
+                let message =
+                    "the file of keys is gone: `alloquy keys add` creates it, and the keys stay as they were";
                 return Err(Error::new(ErrorKind::NotFound, message));
             }
             None => {}

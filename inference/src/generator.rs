@@ -255,7 +255,9 @@ impl Decoder for Generator {
         let vocabulary = self.engine.model().vocabulary;
         let excluded = self.masks.exclusion(excluded, self.engine.tokenizer(), vocabulary);
         match Sampler::new(&sampling) {
-            Ok(sampler) => self.queue(prompt, owner, sampler, max_tokens, GuidedSampler::new(guided), excluded),
+            Ok(sampler) => {
+                self.queue(prompt, owner, sampler, max_tokens, GuidedSampler::new(guided), excluded)
+            }
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),
         }
     }

@@ -20,6 +20,7 @@ use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::metrics::{MeasuredCalls, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::response_runs::ResponseRuns;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -45,6 +46,8 @@ pub(crate) struct Parts {
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
     pub(crate) metrics: Metrics,
+    /// The responses in the background, and where the latest ones ended.
+    pub(crate) responses: ResponseRuns,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -73,6 +76,10 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    pub(crate) fn responses(&self) -> &ResponseRuns {
+        &self.0.responses
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {

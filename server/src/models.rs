@@ -226,7 +226,11 @@ impl Shared {
                 Ok(true) => break,
                 Err(error) => {
                     let name = entry.model.name();
-                    tracing::error!(name, error = format!("{error:#}"), "a model was not unloaded as it should be");
+                    tracing::error!(
+                        name,
+                        error = format!("{error:#}"),
+                        "a model was not unloaded as it should be"
+                    );
                     break;
                 }
             }

@@ -13,11 +13,15 @@ use crate::access::{Access, check_host, check_key, check_metrics};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::observation::{REQUEST_ID, observe};
-use crate::{chat_completions, health, metrics_page, model_list};
+use crate::{chat_completions, conversations, health, metrics_page, model_list, responses};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
-    Router::new().merge(chat_completions::routes()).merge(model_list::routes())
+    Router::new()
+        .merge(chat_completions::routes())
+        .merge(conversations::routes())
+        .merge(model_list::routes())
+        .merge(responses::routes())
 }
 
 /// Builds the router. From the outside: the request is observed, panics become errors, the name of the server is checked, then whether it

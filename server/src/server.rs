@@ -32,6 +32,7 @@ use crate::metrics_token::MetricsToken;
 use crate::models::ModelSource;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::response_runs::ResponseRuns;
 use crate::routes;
 
 /// How long cancelled replies may take to end, once the server ends.
@@ -380,6 +381,7 @@ impl ServerBuilder {
             setup: self.setup,
             admissions: Admissions::default(),
             metrics: Metrics::new(),
+            responses: ResponseRuns::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });

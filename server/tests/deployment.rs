@@ -50,7 +50,9 @@ fn the_service_is_confined() {
     let folder = tempfile::tempdir().unwrap();
     let paths = written(folder.path());
     // From 0, which is confined in every way, to 100.
-    let Some((is_below, text)) = analyze(&["security", "--offline=true", "--threshold=30", &paths[0]]) else { return };
+    let Some((is_below, text)) = analyze(&["security", "--offline=true", "--threshold=30", &paths[0]]) else {
+        return;
+    };
     if text.contains("unrecognized option") || text.contains("Unknown") {
         return eprintln!("skipped: this systemd-analyze is too old");
     }

@@ -12,9 +12,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use crate::arguments::{
-    LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments,
-};
+use crate::arguments::{LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::guards::Guards;

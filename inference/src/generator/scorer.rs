@@ -35,7 +35,10 @@ impl Scorer {
             Some(begun) => begun,
             none => {
                 check_room(engine, prompt, targets)?;
-                none.insert(Begun { session: slots.copy(engine, OwnedPrompt { units: prompt, owner: None }, in_use)?, first: None })
+                none.insert(Begun {
+                    session: slots.copy(engine, OwnedPrompt { units: prompt, owner: None }, in_use)?,
+                    first: None,
+                })
             }
         };
         let Some(target) = targets.get(self.scores.len()) else { return Ok(Status::Done) };

@@ -244,7 +244,8 @@ impl Slots {
         snapshot.finish()?;
         restored?;
         self.clock += 1;
-        let slot = Slot { used: self.clock, was_longer, ..Slot::new(session, CachedUnits::of_owner(owner, units)) };
+        let slot =
+            Slot { used: self.clock, was_longer, ..Slot::new(session, CachedUnits::of_owner(owner, units)) };
         self.put(engine, slot, in_use);
         Ok(count)
     }

@@ -32,9 +32,7 @@ impl TimedStream {
         let limit = self.limit;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
         match waiting.as_mut().poll(context) {
-            Poll::Ready(()) => {
-                Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client does not read")))
-            }
+            Poll::Ready(()) => Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client does not read"))),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -51,11 +49,7 @@ impl AsyncRead for TimedStream {
 }
 
 impl AsyncWrite for TimedStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.in_time(written, context)
     }
