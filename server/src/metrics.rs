@@ -156,6 +156,9 @@ impl Metrics {
     pub(crate) fn text(&self, present: &Present) -> Result<String, fmt::Error> {
         self.0.running.set(signed(present.running));
         self.0.waiting.set(signed(present.waiting));
+        // A model that is served no longer has no series.
+        self.0.loaded.clear();
+        self.0.memory.clear();
         for model in &present.models {
             let labels = ModelLabels::of(&model.name);
             self.0.loaded.get_or_create(&labels).set(i64::from(model.is_loaded));
