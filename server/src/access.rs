@@ -100,8 +100,10 @@ impl Access {
     /// Checks the name under which a client reached the server. A web page elsewhere can give its own name the address of this
     /// machine, and then send requests here; they have its name in this header.
     fn check_host(&self, headers: &HeaderMap) -> ApiResult<()> {
-        let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else {
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, "the header Host is missing"));
+        let mut given = headers.get_all(HOST).iter();
+        let host = given.next().and_then(|host| host.to_str().ok());
+        let (Some(host), None) = (host, given.next()) else {
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, "a request has one header Host, with a name"));
         };
         let name = without_port(host).to_ascii_lowercase();
         if is_loopback(&name) || self.hosts.iter().any(|known| *known == name || known == "*") {

@@ -12,6 +12,7 @@ use alloquy_core::store::ConversationStore;
 use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
 use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
 use alloquy_guards::spans::Spans;
+use axum::http::StatusCode;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
@@ -40,6 +41,8 @@ pub(crate) struct Parts {
     pub(crate) limits: RequestLimits,
     /// Which media a request may contain.
     pub(crate) media: MediaPolicy,
+    /// A policy that opens no addresses.
+    pub(crate) closed: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// What the host adds to each manager.
@@ -70,8 +73,30 @@ impl App {
         &self.0.limits
     }
 
+    /// Reads a request with the policy of media, in a thread that may block where addresses of media are opened.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<T> {
+        if !self.0.media.fetches() {
+            return read(&self.0.media);
+        }
+        let media = self.0.media.clone();
+        let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
+        outcome.unwrap_or_else(|source| {
+            tracing::error!(%source, "reading a request failed");
+            Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why"))
+        })
+    }
+
+    /// Returns the policy of media that opens no addresses, for requests that are read in the runtime. [`App::read`] opens those that
+    /// are allowed.
+    #[allow(dead_code, reason = "protocols that take no addresses use it")]
     pub(crate) fn media(&self) -> &MediaPolicy {
-        &self.0.media
+        &self.0.closed
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -69,7 +69,9 @@ impl Connections {
         let most = self.limits.requests_of_connection;
         let count = AtomicUsize::new(0);
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-            let is_last = count.fetch_add(1, Ordering::Relaxed).saturating_add(1) >= most;
+            // A proxy in front may have seen another end of a body in chunks, and other requests after it: none is read.
+            let is_in_chunks = request.headers().contains_key(TRANSFER_ENCODING);
+            let is_last = count.fetch_add(1, Ordering::Relaxed).saturating_add(1) >= most || is_in_chunks;
             let answered = router.call(request);
             async move { answered.await.map(|response| closing(response, is_last)) }
         });

@@ -41,6 +41,10 @@ pub struct RequestLimits {
     pub waiting: usize,
     /// The longest time that a request waits for a place: 60 seconds. After it, the request is refused with 429.
     pub waiting_time: Duration,
+    /// The most bytes of a piece of media that is fetched from an address: 16 MiB.
+    pub media_bytes: usize,
+    /// The longest time in which such a piece arrives: 10 seconds.
+    pub media_time: Duration,
     /// The longest time that the server waits for a client that does not read: 30 seconds. After it, a reply that streams is cancelled,
     /// and the connection is closed.
     pub stalled_time: Duration,
@@ -67,6 +71,8 @@ impl Default for RequestLimits {
             running: 8,
             waiting: 32,
             waiting_time: Duration::from_secs(60),
+            media_bytes: 16 << 20,
+            media_time: Duration::from_secs(10),
             stalled_time: Duration::from_secs(30),
             heartbeat: Duration::from_secs(15),
             first_event: Duration::from_secs(5),

@@ -79,6 +79,20 @@ impl ServerHandle {
         self.end.notify_one();
     }
 
+    /// Returns whether requests need a key.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+    /// assert!(!server.handle().has_keys());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn has_keys(&self) -> bool {
+        self.access.has_keys()
+    }
+
     /// Replaces the keys. Requests that run keep theirs.
     ///
     /// # Errors
@@ -233,6 +247,7 @@ pub struct ServerBuilder {
     owner: Owner,
     hosts: Vec<String>,
     origins: Vec<String>,
+    media_hosts: Vec<String>,
     limits: RequestLimits,
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
@@ -256,6 +271,7 @@ impl ServerBuilder {
             owner: Owner::local(),
             hosts: Vec::new(),
             origins: Vec::new(),
+            media_hosts: Vec::new(),
             limits: RequestLimits::default(),
             counts: None,
             setup: Arc::new(|builder| builder),
@@ -303,6 +319,23 @@ impl ServerBuilder {
     /// Lets web pages of an origin, such as `https://chat.example.org`, send requests. By default none may.
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
+        self
+    }
+
+    /// Lets requests contain addresses of a host, written as `NAME` or `NAME:PORT`, from which their images, audio and videos are fetched.
+    /// By default no address is opened. The host must be on the public internet, and redirects are not followed.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel));
+    /// assert!(builder.media_host("images.example.org").build().is_ok());
+    /// assert!(Server::builder().media_host("*").build().is_err());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn media_host(mut self, host: impl Into<String>) -> Self {
+        self.media_hosts.push(host.into());
         self
     }
 
@@ -361,8 +394,8 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, an origin that
-    /// cannot be, and a token of the metrics that can be guessed; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, an origin or a host of
+    /// media that cannot be, and a token of the metrics that can be guessed; and those of what is added to managers.
     pub fn build(self) -> Result<Server> {
         let store: Arc<dyn ConversationStore> = match self.store {
             Some(store) => store,
@@ -376,7 +409,8 @@ impl ServerBuilder {
             store,
             conversations,
             limits: self.limits,
-            media: MediaPolicy,
+            media: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
+            closed: MediaPolicy::default(),
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),
