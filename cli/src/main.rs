@@ -23,8 +23,11 @@ mod kept;
 mod key_file;
 #[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]
 mod keyboard;
+mod limit_counts;
 mod limit_database;
 mod limits;
+mod listener;
+mod log;
 mod media;
 mod messages;
 mod names;

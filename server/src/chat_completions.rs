@@ -2,7 +2,6 @@
 
 mod chunks;
 mod identity;
-mod logprobs;
 mod messages;
 mod request;
 mod response;
@@ -21,6 +20,7 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
 use crate::reply_report::complete;
 use crate::streaming;
@@ -71,9 +71,8 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
     let mut asked = app.read(move |media| request.asked(media)).await?;
     let place = app.admit(&caller).await?;
     let model = app.model(asked.model.as_deref()).await?;
-    if asked.logprobs && !model.opened().has_tokens() {
-        let message = format!("logprobs: the model {:?} has no texts of tokens", model.name());
-        return Err(ApiError::unsupported("logprobs", message));
+    if asked.logprobs {
+        must_have_tokens("logprobs", &model)?;
     }
     let turn = app.turn(std::mem::take(&mut asked.turn), &model, &caller)?;
     let manager = match asked.storing {

@@ -73,6 +73,31 @@ impl ApiError {
         self
     }
 
+    /// Returns the sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns what programs compare.
+    pub(crate) fn code_text(&self) -> Option<&'static str> {
+        self.code
+    }
+
+    /// Returns the field that is wrong.
+    pub(crate) fn param_text(&self) -> Option<&str> {
+        self.param.as_deref()
+    }
+
+    /// Returns whether it says that something does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
+    /// Returns whether the client can change what is wrong.
+    pub(crate) fn is_of_client(&self) -> bool {
+        self.status.is_client_error()
+    }
+
     /// Returns the body.
     pub(crate) fn body(&self) -> Value {
         json!({"error": {

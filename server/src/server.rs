@@ -26,10 +26,13 @@ use crate::connections::Connections;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
+use crate::metrics::Metrics;
+use crate::metrics_token::MetricsToken;
 #[cfg(doc)]
 use crate::models::ModelSource;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::response_runs::ResponseRuns;
 use crate::routes;
 
 /// How long cancelled replies may take to end, once the server ends.
@@ -248,6 +251,7 @@ pub struct ServerBuilder {
     limits: RequestLimits,
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
+    metrics_token: Option<String>,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -271,6 +275,7 @@ impl ServerBuilder {
             limits: RequestLimits::default(),
             counts: None,
             setup: Arc::new(|builder| builder),
+            metrics_token: None,
         }
     }
 
@@ -346,6 +351,24 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the token that reads `/metrics`, sent as `Authorization: Bearer TOKEN`.
+    ///
+    /// Without one, the metrics of a server with keys are read by nobody: they count the requests of all owners. Those of a server without
+    /// keys are read by whoever is on this machine.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let echo = ServedModel::loaded("echo", EchoModel);
+    /// let server = Server::builder().model(echo).metrics_token("8f1c6d0e2b7a4935").build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn metrics_token(mut self, token: impl Into<String>) -> Self {
+        self.metrics_token = Some(token.into());
+        self
+    }
+
     /// Sets what is added to the managers of all models: tools, middleware, prompts.
     ///
     /// ```
@@ -371,8 +394,8 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin or a
-    /// host of media that cannot be; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, an origin or a host of
+    /// media that cannot be, and a token of the metrics that can be guessed; and those of what is added to managers.
     pub fn build(self) -> Result<Server> {
         let store: Arc<dyn ConversationStore> = match self.store {
             Some(store) => store,
@@ -391,10 +414,13 @@ impl ServerBuilder {
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),
+            metrics: Metrics::new(),
+            responses: ResponseRuns::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
-        let access = Access::new(self.keys, self.hosts, self.owner);
+        let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
+        let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
     }
 }
