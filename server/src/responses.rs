@@ -38,7 +38,7 @@ use background::Background;
 use events::EventWriter;
 pub(crate) use include::Included;
 use object::{Ending, HeadPlace, Sources, Status};
-pub(crate) use place::{leading_system, note_system, open_conversation};
+pub(crate) use place::{leading_system, note_system, open_conversation, references};
 use place::{Place, managers, marked};
 use request::{Asked, ResponseRequest, TokensRequest};
 use settings::ResponseMark;
@@ -86,7 +86,7 @@ impl Ready {
         model: &ModelLease,
         caller: &Caller,
     ) -> ApiResult<(TurnRequest, ResponseMark, EventWriter)> {
-        let messages = place.messages(&asked, app).await?;
+        let messages = place.messages(&asked, app, caller).await?;
         place.note_system(&messages).await?;
         let turn = place.instructed(asked.options.turn(messages.clone()), &asked, &messages);
         let mark = ResponseMark::new(asked.settings.clone());

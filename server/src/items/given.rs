@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{Content, Message, Role};
+use alloquy_core::{Content, Message, NodeId, Role};
 use alloquy_formats::messages::{self, Dialect};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,9 @@ use crate::turn_options::renamed;
 
 /// The names of the calls that stored messages have made, by their ids.
 pub(crate) type Calls = HashMap<String, String>;
+
+/// Stored messages by the ids of their items, each with its node.
+pub(crate) type References = HashMap<String, (NodeId, Message)>;
 
 /// What a request says: a text of the user, or items.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -226,7 +229,7 @@ enum OutputPart {
 pub(crate) struct GivenReference {
     #[serde(rename = "type")]
     _kind: ReferenceKind,
-    pub(crate) id: String,
+    id: String,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -323,7 +326,7 @@ fn typed<T: DeserializeOwned>(value: &Value, place: &str) -> ApiResult<T> {
 }
 
 impl GivenItem {
-    /// Returns the messages of items. `calls` are those of the stored messages before them.
+    /// Returns the messages of items. `calls` are those of the stored messages before them, and `references` what is named.
     ///
     /// # Errors
     /// 400 with the place of an item that is no message, such as one with a damaged image.
@@ -331,6 +334,7 @@ impl GivenItem {
         items: &[Self],
         place: &str,
         calls: &Calls,
+        references: &References,
         media: &MediaPolicy,
     ) -> ApiResult<Vec<Message>> {
         let mut chat = Vec::with_capacity(items.len());
@@ -340,7 +344,15 @@ impl GivenItem {
         let document = Map::from_iter([("messages".to_owned(), Value::Array(chat))]);
         let read = messages::read(Dialect::OpenAi, &Value::Object(document), &media.rules());
         let read = read.map_err(|error| renamed(&error, "messages[", &format!("{place}[")))?;
-        Ok(joined(read.messages))
+        Ok(joined(with_references(read.messages, references)))
+    }
+
+    /// Returns the ids of the items that are named, with their places.
+    pub(crate) fn references<'a>(items: &'a [Self], place: &'a str) -> impl Iterator<Item = (String, &'a str)> {
+        items.iter().enumerate().filter_map(move |(index, item)| match item {
+            Self::ItemReference(reference) => Some((format!("{place}[{index}].id"), reference.id.as_str())),
+            _ => None,
+        })
     }
 
     /// Returns the ids of the calls whose results are here, but not the calls themselves.
@@ -382,10 +394,8 @@ impl GivenItem {
                 }
                 message
             }
-            Self::ItemReference(reference) => {
-                let message = format!("{place}: there is no item {:?}", reference.id);
-                return Err(ApiError::invalid(format!("{place}.id"), message));
-            }
+            // The stored message comes in its place once all are read.
+            Self::ItemReference(reference) => json!({"role": "user", "content": "", "name": reference.id}),
         })
     }
 }
@@ -463,6 +473,23 @@ impl GivenOutput {
             }
         }
     }
+}
+
+/// Puts stored messages in the places of what names them. Several items of one message name it once.
+fn with_references(messages: Vec<Message>, references: &References) -> Vec<Message> {
+    let mut read = Vec::with_capacity(messages.len());
+    let mut last = None;
+    for message in messages {
+        // Messages that are given have no names.
+        let named = message.name.as_ref().and_then(|name| references.get(name));
+        match named {
+            Some((node, _)) if last == Some(*node) => {}
+            Some((_, stored)) => read.push(stored.clone()),
+            None => read.push(message),
+        }
+        last = named.map(|(node, _)| *node);
+    }
+    read
 }
 
 /// Joins the items of one reply to one message: what was thought, the text, the calls.

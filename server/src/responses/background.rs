@@ -60,7 +60,7 @@ impl Background {
         let manager = app.conversations(&caller);
         let place = Place::open(&asked, &app, &caller, manager, None).await?;
         let mark = ResponseMark::new(asked.settings.clone());
-        let (question, turn) = match stored(&place, &asked, &app, &mark).await {
+        let (question, turn) = match stored(&place, &asked, &app, &caller, &mark).await {
             Ok(stored) => stored,
             Err(error) => {
                 place.remove_if_empty().await;
@@ -190,9 +190,10 @@ async fn stored(
     place: &Place,
     asked: &Asked,
     app: &App,
+    caller: &Caller,
     mark: &ResponseMark,
 ) -> ApiResult<(NodeId, TurnRequest)> {
-    let messages = place.messages(asked, app).await?;
+    let messages = place.messages(asked, app, caller).await?;
     place.note_system(&messages).await?;
     let turn = place.instructed(asked.options.turn(Vec::new()), asked, &messages);
     // No node has this id, so the head does not move.
