@@ -12,9 +12,7 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::items::{
-    Calls, GivenItem, Input, Item, MARK, Shown, TurnMark, items_of_path, parsed_items,
-};
+use crate::items::{Calls, GivenItem, Input, Item, MARK, Shown, TurnMark, items_of_path, parsed_items};
 use crate::paging::{Order, Page};
 use crate::responses::{Included, leading_system, note_system, open_conversation, page_of, references};
 
@@ -39,7 +37,8 @@ pub(super) fn given(items: &Value) -> ApiResult<Vec<GivenItem>> {
     }
     let given = parsed_items(items, "items")?;
     if given.len() > MOST {
-        let message = format!("items has {}, expected at most {MOST}: send the rest in further calls", given.len());
+        let message =
+            format!("items has {}, expected at most {MOST}: send the rest in further calls", given.len());
         return Err(ApiError::invalid("items", message));
     }
     Ok(given)
@@ -167,7 +166,8 @@ pub(super) async fn delete(
     let found = items.iter().find(|(_, other)| other.id() == item);
     let Some(place) = found.map(|(place, _)| *place) else { return Err(no_item(&id, &item)) };
     if items.iter().filter(|(other, _)| *other == place).count() > 1 {
-        let message = format!("the item {item:?} is one of several of one reply, which are kept or deleted together");
+        let message =
+            format!("the item {item:?} is one of several of one reply, which are kept or deleted together");
         return Err(ApiError::unsupported("item_id", message));
     }
     let (before, rest) = path.split_at(place);

@@ -27,31 +27,10 @@ pub(crate) struct TurnMark {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Item {
-    Message {
-        id: String,
-        role: String,
-        status: String,
-        content: Vec<ItemContent>,
-    },
-    Reasoning {
-        id: String,
-        summary: Vec<Value>,
-        content: Vec<ItemContent>,
-        status: String,
-    },
-    FunctionCall {
-        id: String,
-        call_id: String,
-        name: String,
-        arguments: String,
-        status: String,
-    },
-    FunctionCallOutput {
-        id: String,
-        call_id: String,
-        output: String,
-        status: String,
-    },
+    Message { id: String, role: String, status: String, content: Vec<ItemContent> },
+    Reasoning { id: String, summary: Vec<Value>, content: Vec<ItemContent>, status: String },
+    FunctionCall { id: String, call_id: String, name: String, arguments: String, status: String },
+    FunctionCallOutput { id: String, call_id: String, output: String, status: String },
 }
 
 /// A part of an item.
@@ -207,8 +186,11 @@ impl Shown<'_> {
 
     /// Returns the items of the replies of a turn, each with the place of its node among them.
     pub(crate) fn placed_replies(self, answered: NodeId, nodes: &[Node]) -> Vec<(usize, Item)> {
-        let results: Vec<&str> =
-            nodes.iter().flat_map(|node| node.message.tool_results()).map(|result| result.id.as_str()).collect();
+        let results: Vec<&str> = nodes
+            .iter()
+            .flat_map(|node| node.message.tool_results())
+            .map(|result| result.id.as_str())
+            .collect();
         let mut items: Vec<(usize, Item)> = Vec::new();
         for (place, node) in nodes.iter().enumerate().filter(|(_, node)| node.reply.is_some()) {
             let mut writer = PartWriter::new(if is_whole(node) { "completed" } else { "incomplete" });
@@ -222,7 +204,8 @@ impl Shown<'_> {
 
     fn message(self, node: &Node) -> ApiResult<Item> {
         let document = messages::write(Dialect::OpenAi, &Transcript::new(vec![node.message.clone()]))?;
-        let message = document.get("messages").and_then(|messages| messages.get(0)).cloned().unwrap_or_default();
+        let message =
+            document.get("messages").and_then(|messages| messages.get(0)).cloned().unwrap_or_default();
         let role = message.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
         let content = match message.get("content") {
             Some(Value::String(text)) => vec![ItemContent::InputText { text: text.clone() }],

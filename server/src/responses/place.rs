@@ -13,9 +13,7 @@ use super::stored::StoredResponse;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::items::{
-    Calls, GivenItem, ItemId, ItemPlace, MARK, References, ResponseId, conversation_of,
-};
+use crate::items::{Calls, GivenItem, ItemId, ItemPlace, MARK, References, ResponseId, conversation_of};
 use crate::models::ModelLease;
 use crate::response_runs::RunState;
 
@@ -83,7 +81,13 @@ impl Place {
         archive.nodes.retain(|node| path.iter().any(|other| other.id == node.id));
         archive.record.head = Some(at);
         let copy = temporary.import(&archive).await?;
-        Ok(Self { manager: temporary, conversation: copy, at: Some(at), is_new: false, record: archive.record })
+        Ok(Self {
+            manager: temporary,
+            conversation: copy,
+            at: Some(at),
+            is_new: false,
+            record: archive.record,
+        })
     }
 
     /// Returns the messages of the input.
@@ -111,7 +115,8 @@ impl Place {
         }
         let messages = GivenItem::messages(&asked.items, "input", &calls, &references, app.media())?;
         if messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            let message = "input: the last item is not of the user, a tool or the system, so nothing is asked";
+            let message =
+                "input: the last item is not of the user, a tool or the system, so nothing is asked";
             return Err(ApiError::invalid("input", message));
         }
         Ok(messages)
@@ -137,10 +142,11 @@ impl Place {
 
     /// Notes the system prompt with which a conversation begins, so that instructions can be added to it without reading the path.
     pub(super) async fn note_system(&self, messages: &[Message]) -> ApiResult<()> {
-        if self.at.is_some() {
+        let leading = leading_system(messages);
+        if self.at.is_some() || leading.is_none() {
             return Ok(());
         }
-        note_system(&self.conversation, leading_system(messages).as_deref()).await
+        note_system(&self.conversation, leading.as_deref()).await
     }
 
     /// Removes the conversation of a request to which the model has added nothing, because the request was refused.
@@ -158,11 +164,7 @@ impl Place {
 ///
 /// # Errors
 /// 400 for an unknown one, and for one with media.
-pub(crate) async fn references(
-    items: &[GivenItem],
-    place: &str,
-    manager: &Manager,
-) -> ApiResult<References> {
+pub(crate) async fn references(items: &[GivenItem], place: &str, manager: &Manager) -> ApiResult<References> {
     let mut references = References::new();
     for (place, id) in GivenItem::references(items, place) {
         let Some(node) = referenced(id, manager).await? else {
@@ -242,11 +244,13 @@ async fn previous(
     id: &str,
 ) -> ApiResult<(Conversation, NodeId)> {
     let unknown = || {
-        let message = format!("there is no response {id:?} that can be continued: it was not stored, or was deleted");
+        let message =
+            format!("there is no response {id:?} that can be continued: it was not stored, or was deleted");
         ApiError::invalid("previous_response_id", message).code("previous_response_not_found")
     };
     let Some(response) = ResponseId::parse(id) else { return Err(unknown()) };
-    if app.responses().find(&response).is_some_and(|run| run.state() != RunState::Ended) {
+    let run = app.responses().find(&response);
+    if app.responses().is_streamed(&response) || run.is_some_and(|run| run.state() != RunState::Ended) {
         // Only its owner learns that it exists.
         if StoredResponse::open(&app.conversations(caller), id).await.is_ok() {
             let message = format!("the response {id:?} is still being generated: wait for it, or cancel it");
@@ -283,7 +287,8 @@ fn check_answers(path: &[Node], answered: &[&str]) -> ApiResult<()> {
     for call in last.message.tool_calls() {
         let id = call.id.as_str();
         if !answered.contains(&id) && !results.contains(&id) {
-            let message = format!("input: there is no function_call_output for the call {id:?} of {:?}", call.name);
+            let message =
+                format!("input: there is no function_call_output for the call {id:?} of {:?}", call.name);
             return Err(ApiError::invalid("input", message));
         }
     }
@@ -302,7 +307,6 @@ pub(super) fn managers(
     model: &ModelLease,
     caller: &Caller,
 ) -> ApiResult<(Manager, Option<Manager>)> {
-    let temporary =
-        if asked.settings.store { None } else { Some(app.temporary_manager(model, caller)?) };
+    let temporary = if asked.settings.store { None } else { Some(app.temporary_manager(model, caller)?) };
     Ok((app.manager(model, caller), temporary))
 }

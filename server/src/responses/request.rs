@@ -272,8 +272,7 @@ impl ResponseRequest {
     fn context(&self) -> ApiResult<Context> {
         match (&self.conversation, &self.previous_response_id) {
             (Some(_), Some(_)) => {
-                let message =
-                    "conversation and previous_response_id are both given: send the one that the input follows";
+                let message = "conversation and previous_response_id are both given: send the one that the input follows";
                 Err(ApiError::invalid("previous_response_id", message).code("mutually_exclusive_parameters"))
             }
             (Some(_), None) if self.store == Some(false) => {
