@@ -27,6 +27,12 @@
 //! | `GET /v1/chat/completions` | lists the stored ones |
 //! | `GET`, `POST`, `DELETE /v1/chat/completions/{id}` | one of them, its metadata, its end |
 //! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
+//! | `POST /v1/responses` | answers items, whole, as a stream or in the background; a response's id is its place in the tree |
+//! | `GET`, `DELETE /v1/responses/{id}` | a stored response or its events, its end |
+//! | `POST /v1/responses/{id}/cancel`, `GET /v1/responses/{id}/input_items` | ends one in the background; what was sent |
+//! | `POST /v1/responses/input_tokens` | the number of a prompt's tokens |
+//! | `POST /v1/conversations`, `GET`, `POST`, `DELETE /v1/conversations/{id}` | conversations and their metadata |
+//! | `GET`, `POST /v1/conversations/{id}/items`, `GET`, `DELETE /v1/conversations/{id}/items/{item}` | the items of the path to the head |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //! | `GET /metrics` | what is counted and measured, for Prometheus |

@@ -95,6 +95,44 @@ fn request(draws: &mut Draws) -> Value {
     Value::Object(fields)
 }
 
+fn response_request(draws: &mut Draws) -> Value {
+    let names = [
+        "model",
+        "temperature",
+        "top_p",
+        "instructions",
+        "stream",
+        "store",
+        "background",
+        "metadata",
+        "tools",
+        "tool_choice",
+        "text",
+        "include",
+        "top_logprobs",
+        "max_output_tokens",
+        "reasoning",
+        "parallel_tool_calls",
+        "conversation",
+        "previous_response_id",
+        "truncation",
+        "items",
+        "extra",
+    ];
+    let input = match draws.below(4) {
+        0 => json!("Hi"),
+        1 => json!([{"role": "user", "content": "Hi"}, object(draws, 2)]),
+        2 => json!([{"role": "user", "content": [object(draws, 2)]}]),
+        _ => json!([object(draws, 3)]),
+    };
+    let mut fields = Map::from_iter([("input".to_owned(), input)]);
+    for _ in 0..draws.below(3) {
+        let name = (*one_of(draws, &names)).to_owned();
+        fields.insert(name, value(draws, 3));
+    }
+    Value::Object(fields)
+}
+
 #[tokio::test]
 async fn no_request_makes_the_server_fail() {
     let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", EchoModel))).await;
@@ -103,6 +141,15 @@ async fn no_request_makes_the_server_fail() {
         "/v1/chat/completions",
         "/v1/chat/completions/chatcmpl-1",
         "/v1/chat/completions/x/messages",
+        "/v1/responses",
+        "/v1/responses/resp_1",
+        "/v1/responses/x/input_items",
+        "/v1/responses/x/cancel",
+        "/v1/responses/input_tokens",
+        "/v1/conversations",
+        "/v1/conversations/conv_1",
+        "/v1/conversations/conv_1/items",
+        "/v1/conversations/conv_1/items/msg_1",
         "/v1/models",
         "/v1/models/tea",
         "/v1/models/%FF",
@@ -115,11 +162,16 @@ async fn no_request_makes_the_server_fail() {
     ];
     let mut answered = 0;
     for index in 0..REQUESTS {
-        let is_chat = draws.below(4) > 0;
-        let path = if is_chat { paths[0] } else { one_of(&mut draws, &paths) };
+        let kind = draws.below(5);
+        let path = match kind {
+            0 | 1 => "/v1/chat/completions",
+            2 | 3 => "/v1/responses",
+            _ => one_of(&mut draws, &paths),
+        };
         let method =
-            if is_chat { "POST" } else { one_of(&mut draws, &["GET", "POST", "PUT", "DELETE", "PATCH"]) };
-        let body = request(&mut draws);
+            if kind < 4 { "POST" } else { one_of(&mut draws, &["GET", "POST", "PUT", "DELETE", "PATCH"]) };
+        let is_response = path.starts_with("/v1/responses") || path.starts_with("/v1/conversations");
+        let body = if is_response { response_request(&mut draws) } else { request(&mut draws) };
         let sent =
             server.request(method, path).header("content-type", "application/json").body(body.to_string());
         let answer = server.send(sent).await;
