@@ -1,6 +1,7 @@
 //! A server on a real loopback socket, and a client of it.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod grammar;
 mod obedient;
 
 use std::sync::{Arc, Mutex};
