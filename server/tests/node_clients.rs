@@ -13,7 +13,9 @@ use shared::{ObedientModel, TestServer};
 /// Runs a script against a server whose model does what the script's messages say.
 async fn judge(script: &str) {
     let Some(packages) = std::env::var_os("ALLOQUY_CLIENTS_NODE") else {
-        eprintln!("skipped: set ALLOQUY_CLIENTS_NODE to a folder where `npm ci` has installed server/tests/node/package.json");
+        eprintln!(
+            "skipped: set ALLOQUY_CLIENTS_NODE to a folder where `npm ci` has installed server/tests/node/package.json"
+        );
         return;
     };
     let mut keys = KeyFile::default();

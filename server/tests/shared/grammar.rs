@@ -98,6 +98,11 @@ impl Ids {
         ids.get(draws.below(ids.len())).map(String::as_str)
     }
 
+    /// Whether there is an id of a kind.
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        self.by_kind.get(kind).is_some_and(|ids| !ids.is_empty())
+    }
+
     /// All ids of all kinds.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.by_kind.iter().flat_map(|(kind, ids)| ids.iter().map(|id| (*kind, id.as_str())))
@@ -105,7 +110,8 @@ impl Ids {
 }
 
 /// Ends of addresses that no route has.
-const ENDS: [&str; 8] = ["/", "/x", "?limit=x", "?order=up", "?a=b", "%00", "/%2e%2e/health", "?limit=1&limit=2"];
+const ENDS: [&str; 8] =
+    ["/", "/x", "?limit=x", "?order=up", "?a=b", "%00", "/%2e%2e/health", "?limit=1&limit=2"];
 
 /// What kind of id a text is, if it is one.
 fn kind(name: &str, text: &str) -> Option<&'static str> {
@@ -153,7 +159,8 @@ impl Grammar {
         files.sort();
         for file in files {
             let text = std::fs::read_to_string(&file).unwrap();
-            let examples: Vec<Drawn> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));
+            let examples: Vec<Drawn> =
+                serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));
             for example in &examples {
                 grammar.learn(example.body.as_ref().unwrap_or(&Value::Null));
             }

@@ -3,6 +3,7 @@
 
 pub(crate) mod grammar;
 mod obedient;
+pub(crate) mod sending;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

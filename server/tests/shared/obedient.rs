@@ -9,9 +9,7 @@ use alloquy_core::message::ToolCall;
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::{CacheReport, FinishReason, Usage, Warning};
 use alloquy_core::stream::{Emitter, EventStream};
-use alloquy_core::{
-    ChatModel, Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role,
-};
+use alloquy_core::{ChatModel, Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role};
 use alloquy_testing::ScriptedModel;
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -78,7 +76,12 @@ fn order(line: &str) -> Order {
     }
 }
 
-async fn obey(orders: Vec<Order>, prompt: usize, request: Request, mut emit: Emitter<Delta>) -> Result<Reply> {
+async fn obey(
+    orders: Vec<Order>,
+    prompt: usize,
+    request: Request,
+    mut emit: Emitter<Delta>,
+) -> Result<Reply> {
     let mut parts = Vec::new();
     let mut generated = 0;
     let mut calls = 0;
