@@ -11,13 +11,16 @@ use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
 use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
+use alloquy_guards::spans::Spans;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
+use crate::metrics::{MeasuredCalls, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::response_runs::ResponseRuns;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -42,6 +45,9 @@ pub(crate) struct Parts {
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
+    pub(crate) metrics: Metrics,
+    /// The responses in the background, and where the latest ones ended.
+    pub(crate) responses: ResponseRuns,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -66,6 +72,14 @@ impl App {
 
     pub(crate) fn media(&self) -> &MediaPolicy {
         &self.0.media
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn responses(&self) -> &ResponseRuns {
+        &self.0.responses
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {
@@ -101,7 +115,13 @@ impl App {
     pub(crate) async fn admit(&self, caller: &Caller) -> ApiResult<Admission> {
         let limits = &self.0.limits;
         let running = caller.limits.running.unwrap_or(limits.running);
-        self.0.admissions.admit(&caller.owner, running, limits).await
+        let admitted = self.0.admissions.admit(&caller.owner, running, limits).await;
+        admitted.inspect_err(|_| self.0.metrics.refused())
+    }
+
+    /// Returns how many requests have a place, and how many wait for one.
+    pub(crate) fn requests(&self) -> (usize, usize) {
+        self.0.admissions.counts()
     }
 
     /// Returns the manager of the caller's stored conversations with a model.
@@ -123,12 +143,15 @@ impl App {
         (self.0.setup)(builder).build()
     }
 
-    /// Prepares a turn of the caller's: the limits of the key apply, and it ends with the server.
+    /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for limits that cannot be.
     pub(crate) fn turn(&self, turn: TurnRequest, model: &ModelLease, caller: &Caller) -> Result<TurnRequest> {
-        let mut turn = turn.group(&self.0.turns);
+        let measured = MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally);
+        // Measured outside of the limits, so that their refusals are counted.
+        let turn = turn.group(&self.0.turns).middleware(measured);
+        let mut turn = turn.middleware(Spans::new(model.name()));
         for middleware in self.limits_of(model.opened(), caller)? {
             turn = turn.middleware(middleware);
         }

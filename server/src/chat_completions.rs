@@ -2,7 +2,6 @@
 
 mod chunks;
 mod identity;
-mod logprobs;
 mod messages;
 mod request;
 mod response;
@@ -21,6 +20,7 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
 use crate::reply_report::complete;
 use crate::streaming;
@@ -48,12 +48,11 @@ struct Opened {
 async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatRequest>) -> ApiResult {
     let JsonBody(request) = body;
     let mut asked = request.asked(app.media())?;
-    let model = app.model(asked.model.as_deref()).await?;
-    if asked.logprobs && !model.opened().has_tokens() {
-        let message = format!("logprobs: the model {:?} has no texts of tokens", model.name());
-        return Err(ApiError::unsupported("logprobs", message));
-    }
     let place = app.admit(&caller).await?;
+    let model = app.model(asked.model.as_deref()).await?;
+    if asked.logprobs {
+        must_have_tokens("logprobs", &model)?;
+    }
     let turn = app.turn(std::mem::take(&mut asked.turn), &model, &caller)?;
     let manager = match asked.storing {
         Storing::Stored => app.manager(&model, &caller),

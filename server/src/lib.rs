@@ -29,6 +29,7 @@
 //! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
+//! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
 //! # What holds for each request
 //!
@@ -53,21 +54,33 @@ mod body;
 mod caller;
 mod chat_completions;
 mod connections;
+mod conversations;
 mod error;
 mod health;
+mod items;
 mod keys;
 mod limits;
+mod logprobs;
 mod media_policy;
+mod metrics;
+mod metrics_page;
+mod metrics_token;
 mod model_list;
 mod models;
 mod no_model;
+mod observation;
 mod paging;
 mod reply_report;
+mod response_runs;
+mod responses;
 mod routes;
 mod running;
 mod server;
+mod service_manager;
 mod streaming;
+mod tally;
 mod times;
+mod turn_options;
 
 pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;

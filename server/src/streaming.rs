@@ -15,6 +15,7 @@ use futures::stream::{self, Stream};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
@@ -40,9 +41,13 @@ impl Frame {
     }
 
     /// A server-sent event of JSON with a name.
-    #[allow(dead_code, reason = "Responses and Messages use it")]
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self(format!("event: {name}\ndata: {value}\n\n").into())
+    }
+
+    /// Returns how many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// A line of JSON, in a response of [`Framing::Lines`].
@@ -116,10 +121,12 @@ pub(crate) async fn respond(
     let framing = writer.framing();
     let (frames, queue) = mpsc::channel(QUEUE);
     let sink = Sink { frames, stalled: limits.stalled_time };
-    tokio::spawn(async move {
+    let pumped = async move {
         pump(turn, first, writer, sink).await;
         drop(held);
-    });
+    };
+    // Later model calls of the turn belong to the span of the request.
+    tokio::spawn(pumped.in_current_span());
     Ok(response(body(queue, limits.heartbeat, framing), framing))
 }
 
@@ -201,6 +208,22 @@ fn body(
             Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), queue)),
         }
     })
+}
+
+/// Answers with frames that come from elsewhere, and comments while none come. A client that hangs up ends nothing.
+pub(crate) fn respond_with(
+    frames: impl Stream<Item = Frame> + Send + 'static,
+    limits: &RequestLimits,
+) -> Response {
+    let heartbeat = limits.heartbeat;
+    let framing = Framing::Events;
+    let body = stream::unfold(Box::pin(frames), move |mut frames| async move {
+        match timeout(heartbeat, frames.next()).await {
+            Ok(frame) => frame.map(|frame| (Ok(frame.0), frames)),
+            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), frames)),
+        }
+    });
+    response(body, framing)
 }
 
 fn response(

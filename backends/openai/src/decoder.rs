@@ -82,7 +82,8 @@ impl RemoteDecoder {
         self.connection.pool.report()
     }
 
-    /// Returns a decoder whose prompts share the server's cache only with those of the same owner.
+    /// Returns a decoder whose prompts share the server's cache only with those of the same owner. Prompts of a request with a
+    /// [`DecodeRequest::owner`] do so by themselves.
     ///
     /// ```no_run
     /// use alloquy_openai::{RemoteDecoder, SaltSecret};
@@ -134,6 +135,15 @@ impl RemoteDecoder {
         decoder.adapters = Some(Arc::new(found.await??));
         decoder.space.adapter = Some(name.into());
         Ok(decoder)
+    }
+
+    /// Returns the decoder of a request's owner. Without a secret of salts, all owners share the cache of the server.
+    fn of_owner(&self, owner: Option<&str>) -> Self {
+        let mut decoder = self.clone();
+        if let (Some(owner), Some(secret), None) = (owner, &self.connection.salts, &self.space.salt) {
+            decoder.space.salt = Some(secret.of(owner).into());
+        }
+        decoder
     }
 
     /// Starts a request.
@@ -283,8 +293,9 @@ impl Decoder for RemoteDecoder {
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        let Some(rule) = thinking::needed(&request.guided) else { return self.request(request, 0) };
-        let decoded = thinking::decode(Box::new(self.clone()), request, &rule);
+        let decoder = self.of_owner(request.owner.as_deref());
+        let Some(rule) = thinking::needed(&request.guided) else { return decoder.request(request, 0) };
+        let decoded = thinking::decode(Box::new(decoder), request, &rule);
         decoded.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
     }
 
