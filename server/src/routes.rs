@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
@@ -12,14 +12,17 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::{chat_completions, health, model_list};
+use crate::{chat_completions, error_form, health, messages, model_list};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
-    Router::new().merge(chat_completions::routes()).merge(model_list::routes())
+    Router::new()
+        .merge(chat_completions::routes())
+        .merge(messages::routes())
+        .merge(model_list::routes())
 }
 
-/// Builds the router. From the outside: panics become errors, the name of the server is checked, then the key.
+/// Builds the router. From the outside: errors get the form of their protocol, panics become errors, the name of the server is checked, then the key.
 pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Router {
     let mut router = protocols()
         .fallback(unknown)
@@ -33,6 +36,8 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
         .layer(from_fn_with_state(access.clone(), check_host))
         .merge(health::routes().method_not_allowed_fallback(other_method))
         .layer(CatchPanicLayer::custom(panicked))
+        // Outside of all that refuse a request.
+        .layer(from_fn(error_form::of_path))
         .with_state(app)
 }
 

@@ -40,13 +40,11 @@ impl Frame {
     }
 
     /// A server-sent event of JSON with a name.
-    #[allow(dead_code, reason = "Responses and Messages use it")]
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self(format!("event: {name}\ndata: {value}\n\n").into())
     }
 
     /// A line of JSON, in a response of [`Framing::Lines`].
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     pub(crate) fn line(value: &Value) -> Self {
         Self(format!("{value}\n").into())
     }
@@ -58,7 +56,6 @@ pub(crate) enum Framing {
     /// Server-sent events.
     Events,
     /// Lines of JSON.
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     Lines,
 }
 
