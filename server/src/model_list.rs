@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::body::PathOf;
+use crate::embedders::ServedEmbedder;
 use crate::error::{ApiError, ApiResult};
 use crate::models::ModelStatus;
 use crate::times::unix_seconds;
@@ -18,11 +19,15 @@ pub(crate) fn routes() -> Router<App> {
 
 async fn list(State(app): State<App>) -> Json<Value> {
     let models = app.models().list();
-    let data: Vec<Value> = models.iter().map(shown).collect();
+    let mut data: Vec<Value> = models.iter().map(shown).collect();
+    data.extend(app.embedders().list().iter().map(shown_embedder));
     Json(json!({"object": "list", "data": data}))
 }
 
 async fn one(State(app): State<App>, PathOf(name): PathOf<String>) -> ApiResult<Json<Value>> {
+    if let Some(embedder) = app.embedders().find(&name) {
+        return Ok(Json(shown_embedder(embedder)));
+    }
     match app.models().status(&name) {
         Ok(status) => Ok(Json(shown(&status))),
         Err(error) => Err(ApiError::from(error).param("model").code("model_not_found")),
@@ -42,5 +47,15 @@ fn shown(status: &ModelStatus<'_>) -> Value {
             "context_length": status.context_length,
             "memory": model.memory(),
         },
+    })
+}
+
+fn shown_embedder(embedder: &ServedEmbedder) -> Value {
+    json!({
+        "id": embedder.name(),
+        "object": "model",
+        "created": unix_seconds(embedder.created()),
+        "owned_by": "alloquy",
+        "alloquy": {"aliases": [], "loaded": true, "dimensions": embedder.dimensions()},
     })
 }

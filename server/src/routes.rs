@@ -12,13 +12,15 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::{chat_completions, error_form, health, messages, model_list};
+use crate::{chat_completions, embeddings, error_form, health, messages, model_list, ollama};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
     Router::new()
         .merge(chat_completions::routes())
         .merge(messages::routes())
+        .merge(ollama::routes())
+        .merge(embeddings::routes())
         .merge(model_list::routes())
 }
 
