@@ -191,8 +191,9 @@ impl ServedEmbedders {
 pub(crate) fn must_have(dimensions: usize, wanted: Option<usize>) -> ApiResult<()> {
     match wanted.filter(|wanted| *wanted != dimensions) {
         Some(wanted) => {
-            let message =
-                format!("dimensions is {wanted}, and vectors of this model have {dimensions}: {dimensions}, or leave it out");
+            let message = format!(
+                "dimensions is {wanted}, and vectors of this model have {dimensions}: {dimensions}, or leave it out"
+            );
             Err(ApiError::unsupported("dimensions", message))
         }
         None => Ok(()),

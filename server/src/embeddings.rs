@@ -105,7 +105,8 @@ impl EmbeddingRequest {
                 InputItem::Text(text) => texts.push(text),
                 InputItem::Token(_) | InputItem::Tokens(_) => {
                     let place = format!("input[{index}]");
-                    let message = format!("{place} is not a text: tokens are those of one model, so send the text");
+                    let message =
+                        format!("{place} is not a text: tokens are those of one model, so send the text");
                     return Err(ApiError::unsupported(place, message));
                 }
             }

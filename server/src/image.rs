@@ -23,9 +23,9 @@ pub(crate) fn from_base64(
     if data.len() / 4 * 3 > limit {
         return Err(ApiError::invalid(place, format!("{place}: the image has more than {limit} bytes")));
     }
-    let bytes = STANDARD.decode(data).map_err(|source| {
-        ApiError::invalid(place, format!("{place}: the image is not base64: {source}"))
-    })?;
+    let bytes = STANDARD
+        .decode(data)
+        .map_err(|source| ApiError::invalid(place, format!("{place}: the image is not base64: {source}")))?;
     let media_type = match media_type {
         Some(given) => given.to_ascii_lowercase(),
         None => MediaKind::Image.type_of(&bytes).unwrap_or_default().to_owned(),

@@ -63,8 +63,10 @@ async fn count_tokens(
     match conversation.prompt(asked.turn).await? {
         Some(prompt) => Ok(Json(TokenCount { input_tokens: prompt.positions() })),
         None => {
-            let message =
-                format!("model: {:?} does not report its prompts, so their tokens are not counted", model.name());
+            let message = format!(
+                "model: {:?} does not report its prompts, so their tokens are not counted",
+                model.name()
+            );
             Err(ApiError::unsupported("model", message))
         }
     }

@@ -306,7 +306,9 @@ impl<'a> Messages<'a> {
                 Block::Thinking { thinking, .. } => parts.push(Content::Thinking(thinking.clone()).into()),
                 Block::ToolUse { id, name, input, .. } => {
                     self.calls.insert(id.clone(), name.clone());
-                    parts.push(Content::ToolCall(ToolCall::new(id, name, Value::Object(input.clone()))).into());
+                    parts.push(
+                        Content::ToolCall(ToolCall::new(id, name, Value::Object(input.clone()))).into(),
+                    );
                 }
                 Block::Image { .. } | Block::ToolResult { .. } => {
                     let message = format!("{place}: images and results of tools are in messages of the user");

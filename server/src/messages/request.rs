@@ -185,7 +185,10 @@ enum ContextEdit {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected \"all\", {\"type\": \"all\"} or {\"type\": \"thinking_turns\", \"value\": 1}")]
+#[serde(
+    untagged,
+    expecting = "expected \"all\", {\"type\": \"all\"} or {\"type\": \"thinking_turns\", \"value\": 1}"
+)]
 enum KeptThinking {
     Word(AllTurns),
     Turns(KeptTurns),
@@ -313,7 +316,9 @@ impl PromptFields {
         if let Some(choice) = &self.tool_choice {
             output = choice.constrain(output);
         }
-        if let Some(OutputConfig { format: Some(OutputFormat::JsonSchema { schema }), .. }) = &self.output_config {
+        if let Some(OutputConfig { format: Some(OutputFormat::JsonSchema { schema }), .. }) =
+            &self.output_config
+        {
             output = output.grammar(Grammar::JsonSchema(schema.clone()));
         }
         match self.thinking {

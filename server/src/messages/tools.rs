@@ -42,7 +42,8 @@ impl ToolParam {
     /// 400 for a tool that a server runs, and for one that the model would not see.
     pub(super) fn spec(&self, place: &str) -> ApiResult<ToolSpec> {
         if let Some(kind) = self.kind.as_deref().filter(|kind| *kind != "custom") {
-            let message = format!("{place}.type is {kind:?}, and this server has no tools of its own: \"custom\"");
+            let message =
+                format!("{place}.type is {kind:?}, and this server has no tools of its own: \"custom\"");
             return Err(ApiError::unsupported(format!("{place}.type"), message));
         }
         if self.defer_loading == Some(true) {
@@ -51,8 +52,9 @@ impl ToolParam {
             return Err(ApiError::unsupported(format!("{place}.defer_loading"), message));
         }
         if let Some(other) = self.allowed_callers.iter().flatten().find(|caller| *caller != "direct") {
-            let message =
-                format!("{place}.allowed_callers has {other:?}, and only the model calls tools here: [\"direct\"]");
+            let message = format!(
+                "{place}.allowed_callers has {other:?}, and only the model calls tools here: [\"direct\"]"
+            );
             return Err(ApiError::unsupported(format!("{place}.allowed_callers"), message));
         }
         let description = self.description.as_deref().unwrap_or_default();

@@ -125,7 +125,8 @@ impl<'a> Messages<'a> {
         message.check(place)?;
         let text = message.content.unwrap_or_default();
         if message.role == MessageRole::Tool {
-            let result = self.result(message.tool_call_id, message.tool_name, text, place)?;
+            let id = message.tool_call_id.as_deref();
+            let result = self.result(id, message.tool_name.as_deref(), text, place)?;
             self.push_result(result);
             return Ok(());
         }
@@ -159,12 +160,12 @@ impl<'a> Messages<'a> {
     /// Reads a result. It is for the call with its id, or for the first open one of its name, or for the first open one of all.
     fn result(
         &mut self,
-        id: Option<String>,
-        name: Option<String>,
+        id: Option<&str>,
+        name: Option<&str>,
         text: String,
         place: &str,
     ) -> ApiResult<ToolResult> {
-        let found = self.open.iter().position(|(open_id, open_name)| match (&id, &name) {
+        let found = self.open.iter().position(|(open_id, open_name)| match (id, name) {
             (Some(id), _) => id == open_id,
             (None, Some(name)) => name == open_name,
             (None, None) => true,
@@ -219,7 +220,8 @@ impl MessageParam {
 pub(super) fn images(given: Option<&[String]>, place: &str, media: &MediaPolicy) -> ApiResult<Vec<Part>> {
     let mut parts = Vec::new();
     for (index, data) in given.unwrap_or_default().iter().enumerate() {
-        let place = if place.is_empty() { format!("images[{index}]") } else { format!("{place}.images[{index}]") };
+        let place =
+            if place.is_empty() { format!("images[{index}]") } else { format!("{place}.images[{index}]") };
         parts.push(image::from_base64(data, None, &place, media)?.into());
     }
     Ok(parts)

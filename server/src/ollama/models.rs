@@ -106,11 +106,8 @@ pub(super) async fn running(State(app): State<App>) -> Json<ModelList> {
     for status in app.models().list() {
         if status.is_loaded {
             let model = &status.model;
-            let running = Running {
-                expires_at: until_forever(),
-                size_vram: 0,
-                context_length: status.context_length,
-            };
+            let running =
+                Running { expires_at: until_forever(), size_vram: 0, context_length: status.context_length };
             let created = rfc3339(model.created());
             models.push(ListedModel::new(model.name(), created, model.memory(), Some(running)));
         }

@@ -72,7 +72,8 @@ impl Options {
             Some(-1) | None => {}
             Some(last) => {
                 let Ok(last) = usize::try_from(last) else {
-                    let message = format!("options.repeat_last_n is {last}, expected -1 for all tokens, 0 or more");
+                    let message =
+                        format!("options.repeat_last_n is {last}, expected -1 for all tokens, 0 or more");
                     return Err(ApiError::invalid("options.repeat_last_n", message));
                 };
                 sampling.penalty_window = Some(last);

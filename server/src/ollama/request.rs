@@ -196,7 +196,8 @@ impl Settings {
 
     fn turn(self, transcript: Transcript) -> ApiResult<(Preface, TurnRequest)> {
         if transcript.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            let message = "messages: the last message is not of the user, a tool or the system, so nothing is asked";
+            let message =
+                "messages: the last message is not of the user, a tool or the system, so nothing is asked";
             return Err(ApiError::invalid("messages", message));
         }
         let (preface, path) = transcript.into_preface();
