@@ -11,6 +11,7 @@ use alloquy_core::report::{FinishReason, Usage};
 use alloquy_core::{Content, Message, Reply, Request, Role};
 use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use shared::{Answer, Recorder, TestServer, replying};
@@ -512,4 +513,89 @@ async fn the_form_of_coding_agents_is_accepted() {
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert_eq!(types(&answer).last().map(String::as_str), Some("message_stop"));
     assert_eq!(recorder.last().preface.tools.len(), 7);
+}
+
+/// Joins the events of a stream to the message that they describe.
+fn joined(answer: &Answer) -> Value {
+    let mut message = Value::Null;
+    for event in answer.events() {
+        let event: Value = serde_json::from_str(&event).unwrap();
+        let index = event["index"].as_u64().map(|index| usize::try_from(index).unwrap());
+        match event["type"].as_str().unwrap() {
+            "message_start" => message = event["message"].clone(),
+            "content_block_start" => {
+                let blocks = message["content"].as_array_mut().unwrap();
+                assert_eq!(index, Some(blocks.len()), "blocks are numbered in their order");
+                blocks.push(event["content_block"].clone());
+            }
+            "content_block_delta" => {
+                let block = &mut message["content"][index.unwrap()];
+                add(block, &event["delta"]);
+            }
+            "message_delta" => {
+                message["stop_reason"] = event["delta"]["stop_reason"].clone();
+                message["usage"] = event["usage"].clone();
+            }
+            _ => {}
+        }
+    }
+    message
+}
+
+fn add(block: &mut Value, delta: &Value) {
+    let (field, more) = match delta["type"].as_str().unwrap() {
+        "text_delta" => ("text", &delta["text"]),
+        "thinking_delta" => ("thinking", &delta["thinking"]),
+        "signature_delta" => ("signature", &delta["signature"]),
+        _ => {
+            let arguments = delta["partial_json"].as_str().unwrap();
+            block["input"] = serde_json::from_str(arguments).unwrap();
+            return;
+        }
+    };
+    let text = format!("{}{}", block[field].as_str().unwrap(), more.as_str().unwrap());
+    block[field] = text.into();
+}
+
+fn part() -> impl Strategy<Value = Content> {
+    prop_oneof![
+        "[a-zæ ]{0,6}".prop_map(Content::Text),
+        "[a-z]{1,4}".prop_map(|raw| Content::Malformed(Malformed { raw, reason: "it ended".to_owned() })),
+        "[a-z]{1,4}".prop_map(|city| Content::ToolCall(ToolCall::new(
+            "toolu_1",
+            "weather",
+            json!({"city": city})
+        ))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The thinking of a model comes in one block at its beginning, as models write it.
+    #[test]
+    fn a_stream_says_what_the_whole_message_says(
+        thinking in proptest::option::of("[a-z]{1,6}"),
+        parts in proptest::collection::vec(part(), 0..5),
+    ) {
+        let mut all: Vec<Content> = thinking.map(Content::Thinking).into_iter().collect();
+        all.extend(parts);
+        let has_calls = all.iter().any(|part| matches!(part, Content::ToolCall(_)));
+        let mut reply = Reply::new(Message::new(Role::Assistant, all));
+        reply.usage = Usage::new(7, 3);
+        if has_calls {
+            reply.finish = FinishReason::ToolCalls;
+        }
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let (server, _) = recorded(reply).await;
+            let tools = json!([{"name": "weather", "input_schema": {"type": "object"}}]);
+            let whole = server.post(PATH, &asking(json!({"tools": tools}))).await.json();
+            let streamed = server.post(PATH, &asking(json!({"tools": tools, "stream": true}))).await;
+            let joined = joined(&streamed);
+            for field in ["content", "stop_reason", "usage", "model", "role", "type"] {
+                assert_eq!(joined[field], whole[field], "{field}: {}", streamed.text);
+            }
+        });
+    }
 }

@@ -3,13 +3,14 @@
 
 mod shared;
 
-use alloquy_server::{ServedModel, Server};
+use alloquy_retrieval::NgramEmbedder;
+use alloquy_server::{ServedEmbedder, ServedModel, Server};
 use alloquy_testing::{Draws, EchoModel};
 use serde_json::{Map, Value, json};
 
 use shared::TestServer;
 
-const REQUESTS: usize = 400;
+const REQUESTS: usize = 1_000;
 
 fn one_of<'a, T>(draws: &mut Draws, all: &'a [T]) -> &'a T {
     &all[draws.below(all.len())]
@@ -78,6 +79,17 @@ fn request(draws: &mut Draws) -> Value {
         "max_completion_tokens",
         "reasoning_effort",
         "parallel_tool_calls",
+        "max_tokens",
+        "system",
+        "thinking",
+        "stop_sequences",
+        "context_management",
+        "output_config",
+        "options",
+        "format",
+        "think",
+        "input",
+        "prompt",
         "modalities",
         "user",
         "extra",
@@ -88,6 +100,13 @@ fn request(draws: &mut Draws) -> Value {
         json!([object(draws, 3)])
     };
     let mut fields = Map::from_iter([("messages".to_owned(), messages)]);
+    // What some protocols require, and others refuse.
+    if draws.below(2) == 0 {
+        fields.insert("model".to_owned(), json!(one_of(draws, &["tea", "words", "coffee"])));
+    }
+    if draws.below(3) == 0 {
+        fields.insert("max_tokens".to_owned(), json!(10));
+    }
     for _ in 0..draws.below(3) {
         let name = (*one_of(draws, &names)).to_owned();
         fields.insert(name, value(draws, 3));
@@ -97,7 +116,10 @@ fn request(draws: &mut Draws) -> Value {
 
 #[tokio::test]
 async fn no_request_makes_the_server_fail() {
-    let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", EchoModel))).await;
+    let builder = Server::builder()
+        .model(ServedModel::loaded("tea", EchoModel))
+        .embedder(ServedEmbedder::new("words", NgramEmbedder::new(8)));
+    let server = TestServer::start(builder).await;
     let mut draws = Draws::default();
     let paths = [
         "/v1/chat/completions",
@@ -106,6 +128,11 @@ async fn no_request_makes_the_server_fail() {
         "/v1/models",
         "/v1/models/tea",
         "/v1/models/%FF",
+        "/v1/messages/batches",
+        "/api/tags",
+        "/api/ps",
+        "/api/version",
+        "/api/pull",
         "/health",
         "/v1/chat/completions?limit=x",
         "/v1/chat/completions?after=chatcmpl-1",
@@ -113,10 +140,21 @@ async fn no_request_makes_the_server_fail() {
         "//",
         "/v1/%2e%2e/health",
     ];
+    let posted = [
+        "/v1/chat/completions",
+        "/v1/chat/completions",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/api/chat",
+        "/api/generate",
+        "/api/embed",
+        "/api/show",
+        "/v1/embeddings",
+    ];
     let mut answered = 0;
     for index in 0..REQUESTS {
         let is_chat = draws.below(4) > 0;
-        let path = if is_chat { paths[0] } else { one_of(&mut draws, &paths) };
+        let path = if is_chat { one_of(&mut draws, &posted) } else { one_of(&mut draws, &paths) };
         let method =
             if is_chat { "POST" } else { one_of(&mut draws, &["GET", "POST", "PUT", "DELETE", "PATCH"]) };
         let body = request(&mut draws);
@@ -124,7 +162,9 @@ async fn no_request_makes_the_server_fail() {
             server.request(method, path).header("content-type", "application/json").body(body.to_string());
         let answer = server.send(sent).await;
         assert!(answer.status < 500, "{index}: {method} {path} {body}: {}", answer.text);
-        if answer.status >= 400 {
+        if answer.status >= 400 && (path.starts_with("/v1/messages") || path.starts_with("/api/")) {
+            assert!(!answer.json()["error"].is_null(), "{index}: {method} {path}: {}", answer.text);
+        } else if answer.status >= 400 {
             answer.error();
         } else {
             answered += 1;

@@ -15,6 +15,7 @@ use crate::arguments::{
     ContextArguments, ModelArguments, RedactionArguments, ServingArguments, StoreArguments,
 };
 use crate::context::Context;
+use crate::embedders::Embedding;
 use crate::failure::Failure;
 use crate::guards::Guards;
 use crate::kept;
@@ -28,12 +29,13 @@ const EXAMPLES: &str = "\
 Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
+  alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
-Clients of OpenAI's API need only the address. Models are loaded by the first request that names them. How they run is set in the \
+Clients of OpenAI, Anthropic and Ollama need only the address. Models are loaded by the first request that names them. How they run is set in the \
 configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
 SIGTERM ends the server once the running replies have ended; SIGHUP reads the keys again.";
 
@@ -50,6 +52,9 @@ pub(crate) struct Serve {
     /// Serve this model, under a name of its own or as NAME=MODEL; may be repeated. The first one answers requests that name none
     #[arg(short, long, value_name = "NAME", env = "ALLOQUY_MODEL")]
     model: Vec<String>,
+    /// Serve this model of embeddings, the folder of one or ngrams, under a name of its own or as NAME=MODEL; may be repeated
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_EMBEDDING")]
+    embedding: Vec<String>,
     /// Check the settings, the models, the store and the keys, and serve nothing
     #[arg(long, env = "ALLOQUY_CHECK", value_parser = Switch::new())]
     check: bool,
@@ -72,11 +77,16 @@ impl Serve {
         if self.check {
             let store = pollster::block_on(kept::inspect_store(&store))?;
             let builder = builder(context, &serving, models)?;
+            for argument in &self.embedding {
+                let (_, model) = named(argument)?;
+                Embedding::check(&model.to_string_lossy())?;
+            }
             builder.build()?.check_address(address)?;
             return report(context, address, &summaries, &store);
         }
         let opened = pollster::block_on(kept::kept(&store))?;
-        let server = builder(context, &serving, models)?.store(opened.store).owner(opened.owner).build()?;
+        let builder = self.embedders(builder(context, &serving, models)?)?;
+        let server = builder.store(opened.store).owner(opened.owner).build()?;
         server.check_address(address)?;
         let listener = listen(address)?;
         for (name, summary) in &summaries {
@@ -84,6 +94,16 @@ impl Serve {
         }
         context.notes.say(format_args!("serving at http://{}/v1", listener.local_addr().unwrap_or(address)));
         Ok(server.run(listener, move || KeyFile::read(&key_file::path(&serving.keys)?))?)
+    }
+
+    /// Adds the models of embeddings, which are loaded at once.
+    fn embedders(&self, mut builder: ServerBuilder) -> Result<ServerBuilder> {
+        for argument in &self.embedding {
+            let (name, model) = named(argument)?;
+            let embedding = Embedding::named(&model.to_string_lossy())?;
+            builder = builder.embedder(embedding.served(name)?);
+        }
+        Ok(builder)
     }
 
     /// Returns the models: those that are named, or the default one.
