@@ -66,11 +66,6 @@ impl ApiError {
         self.status
     }
 
-    /// Returns the sentence.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
     /// Sets what programs compare.
     pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
