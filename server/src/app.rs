@@ -16,6 +16,7 @@ use axum::http::StatusCode;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
+use crate::embedders::ServedEmbedders;
 use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
@@ -35,6 +36,7 @@ pub(crate) struct App(Arc<Parts>);
 /// The parts of an [`App`].
 pub(crate) struct Parts {
     pub(crate) models: ServedModels,
+    pub(crate) embedders: ServedEmbedders,
     pub(crate) store: Arc<dyn ConversationStore>,
     /// The manager without a model.
     pub(crate) conversations: Manager,
@@ -63,6 +65,10 @@ impl App {
 
     pub(crate) fn models(&self) -> &ServedModels {
         &self.0.models
+    }
+
+    pub(crate) fn embedders(&self) -> &ServedEmbedders {
+        &self.0.embedders
     }
 
     pub(crate) fn store(&self) -> &dyn ConversationStore {

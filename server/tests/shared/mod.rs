@@ -1,6 +1,10 @@
 //! A server on a real loopback socket, and a client of it.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod grammar;
+mod obedient;
+pub(crate) mod sending;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +16,9 @@ use alloquy_testing::{ScriptedModel, ScriptedReply};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+
+#[allow(unused_imports, reason = "each test binary uses a part of it")]
+pub(crate) use obedient::ObedientModel;
 
 pub(crate) struct TestServer {
     pub(crate) url: String,
