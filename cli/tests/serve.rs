@@ -40,7 +40,8 @@ fn what_would_not_work_is_found_without_serving() {
         "{checked}"
     );
     program.run(&["serve", "--check", "--embedding", "words=ngrams"]).ok();
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 10] = [
+        (&["--reranker", "rank=no/such/model"], 1, "there is no folder"),
         (&["--embedding", "words=no/such/model"], 1, "is no embedder"),
         (&["--embedding", "words=none"], 1, "has no vectors"),
         (&["--model", "tea=no/such/model"], 1, "tea"),

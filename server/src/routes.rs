@@ -12,7 +12,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::{chat_completions, embeddings, error_form, health, messages, model_list, ollama};
+use crate::{chat_completions, embeddings, error_form, health, messages, model_list, ollama, rerank};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
@@ -21,6 +21,7 @@ fn protocols() -> Router<App> {
         .merge(messages::routes())
         .merge(ollama::routes())
         .merge(embeddings::routes())
+        .merge(rerank::routes())
         .merge(model_list::routes())
 }
 

@@ -8,11 +8,12 @@ mod shared;
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
+use alloquy_core::media::Digest;
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::CacheReport;
 use alloquy_core::{ChatModel, ReplyStream, Request, Result};
-use alloquy_retrieval::NgramEmbedder;
-use alloquy_server::{ServedEmbedder, ServedModel, Server};
+use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
+use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, Server};
 use alloquy_testing::{EchoModel, ScriptedModel};
 use async_trait::async_trait;
 
@@ -52,6 +53,21 @@ impl ChatModel for Echo {
 
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
         EchoModel.warm(request).await
+    }
+}
+
+/// Keeps the order of texts.
+#[derive(Debug)]
+struct Unchanged;
+
+#[async_trait]
+impl Reranker for Unchanged {
+    fn digest(&self) -> Digest {
+        Digest::of(b"unchanged")
+    }
+
+    async fn rerank(&self, _: &str, passages: Vec<Passage>) -> Result<Vec<Passage>> {
+        Ok(passages)
     }
 }
 
@@ -102,7 +118,8 @@ async fn every_command_of_the_page_succeeds() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
     let builder = Server::builder()
         .model(ServedModel::loaded("qwen", Echo(ScriptedModel::new([("", "")]))))
-        .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()));
+        .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))
+        .reranker(ServedReranker::new("minilm-rank", Unchanged));
     let server = TestServer::start(builder).await;
     let mut variables = BTreeMap::new();
     for command in commands(&page) {

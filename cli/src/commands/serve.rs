@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::guards::redact::RedactReplies;
-use alloquy_server::{KeyFile, RequestLimits, Server, ServerBuilder};
+use alloquy_server::{KeyFile, RequestLimits, ServedReranker, Server, ServerBuilder};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
@@ -17,6 +17,7 @@ use crate::arguments::{
 use crate::context::Context;
 use crate::embedders::Embedding;
 use crate::failure::Failure;
+use crate::found;
 use crate::guards::Guards;
 use crate::kept;
 use crate::key_file;
@@ -55,6 +56,9 @@ pub(crate) struct Serve {
     /// Serve this model of embeddings, the folder of one or ngrams, under a name of its own or as NAME=MODEL; may be repeated
     #[arg(long, value_name = "NAME", env = "ALLOQUY_EMBEDDING")]
     embedding: Vec<String>,
+    /// Serve this reranker, the folder of a cross-encoder, under a name of its own or as NAME=MODEL; may be repeated
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_RERANKER")]
+    reranker: Vec<String>,
     /// Check the settings, the models, the store and the keys, and serve nothing
     #[arg(long, env = "ALLOQUY_CHECK", value_parser = Switch::new())]
     check: bool,
@@ -81,6 +85,13 @@ impl Serve {
                 let (_, model) = named(argument)?;
                 Embedding::check(&model.to_string_lossy())?;
             }
+            for argument in &self.reranker {
+                let (name, model) = named(argument)?;
+                if !found::resolved(&model).exists() {
+                    let message = format!("reranker {name:?}: there is no folder {model:?}");
+                    return Err(Error::new(ErrorKind::Invalid, message).into());
+                }
+            }
             builder.build()?.check_address(address)?;
             return report(context, address, &summaries, &store);
         }
@@ -96,12 +107,17 @@ impl Serve {
         Ok(server.run(listener, move || KeyFile::read(&key_file::path(&serving.keys)?))?)
     }
 
-    /// Adds the models of embeddings, which are loaded at once.
+    /// Adds the models of embeddings and the rerankers, which are loaded at once.
     fn embedders(&self, mut builder: ServerBuilder) -> Result<ServerBuilder> {
         for argument in &self.embedding {
             let (name, model) = named(argument)?;
             let embedding = Embedding::named(&model.to_string_lossy())?;
             builder = builder.embedder(embedding.served(name)?);
+        }
+        for argument in &self.reranker {
+            let (name, model) = named(argument)?;
+            let reranker = alloquy::open_reranker(found::resolved(&model))?;
+            builder = builder.reranker(ServedReranker::new(name, reranker));
         }
         Ok(builder)
     }
