@@ -22,6 +22,7 @@ use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::metrics::{MeasuredCalls, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::rerankers::ServedRerankers;
 use crate::response_runs::ResponseRuns;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -37,6 +38,7 @@ pub(crate) struct App(Arc<Parts>);
 pub(crate) struct Parts {
     pub(crate) models: ServedModels,
     pub(crate) embedders: ServedEmbedders,
+    pub(crate) rerankers: ServedRerankers,
     pub(crate) store: Arc<dyn ConversationStore>,
     /// The manager without a model.
     pub(crate) conversations: Manager,
@@ -69,6 +71,10 @@ impl App {
 
     pub(crate) fn embedders(&self) -> &ServedEmbedders {
         &self.0.embedders
+    }
+
+    pub(crate) fn rerankers(&self) -> &ServedRerankers {
+        &self.0.rerankers
     }
 
     pub(crate) fn store(&self) -> &dyn ConversationStore {

@@ -37,6 +37,7 @@
 //! | `POST /api/chat`, `POST /api/generate` | Ollama's chats and prompts, as lines or whole |
 //! | `GET /api/tags`, `GET /api/ps`, `POST /api/show`, `GET /api/version` | the models, as Ollama's clients know them |
 //! | `POST /v1/embeddings`, `POST /api/embed` | the vectors of texts |
+//! | `POST /v1/rerank` | the order of texts by how well they answer a question |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //! | `GET /metrics` | what is counted and measured, for Prometheus |
@@ -54,7 +55,7 @@
 //!
 //! # Where to read on
 //!
-//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors; [`RequestLimits`] for
+//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors, and [`ServedReranker`] for rerankers; [`RequestLimits`] for
 //! sizes and times. `docs/server.md` in the repository describes every route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -88,6 +89,8 @@ mod observation;
 mod ollama;
 mod paging;
 mod reply_report;
+mod rerank;
+mod rerankers;
 mod response_runs;
 mod responses;
 mod routes;
@@ -104,4 +107,5 @@ pub use embedders::ServedEmbedder;
 pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;
 pub use models::{ModelSource, OpenedModel, ServedModel};
+pub use rerankers::ServedReranker;
 pub use server::{Server, ServerBuilder, ServerHandle};

@@ -14,6 +14,7 @@ use crate::embedders::ServedEmbedder;
 use crate::error::{ApiError, ApiResult};
 use crate::error_form::ANTHROPIC_VERSION;
 use crate::models::ModelStatus;
+use crate::rerankers::ServedReranker;
 use crate::times::{rfc3339, unix_seconds};
 
 pub(crate) fn routes() -> Router<App> {
@@ -28,6 +29,7 @@ async fn list(State(app): State<App>, headers: HeaderMap) -> Json<Value> {
     let models = app.models().list();
     let mut data: Vec<Value> = models.iter().map(shown).collect();
     data.extend(app.embedders().list().iter().map(shown_embedder));
+    data.extend(app.rerankers().list().iter().map(shown_reranker));
     Json(json!({"object": "list", "data": data}))
 }
 
@@ -39,6 +41,9 @@ async fn one(
     let is_anthropic = headers.contains_key(ANTHROPIC_VERSION);
     if let Some(embedder) = app.embedders().find(&name) {
         return Ok(Json(shown_embedder(embedder)));
+    }
+    if let Some(reranker) = app.rerankers().find(&name) {
+        return Ok(Json(shown_reranker(reranker)));
     }
     match app.models().status(&name) {
         Ok(status) if is_anthropic => Ok(Json(anthropic(status.model.name(), status.model.created()))),
@@ -84,5 +89,15 @@ fn shown_embedder(embedder: &ServedEmbedder) -> Value {
         "created": unix_seconds(embedder.created()),
         "owned_by": "alloquy",
         "alloquy": {"aliases": [], "loaded": true, "dimensions": embedder.dimensions()},
+    })
+}
+
+fn shown_reranker(reranker: &ServedReranker) -> Value {
+    json!({
+        "id": reranker.name(),
+        "object": "model",
+        "created": unix_seconds(reranker.created()),
+        "owned_by": "alloquy",
+        "alloquy": {"aliases": [], "loaded": true, "reranker": true},
     })
 }

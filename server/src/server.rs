@@ -33,6 +33,7 @@ use crate::metrics_token::MetricsToken;
 use crate::models::ModelSource;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
 use crate::routes;
 
@@ -243,6 +244,7 @@ impl Server {
 pub struct ServerBuilder {
     models: Vec<ServedModel>,
     embedders: Vec<ServedEmbedder>,
+    rerankers: Vec<ServedReranker>,
     memory: Option<u64>,
     store: Option<Arc<dyn ConversationStore>>,
     keys: Option<KeyFile>,
@@ -268,6 +270,7 @@ impl ServerBuilder {
         Self {
             models: Vec::new(),
             embedders: Vec::new(),
+            rerankers: Vec::new(),
             memory: None,
             store: None,
             keys: None,
@@ -291,6 +294,12 @@ impl ServerBuilder {
     /// Adds a model of vectors, for `/v1/embeddings`. [`ServedEmbedder`] has an example.
     pub fn embedder(mut self, embedder: ServedEmbedder) -> Self {
         self.embedders.push(embedder);
+        self
+    }
+
+    /// Adds a reranker, for `/v1/rerank`. [`ServedReranker`] has an example.
+    pub fn reranker(mut self, reranker: ServedReranker) -> Self {
+        self.rerankers.push(reranker);
         self
     }
 
@@ -413,9 +422,12 @@ impl ServerBuilder {
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
         let conversations = (self.setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(Arc::clone(&store), Arc::clone(&self.setup));
-        let names: Vec<_> = self.models.iter().flat_map(ServedModel::names).map(str::to_owned).collect();
+        let models = self.models.iter().flat_map(ServedModel::names);
+        let rerankers = self.rerankers.iter().map(ServedReranker::name);
+        let names: Vec<_> = models.chain(rerankers).map(str::to_owned).collect();
         let app = App::new(Parts {
             embedders: ServedEmbedders::new(self.embedders, &names)?,
+            rerankers: ServedRerankers::new(self.rerankers),
             models: ServedModels::new(self.models, self.memory, manager)?,
             store,
             conversations,
