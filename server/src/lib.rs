@@ -39,6 +39,11 @@
 //! | `POST /v1/embeddings`, `POST /api/embed` | the vectors of texts |
 //! | `POST /v1/rerank` | the order of texts by how well they answer a question |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
+//! | `/v1/alloquy/conversations` | stored conversations as trees: turns, branches, the head, notes, copies, documents, costs |
+//! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
+//! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
+//! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
@@ -71,10 +76,13 @@ mod embedders;
 mod embeddings;
 mod error;
 mod error_form;
+mod flow_runs;
+mod flow_set;
 mod health;
 mod image;
 mod items;
 mod keys;
+mod limited_model;
 mod limits;
 mod logprobs;
 mod media_policy;
@@ -87,7 +95,10 @@ mod models;
 mod no_model;
 mod observation;
 mod ollama;
+mod openapi;
+mod operation;
 mod paging;
+mod prompts;
 mod reply_report;
 mod rerank;
 mod rerankers;
@@ -101,7 +112,9 @@ mod streaming;
 mod tally;
 mod text_or;
 mod times;
+mod trees;
 mod turn_options;
+mod watched_store;
 
 pub use embedders::ServedEmbedder;
 pub use keys::{Key, KeyFile, KeyLimits};
