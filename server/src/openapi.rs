@@ -97,9 +97,19 @@ fn components(schemas: Schemas, paths: &mut Map<String, Value>) -> Map<String, V
     let read = taken(schemas.read);
     let mut components = taken(schemas.written);
     let mut renamed = Vec::new();
-    for (name, schema) in &read {
-        if components.get(name).is_some_and(|written| written != schema) {
-            renamed.push(name.clone());
+    // A type that refers to one with another name is another one too, so this ends when nothing is added.
+    loop {
+        let before = renamed.len();
+        for (name, schema) in &read {
+            let mut schema = schema.clone();
+            rename(&mut schema, &renamed);
+            let is_another = components.get(name).is_some_and(|written| *written != schema);
+            if is_another && !renamed.contains(name) {
+                renamed.push(name.clone());
+            }
+        }
+        if renamed.len() == before {
+            break;
         }
     }
     for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
