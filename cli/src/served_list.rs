@@ -87,16 +87,16 @@ impl ServedList {
             served.push(model.served());
         }
         let keys = key_file::keys(&serving.keys)?;
-        match keys {
-            Some(keys) => server.replace_keys(keys)?,
-            None if server.has_keys() => {
-                let message =
-                    "the file of keys is gone: `alloquy keys add` creates it, and the keys stay as they were";
-                return Err(Error::new(ErrorKind::NotFound, message));
-            }
-            None => {}
+        if keys.is_some() != server.has_keys() {
+            let message = if keys.is_some() {
+                "there is a file of keys now, and the server began without: start it again"
+            } else {
+                "the file of keys is gone: `alloquy keys add` creates it, and the keys stay as they were"
+            };
+            return Err(Error::new(ErrorKind::NotFound, message));
         }
-        server.replace_models(served)
+        server.replace_models(served)?;
+        keys.map_or(Ok(()), |keys| server.replace_keys(keys))
     }
 }
 

@@ -16,6 +16,7 @@ use axum::http::StatusCode;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
+use crate::embedders::ServedEmbedders;
 use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
@@ -35,14 +36,15 @@ pub(crate) struct App(Arc<Parts>);
 /// The parts of an [`App`].
 pub(crate) struct Parts {
     pub(crate) models: ServedModels,
+    pub(crate) embedders: ServedEmbedders,
     pub(crate) store: Arc<dyn ConversationStore>,
     /// The manager without a model.
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
     /// Which media a request may contain.
-    pub(crate) media: MediaPolicy,
-    /// A policy that opens no addresses.
-    pub(crate) closed: MediaPolicy,
+    pub(crate) media_anywhere: MediaPolicy,
+    /// The same, but for addresses: none is opened.
+    pub(crate) media_within: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// What the host adds to each manager.
@@ -65,6 +67,10 @@ impl App {
         &self.0.models
     }
 
+    pub(crate) fn embedders(&self) -> &ServedEmbedders {
+        &self.0.embedders
+    }
+
     pub(crate) fn store(&self) -> &dyn ConversationStore {
         &*self.0.store
     }
@@ -81,10 +87,10 @@ impl App {
         &self,
         read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
     ) -> ApiResult<T> {
-        if !self.0.media.fetches() {
-            return read(&self.0.media);
+        if !self.0.media_anywhere.fetches() {
+            return read(&self.0.media_anywhere);
         }
-        let media = self.0.media.clone();
+        let media = self.0.media_anywhere.clone();
         let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
         outcome.unwrap_or_else(|source| {
             tracing::error!(%source, "reading a request failed");
@@ -96,7 +102,7 @@ impl App {
     /// are allowed.
     #[allow(dead_code, reason = "protocols that take no addresses use it")]
     pub(crate) fn media(&self) -> &MediaPolicy {
-        &self.0.closed
+        &self.0.media_within
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

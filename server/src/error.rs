@@ -61,6 +61,11 @@ impl ApiError {
         Self { retry_after: Some(RETRY), ..error }
     }
 
+    /// Returns the status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Sets what programs compare.
     pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
@@ -123,6 +128,8 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body())).into_response();
+        // `error_form` writes it in the form of another protocol.
+        response.extensions_mut().insert(self.clone());
         if let Some(wait) = self.retry_after {
             // Whole seconds, rounded up: a client that comes back a moment early is refused again.
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);

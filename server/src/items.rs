@@ -4,6 +4,6 @@ mod given;
 mod ids;
 mod shown;
 
-pub(crate) use given::{Calls, GivenItem, Input, parsed_items};
-pub(crate) use ids::{ItemId, ResponseId, conversation_id, conversation_of};
+pub(crate) use given::{Calls, GivenItem, Input, References, parsed_items};
+pub(crate) use ids::{ItemId, ItemPlace, ResponseId, conversation_id, conversation_of};
 pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, arguments_of, items_of_path};

@@ -1,9 +1,9 @@
-//! The responses of this process: those that run in the background with their events, and where the latest ones ended.
+//! The responses of this process: those that run, those of the background with their events, and where the latest ones ended.
 //!
 //! The store has what was generated. What is here is kept for a few minutes, so that a stream can be resumed, and so that the next
 //! request of a conversation need not read its tree.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,8 @@ const LAST: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct ResponseRuns {
     runs: Mutex<HashMap<ResponseId, Arc<Run>>>,
+    /// Those that are being streamed to a client that waits.
+    streamed: Mutex<HashSet<ResponseId>>,
     last: Mutex<LastNodes>,
 }
 
@@ -95,6 +97,25 @@ impl ResponseRuns {
     pub(crate) fn forget(&self, id: &ResponseId) {
         self.runs().remove(id);
         self.last().nodes.remove(id);
+    }
+
+    fn streamed(&self) -> MutexGuard<'_, HashSet<ResponseId>> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a response is being streamed to a client that waits.
+    pub(crate) fn begin_stream(&self, id: ResponseId) {
+        self.streamed().insert(id);
+    }
+
+    /// Notes that the stream of a response has ended.
+    pub(crate) fn end_stream(&self, id: &ResponseId) {
+        self.streamed().remove(id);
+    }
+
+    /// Returns whether a response is being streamed to a client that waits.
+    pub(crate) fn is_streamed(&self, id: &ResponseId) -> bool {
+        self.streamed().contains(id)
     }
 
     /// Notes the last node of a response.

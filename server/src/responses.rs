@@ -13,6 +13,7 @@ mod settings;
 mod stored;
 mod tools;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use alloquy_core::{TurnEvent, TurnReply, TurnRequest};
@@ -31,7 +32,7 @@ use crate::logprobs;
 use crate::models::ModelLease;
 use crate::paging::{Order, PageQuery};
 use crate::reply_report::complete;
-use crate::response_runs::RunState;
+use crate::response_runs::{Run, RunState};
 use crate::streaming::{self, Frame, TurnWriter};
 use crate::times::unix_seconds;
 use background::Background;
@@ -39,7 +40,7 @@ use events::EventWriter;
 pub(crate) use include::Included;
 use object::{Ending, HeadPlace, Sources, Status};
 use place::{Place, managers, marked};
-pub(crate) use place::{leading_system, note_system, open_conversation};
+pub(crate) use place::{leading_system, note_system, open_conversation, references};
 use request::{Asked, ResponseRequest, TokensRequest};
 use settings::ResponseMark;
 use stored::StoredResponse;
@@ -86,7 +87,7 @@ impl Ready {
         model: &ModelLease,
         caller: &Caller,
     ) -> ApiResult<(TurnRequest, ResponseMark, EventWriter)> {
-        let messages = place.messages(&asked, app).await?;
+        let messages = place.messages(&asked, app, caller).await?;
         place.note_system(&messages).await?;
         let turn = place.instructed(asked.options.turn(messages.clone()), &asked, &messages);
         let mark = ResponseMark::new(asked.settings.clone());
@@ -119,7 +120,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseR
     let turn = place.conversation.send(turn);
     if is_streamed {
         let limits = *app.limits();
-        let writer = Foreground { app, writer, is_stored: mark.settings.store };
+        let writer = Foreground { app, writer, is_stored: mark.settings.store, id: None };
         let response = streaming::respond(turn, writer, &limits, (model, held)).await;
         if response.is_err() {
             place.remove_if_empty().await;
@@ -163,6 +164,16 @@ struct Foreground {
     app: App,
     writer: EventWriter,
     is_stored: bool,
+    /// The response, once it is known.
+    id: Option<ResponseId>,
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.app.responses().end_stream(id);
+        }
+    }
 }
 
 impl TurnWriter for Foreground {
@@ -177,8 +188,14 @@ impl TurnWriter for Foreground {
             _ => None,
         };
         let events = self.writer.event(event);
-        if let (Some(last), Some(id), true) = (ended, self.writer.id(), self.is_stored) {
-            self.app.responses().note_last(id, last);
+        if self.id.is_none() && self.is_stored && !events.is_empty() {
+            self.id = self.writer.id();
+            if let Some(id) = &self.id {
+                self.app.responses().begin_stream(id.clone());
+            }
+        }
+        if let (Some(last), Some(id)) = (ended, &self.id) {
+            self.app.responses().note_last(id.clone(), last);
         }
         events.iter().map(events::Event::frame).collect()
     }
@@ -235,25 +252,69 @@ async fn one(
     QueryOf(query): QueryOf<Vec<(String, String)>>,
 ) -> ApiResult {
     let query = OneQuery::read(query)?;
+    // How far it is comes first: what has ended by then is in the store.
+    let progress = Progress::of(&id, &app);
     let stored = StoredResponse::open(&app.conversations(&caller), &id).await?;
-    let run = app.responses().find(&stored.id);
     let first = query.starting_after.map_or(0, |number| number.saturating_add(1));
-    match run {
-        Some(run) if query.is_streamed && run.has(first) => {
+    if !query.is_streamed {
+        return Ok(match progress.status() {
+            Some(status) => Json(stored.running(status)).into_response(),
+            None => Json(stored.object()).into_response(),
+        });
+    }
+    match progress {
+        Progress::Background(run, _) if run.has(first) => {
             Ok(streaming::respond_with(run.events(first), app.limits()))
         }
-        Some(run) if query.is_streamed && run.state() != RunState::Ended => {
-            let message =
-                format!("the events up to {first} are no longer kept: fetch the response without a stream");
+        Progress::Background(_, RunState::Ended) | Progress::Ended => Ok(replayed(&stored, first, &app)),
+        Progress::Background(..) => {
+            let message = format!("the event {first} is no longer kept: fetch the response without a stream");
             Err(ApiError::invalid("starting_after", message))
         }
-        Some(run) if !query.is_streamed && run.state() != RunState::Ended => {
-            let is_queued = run.state() == RunState::Queued;
-            let status = if is_queued { Status::Queued } else { Status::InProgress };
-            Ok(Json(stored.running(status)).into_response())
+        Progress::Streamed => {
+            let message =
+                format!("the response {id:?} is streamed to the client that asked for it, and to no other");
+            Err(ApiError::invalid("stream", message))
         }
-        _ if query.is_streamed => Ok(replayed(&stored, first, &app)),
-        _ => Ok(Json(stored.object()).into_response()),
+    }
+}
+
+/// How far a response is.
+enum Progress {
+    /// Its events are kept.
+    Background(Arc<Run>, RunState),
+    Streamed,
+    Ended,
+}
+
+impl Progress {
+    fn of(id: &str, app: &App) -> Self {
+        let Some(id) = ResponseId::parse(id) else { return Self::Ended };
+        match app.responses().find(&id) {
+            Some(run) => {
+                let state = run.state();
+                Self::Background(run, state)
+            }
+            None if app.responses().is_streamed(&id) => Self::Streamed,
+            None => Self::Ended,
+        }
+    }
+
+    /// Returns the status of a response that has not ended.
+    fn status(&self) -> Option<Status> {
+        match self {
+            Self::Background(_, RunState::Queued) => Some(Status::Queued),
+            Self::Background(_, RunState::InProgress) | Self::Streamed => Some(Status::InProgress),
+            Self::Background(_, RunState::Ended) | Self::Ended => None,
+        }
+    }
+
+    /// Cancels a response of the background, and waits for its end.
+    async fn cancel(&self) {
+        if let Self::Background(run, RunState::Queued | RunState::InProgress) = self {
+            run.cancel();
+            run.ended().await;
+        }
     }
 }
 
@@ -275,16 +336,11 @@ async fn delete(
     PathOf(id): PathOf<String>,
 ) -> ApiResult<Json<Value>> {
     let manager = app.conversations(&caller);
+    let progress = Progress::of(&id, &app);
+    // Only its owner ends it.
+    StoredResponse::open(&manager, &id).await?;
+    progress.cancel().await;
     let stored = StoredResponse::open(&manager, &id).await?;
-    let run = app.responses().find(&stored.id);
-    let stored = match run {
-        Some(run) if run.state() != RunState::Ended => {
-            run.cancel();
-            run.ended().await;
-            StoredResponse::open(&manager, &id).await?
-        }
-        _ => stored,
-    };
     app.responses().forget(&stored.id);
     stored.delete(&manager).await?;
     Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
@@ -293,20 +349,15 @@ async fn delete(
 /// `POST /v1/responses/{id}/cancel`: ends a response in the background, and keeps its text so far.
 async fn cancel(State(app): State<App>, caller: Caller, PathOf(id): PathOf<String>) -> ApiResult {
     let manager = app.conversations(&caller);
+    let progress = Progress::of(&id, &app);
     let stored = StoredResponse::open(&manager, &id).await?;
     if !stored.mark.settings.background {
         let message =
             format!("the response {id:?} is not one of the background: it ends when its client hangs up");
         return Err(ApiError::invalid("response_id", message));
     }
-    let stored = match app.responses().find(&stored.id) {
-        Some(run) if run.state() != RunState::Ended => {
-            run.cancel();
-            run.ended().await;
-            StoredResponse::open(&manager, &id).await?
-        }
-        _ => stored,
-    };
+    progress.cancel().await;
+    let stored = StoredResponse::open(&manager, &id).await?;
     Ok(Json(stored.object()).into_response())
 }
 

@@ -32,7 +32,7 @@ impl Server {
     pub fn run(
         self,
         listener: TcpListener,
-        reload: impl Fn(&ServerHandle) -> Result<()> + Send + Sync + 'static,
+        reload: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|source| failed("the runtime", source))?;
@@ -60,14 +60,14 @@ fn failed(what: &str, source: std::io::Error) -> Error {
 #[cfg(unix)]
 fn signals(
     handle: ServerHandle,
-    reload: impl Fn(&ServerHandle) -> Result<()> + Send + Sync + 'static,
+    reload: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut ended = signal(SignalKind::terminate()).map_err(|source| failed("the signals", source))?;
     let mut interrupted = signal(SignalKind::interrupt()).map_err(|source| failed("the signals", source))?;
     let mut reloaded = signal(SignalKind::hangup()).map_err(|source| failed("the signals", source))?;
-    let reload = Arc::new(reload);
+    let reload = Arc::new(tokio::sync::Mutex::new(reload));
     Ok(async move {
         let mut is_ending = false;
         loop {
@@ -84,7 +84,8 @@ fn signals(
                     say("the server ends once the running replies have ended; Ctrl-C again ends it at once");
                     handle.shut_down();
                 }
-                _ = reloaded.recv() => replace(&handle, Arc::clone(&reload)).await,
+                // Reading may take a while, in which the other signals are not to wait.
+                _ = reloaded.recv() => drop(tokio::spawn(replace(handle.clone(), Arc::clone(&reload)))),
             }
         }
     })
@@ -93,7 +94,7 @@ fn signals(
 #[cfg(not(unix))]
 fn signals(
     handle: ServerHandle,
-    _: impl Fn(&ServerHandle) -> Result<()> + Send + Sync + 'static,
+    _: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
@@ -116,13 +117,13 @@ fn say(line: &str) {
     eprintln!("{line}");
 }
 
-/// Replaces what has changed. What cannot be read changes nothing.
+/// Replaces what has changed, one time after another. What cannot be read changes nothing.
 #[cfg(unix)]
-async fn replace<F>(handle: &ServerHandle, reload: Arc<F>)
+async fn replace<F>(server: ServerHandle, reload: Arc<tokio::sync::Mutex<F>>)
 where
-    F: Fn(&ServerHandle) -> Result<()> + Send + Sync + 'static,
+    F: Fn(&ServerHandle) -> Result<()> + Send + 'static,
 {
-    let server = handle.clone();
+    let reload = reload.lock_owned().await;
     let reloaded = tokio::task::spawn_blocking(move || reload(&server)).await;
     match reloaded {
         Ok(Ok(())) => tracing::info!("keys and models were read again"),

@@ -23,6 +23,7 @@ use crate::access::Access;
 use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
 use crate::connections::Connections;
+use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
@@ -241,6 +242,7 @@ impl Server {
 #[must_use]
 pub struct ServerBuilder {
     models: Vec<ServedModel>,
+    embedders: Vec<ServedEmbedder>,
     memory: Option<u64>,
     store: Option<Arc<dyn ConversationStore>>,
     keys: Option<KeyFile>,
@@ -265,6 +267,7 @@ impl ServerBuilder {
     fn new() -> Self {
         Self {
             models: Vec::new(),
+            embedders: Vec::new(),
             memory: None,
             store: None,
             keys: None,
@@ -282,6 +285,12 @@ impl ServerBuilder {
     /// Adds a model. Requests that name none are answered by the first one.
     pub fn model(mut self, model: ServedModel) -> Self {
         self.models.push(model);
+        self
+    }
+
+    /// Adds a model of vectors, for `/v1/embeddings`. [`ServedEmbedder`] has an example.
+    pub fn embedder(mut self, embedder: ServedEmbedder) -> Self {
+        self.embedders.push(embedder);
         self
     }
 
@@ -404,13 +413,15 @@ impl ServerBuilder {
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
         let conversations = (self.setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(Arc::clone(&store), Arc::clone(&self.setup));
+        let names: Vec<_> = self.models.iter().flat_map(ServedModel::names).map(str::to_owned).collect();
         let app = App::new(Parts {
+            embedders: ServedEmbedders::new(self.embedders, &names)?,
             models: ServedModels::new(self.models, self.memory, manager)?,
             store,
             conversations,
             limits: self.limits,
-            media: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
-            closed: MediaPolicy::default(),
+            media_anywhere: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
+            media_within: MediaPolicy::default(),
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),

@@ -51,7 +51,6 @@ impl Frame {
     }
 
     /// A line of JSON, in a response of [`Framing::Lines`].
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     pub(crate) fn line(value: &Value) -> Self {
         Self(format!("{value}\n").into())
     }
@@ -63,7 +62,6 @@ pub(crate) enum Framing {
     /// Server-sent events.
     Events,
     /// Lines of JSON.
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     Lines,
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::arguments::{LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
 use crate::context::Context;
+use crate::embedders::Embedding;
 use crate::failure::Failure;
 use crate::guards::Guards;
 use crate::kept;
@@ -29,12 +30,13 @@ Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
+  alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
-Clients of OpenAI's API need only the address. Models are loaded by the first request that names them. How they run is set in the \
+Clients of OpenAI, Anthropic and Ollama need only the address. Models are loaded by the first request that names them. How they run is set in the \
 configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
 SIGTERM ends the server once the running replies have ended, and a second Ctrl-C ends it at once; SIGHUP reads the keys and the configuration file \
 again: models that have changed are unloaded once they write no reply.";
@@ -53,6 +55,9 @@ pub(crate) struct Serve {
     /// MODEL@none on this machine. The first one answers requests that name none
     #[arg(short, long, value_name = "NAME", env = "ALLOQUY_MODEL")]
     model: Vec<String>,
+    /// Serve this model of embeddings, the folder of one or ngrams, under a name of its own or as NAME=MODEL; may be repeated
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_EMBEDDING")]
+    embedding: Vec<String>,
     /// Check the settings, the models, the store and the keys, and serve nothing
     #[arg(long, env = "ALLOQUY_CHECK", value_parser = Switch::new())]
     check: bool,
@@ -86,11 +91,16 @@ impl Serve {
             }
             let store = pollster::block_on(kept::inspect_store(&store))?;
             let builder = builder(context, &serving, models)?;
+            for argument in &self.embedding {
+                let (_, model) = named(argument)?;
+                Embedding::check(&model.to_string_lossy())?;
+            }
             builder.build()?.check_address(address)?;
             return report(context, address, &summaries, &store);
         }
         let opened = pollster::block_on(kept::kept(&store))?;
-        let mut builder = builder(context, &serving, models)?.store(opened.store).owner(opened.owner);
+        let builder = self.embedders(builder(context, &serving, models)?)?;
+        let mut builder = builder.store(opened.store).owner(opened.owner);
         if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
             builder = builder.limit_store(counts);
         }
@@ -110,6 +120,16 @@ impl Serve {
         say(context, format, format_args!("serving at http://{address}/v1"));
         let settings = context.settings.clone();
         Ok(server.run(listener, move |server| list.reload(&settings, server))?)
+    }
+
+    /// Adds the models of embeddings, which are loaded at once.
+    fn embedders(&self, mut builder: ServerBuilder) -> Result<ServerBuilder> {
+        for argument in &self.embedding {
+            let (name, model) = named(argument)?;
+            let embedding = Embedding::named(&model.to_string_lossy())?;
+            builder = builder.embedder(embedding.served(name)?);
+        }
+        Ok(builder)
     }
 
     /// Returns the form of the log.

@@ -1,6 +1,6 @@
 //! The items of a conversation: those of the path to its head.
 
-use alloquy_core::{Conversation, Message, Node, NodeId, TurnRequest};
+use alloquy_core::{Conversation, Manager, Message, Node, NodeId, TurnRequest};
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::items::{Calls, GivenItem, Input, Item, MARK, Shown, TurnMark, items_of_path, parsed_items};
 use crate::paging::{Order, Page};
-use crate::responses::{Included, leading_system, note_system, open_conversation, page_of};
+use crate::responses::{Included, leading_system, note_system, open_conversation, page_of, references};
 
 /// How many items one call adds at most.
 const MOST: usize = 20;
@@ -45,12 +45,19 @@ pub(super) fn given(items: &Value) -> ApiResult<Vec<GivenItem>> {
 }
 
 /// Returns the messages of items that follow a path.
-pub(super) fn messages(given: &[GivenItem], path: &[Node], app: &App) -> ApiResult<Vec<Message>> {
+pub(super) async fn messages(
+    given: &[GivenItem],
+    path: &[Node],
+    app: &App,
+    manager: &Manager,
+) -> ApiResult<Vec<Message>> {
+    let references = references(given, "items", manager).await?;
     let mut calls = Calls::new();
-    for call in path.iter().flat_map(|node| node.message.tool_calls()) {
+    let named = references.values().flat_map(|(_, message)| message.tool_calls());
+    for call in path.iter().flat_map(|node| node.message.tool_calls()).chain(named) {
         calls.insert(call.id.clone(), call.name.clone());
     }
-    GivenItem::messages(given, "items", &calls, app.media())
+    GivenItem::messages(given, "items", &calls, &references, app.media())
 }
 
 /// Adds messages to the head of a conversation, and returns their nodes.
@@ -75,9 +82,11 @@ pub(super) async fn create(
 ) -> ApiResult<Json<Value>> {
     let included = included(query)?;
     let given = given(&request.items)?;
-    let conversation = open_conversation(&app.conversations(&caller), &id).await?;
+    let manager = app.conversations(&caller);
+    let conversation = open_conversation(&manager, &id).await?;
     let path = conversation.history().await?;
-    let nodes = add(&conversation, messages(&given, &path, &app)?).await?;
+    let messages = messages(&given, &path, &app, &manager).await?;
+    let nodes = add(&conversation, messages).await?;
     let shown = Shown { conversation: conversation.id(), images: included.images };
     let mut items = Vec::new();
     for node in &nodes {

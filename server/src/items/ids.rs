@@ -82,7 +82,6 @@ impl ItemId {
     }
 
     /// Reads an id.
-    #[allow(dead_code, reason = "references")]
     pub(crate) fn parse(id: &str) -> Option<Self> {
         let (rest, place) = id.rsplit_once('_')?;
         let (rest, node) = rest.rsplit_once('_')?;

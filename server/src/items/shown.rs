@@ -184,7 +184,8 @@ impl Shown<'_> {
         self.placed_replies(answered, nodes).into_iter().map(|(_, item)| item).collect()
     }
 
-    fn placed_replies(self, answered: NodeId, nodes: &[Node]) -> Vec<(usize, Item)> {
+    /// Returns the items of the replies of a turn, each with the place of its node among them.
+    pub(crate) fn placed_replies(self, answered: NodeId, nodes: &[Node]) -> Vec<(usize, Item)> {
         let results: Vec<&str> = nodes
             .iter()
             .flat_map(|node| node.message.tool_results())

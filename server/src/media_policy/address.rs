@@ -35,8 +35,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     // local, link-local, site-local and multicast ones are outside of it.
     let is_global = first & 0xE000 == 0x2000;
     // Within it: protocols (Teredo among them), documentation, and 6to4, which has an address of IPv4 inside.
-    let is_reserved = (first == 0x2001 && second < 0x0200)
-        || (first == 0x2001 && second == 0x0DB8)
+    let is_reserved = (first == 0x2001 && (second < 0x0200 || second == 0x0DB8))
         || first == 0x2002
         || (first == 0x3FFF && second < 0x1000);
     is_global && !is_reserved

@@ -1,6 +1,7 @@
 //! Responses in the background: they go on without their client, and their events can be read again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::stop::Task;
 use alloquy_core::{Conversation, ConversationManager as _, NodeId, Turn, TurnEvent, TurnRequest};
@@ -8,6 +9,7 @@ use axum::Json;
 use axum::response::IntoResponse;
 use futures::StreamExt;
 use futures::stream;
+use tokio::time::timeout;
 
 use super::events::{Event, EventWriter};
 use super::object::{Ending, Sources, Status};
@@ -24,6 +26,9 @@ use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
 use crate::response_runs::Run;
 use crate::streaming;
+
+/// How long a cancelled response may take to end by itself.
+const CANCELLING: Duration = Duration::from_secs(5);
 
 /// A response in the background.
 pub(super) struct Background {
@@ -60,7 +65,7 @@ impl Background {
         let manager = app.conversations(&caller);
         let place = Place::open(&asked, &app, &caller, manager, None).await?;
         let mark = ResponseMark::new(asked.settings.clone());
-        let (question, turn) = match stored(&place, &asked, &app, &mark).await {
+        let (question, turn) = match stored(&place, &asked, &app, &caller, &mark).await {
             Ok(stored) => stored,
             Err(error) => {
                 place.remove_if_empty().await;
@@ -116,23 +121,27 @@ impl Background {
         }
         self.run.start();
         self.push(Vec::from_iter(writer.start()).as_slice());
-        let mut is_stopped = false;
-        loop {
-            let event = tokio::select! {
-                _ = stopped.next(), if !is_stopped => {
-                    is_stopped = true;
-                    turn.cancel();
-                    continue;
-                }
-                event = turn.next() => event,
-            };
+        tokio::select! {
+            outcome = self.read(&mut turn, writer) => return outcome,
+            _ = stopped.next() => turn.cancel(),
+        }
+        // The text so far is stored by the turn, which is dropped where the model does not end.
+        match timeout(CANCELLING, self.read(&mut turn, writer)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Ending::of_status(Status::Cancelled)),
+        }
+    }
+
+    /// Reads a turn to its end.
+    async fn read(&self, turn: &mut Turn, writer: &mut EventWriter) -> Result<(), Ending> {
+        while let Some(event) = turn.next().await {
             match event {
-                Some(Ok(event)) => self.write(event, writer),
-                Some(Err(error)) if error.is_cancelled() => return Err(Ending::of_status(Status::Cancelled)),
-                Some(Err(error)) => return Err(Ending::failed(&error.into())),
-                None => return Ok(()),
+                Ok(event) => self.write(event, writer),
+                Err(error) if error.is_cancelled() => return Err(Ending::of_status(Status::Cancelled)),
+                Err(error) => return Err(Ending::failed(&error.into())),
             }
         }
+        Ok(())
     }
 
     fn write(&self, event: TurnEvent, writer: &mut EventWriter) {
@@ -180,9 +189,10 @@ async fn stored(
     place: &Place,
     asked: &Asked,
     app: &App,
+    caller: &Caller,
     mark: &ResponseMark,
 ) -> ApiResult<(NodeId, TurnRequest)> {
-    let messages = place.messages(asked, app).await?;
+    let messages = place.messages(asked, app, caller).await?;
     place.note_system(&messages).await?;
     let turn = place.instructed(asked.options.turn(Vec::new()), asked, &messages);
     // No node has this id, so the head does not move.

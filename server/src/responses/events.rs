@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::object::{Ending, HeadPlace, Sources, Status};
 use super::settings::Settings;
 use crate::error::ApiError;
-use crate::items::{Item, ItemContent, ItemId, ResponseId, arguments_of};
+use crate::items::{Item, ItemContent, ItemId, MARK, ResponseId, arguments_of};
 use crate::logprobs;
 use crate::models::OpenedModel;
 use crate::streaming::Frame;
@@ -148,8 +148,8 @@ impl EventWriter {
                 Vec::new()
             }
             TurnEvent::Node(node) => {
-                // The last one before the first piece is the message that is answered.
-                if !self.is_begun {
+                // The last one before the first piece is the message that is answered. Results of tools that run here have no mark.
+                if !self.is_begun && node.metadata.contains_key(MARK) {
                     self.question = Some(node.id);
                 }
                 Vec::new()

@@ -83,7 +83,11 @@ impl Ending {
     pub(super) fn of(settings: &Settings, nodes: &[Node]) -> Self {
         let interrupted = if settings.background { Status::Cancelled } else { Status::Incomplete };
         let Some(last) = nodes.last() else { return Self::of_status(Status::Incomplete) };
-        let Some(facts) = last.reply.as_deref() else { return Self::of_status(interrupted) };
+        let Some(facts) = last.reply.as_deref() else {
+            // Results of tools that ran here: the turn was ended after them, or the client has to answer further calls.
+            let status = if has_open_calls(nodes) { Status::Completed } else { interrupted };
+            return Self::of_status(status);
+        };
         match facts.finish {
             Some(FinishReason::Error) => {
                 let message =
@@ -104,6 +108,14 @@ impl Ending {
             _ => Self::of_status(Status::Completed),
         }
     }
+}
+
+/// Returns whether the last reply has calls without results.
+fn has_open_calls(nodes: &[Node]) -> bool {
+    let results: Vec<&str> =
+        nodes.iter().flat_map(|node| node.message.tool_results()).map(|result| result.id.as_str()).collect();
+    let reply = nodes.iter().rev().find(|node| node.reply.is_some());
+    reply.is_some_and(|node| node.message.tool_calls().any(|call| !results.contains(&call.id.as_str())))
 }
 
 /// A response.

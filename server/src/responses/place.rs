@@ -13,7 +13,7 @@ use super::stored::StoredResponse;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::items::{Calls, GivenItem, MARK, ResponseId, conversation_of};
+use crate::items::{Calls, GivenItem, ItemId, ItemPlace, MARK, References, ResponseId, conversation_of};
 use crate::models::ModelLease;
 use crate::response_runs::RunState;
 
@@ -94,9 +94,18 @@ impl Place {
     ///
     /// # Errors
     /// 400 with the place of what is not valid, and for results of some of the open calls, but not of all.
-    pub(super) async fn messages(&self, asked: &Asked, app: &App) -> ApiResult<Vec<Message>> {
+    pub(super) async fn messages(
+        &self,
+        asked: &Asked,
+        app: &App,
+        caller: &Caller,
+    ) -> ApiResult<Vec<Message>> {
+        let references = references(&asked.items, "input", &app.conversations(caller)).await?;
         let answered = GivenItem::answered_elsewhere(&asked.items);
         let mut calls = Calls::new();
+        for call in references.values().flat_map(|(_, message)| message.tool_calls()) {
+            calls.insert(call.id.clone(), call.name.clone());
+        }
         if !answered.is_empty() {
             let path = self.conversation.path(self.at).await?;
             for call in path.iter().flat_map(|node| node.message.tool_calls()) {
@@ -104,7 +113,7 @@ impl Place {
             }
             check_answers(&path, &answered)?;
         }
-        let messages = GivenItem::messages(&asked.items, "input", &calls, app.media())?;
+        let messages = GivenItem::messages(&asked.items, "input", &calls, &references, app.media())?;
         if messages.last().is_none_or(|last| last.role == Role::Assistant) {
             let message =
                 "input: the last item is not of the user, a tool or the system, so nothing is asked";
@@ -133,10 +142,11 @@ impl Place {
 
     /// Notes the system prompt with which a conversation begins, so that instructions can be added to it without reading the path.
     pub(super) async fn note_system(&self, messages: &[Message]) -> ApiResult<()> {
-        if self.at.is_some() {
+        let leading = leading_system(messages);
+        if self.at.is_some() || leading.is_none() {
             return Ok(());
         }
-        note_system(&self.conversation, leading_system(messages).as_deref()).await
+        note_system(&self.conversation, leading.as_deref()).await
     }
 
     /// Removes the conversation of a request to which the model has added nothing, because the request was refused.
@@ -147,6 +157,48 @@ impl Place {
         if let Err(error) = self.manager.delete(self.conversation.id()).await {
             tracing::warn!(error = format!("{error:#}"), "the conversation of a refused request stays");
         }
+    }
+}
+
+/// Reads the stored messages that items name.
+///
+/// # Errors
+/// 400 for an unknown one, and for one with media.
+pub(crate) async fn references(items: &[GivenItem], place: &str, manager: &Manager) -> ApiResult<References> {
+    let mut references = References::new();
+    for (place, id) in GivenItem::references(items, place) {
+        let Some(node) = referenced(id, manager).await? else {
+            let message = format!("{place}: there is no stored item {id:?}");
+            return Err(ApiError::invalid(place, message).code("item_not_found"));
+        };
+        if node.message.media().next().is_some() {
+            let message = format!("{place}: the item {id:?} has media: send the item itself");
+            return Err(ApiError::unsupported(place, message));
+        }
+        references.insert(id.to_owned(), (node.id, node.message));
+    }
+    Ok(references)
+}
+
+async fn referenced(id: &str, manager: &Manager) -> ApiResult<Option<Node>> {
+    let Some(ItemId { conversation, node, place }) = ItemId::parse(id) else { return Ok(None) };
+    let index = match place {
+        ItemPlace::Generated(index) => index,
+        ItemPlace::Given(_) => {
+            let path = match manager.open(&conversation).await {
+                Ok(conversation) => conversation.path(node).await,
+                Err(error) => Err(error),
+            };
+            return match path {
+                Err(error) if error.is_not_found() => Ok(None),
+                path => Ok(path?.pop()),
+            };
+        }
+    };
+    let response = ResponseId { conversation, node };
+    match StoredResponse::open(manager, &response.to_string()).await {
+        Err(error) if error.is_not_found() => Ok(None),
+        stored => Ok(stored?.node_of(index)),
     }
 }
 
@@ -197,7 +249,8 @@ async fn previous(
         ApiError::invalid("previous_response_id", message).code("previous_response_not_found")
     };
     let Some(response) = ResponseId::parse(id) else { return Err(unknown()) };
-    if app.responses().find(&response).is_some_and(|run| run.state() != RunState::Ended) {
+    let run = app.responses().find(&response);
+    if app.responses().is_streamed(&response) || run.is_some_and(|run| run.state() != RunState::Ended) {
         // Only its owner learns that it exists.
         if StoredResponse::open(&app.conversations(caller), id).await.is_ok() {
             let message = format!("the response {id:?} is still being generated: wait for it, or cancel it");

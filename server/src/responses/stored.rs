@@ -107,6 +107,14 @@ impl StoredResponse {
         self.sources().running(status)
     }
 
+    /// Returns the node of an item of its output.
+    pub(super) fn node_of(&self, index: usize) -> Option<Node> {
+        let shown = Shown { conversation: &self.id.conversation, images: false };
+        let items = shown.placed_replies(self.id.node, &self.nodes);
+        let (place, _) = items.get(index)?;
+        self.nodes.get(*place).cloned()
+    }
+
     /// Returns the items of its input.
     pub(super) fn input(&self, images: bool) -> ApiResult<Vec<Item>> {
         let shown = Shown { conversation: &self.id.conversation, images };
