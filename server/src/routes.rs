@@ -14,8 +14,8 @@ use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::observation::{REQUEST_ID, observe};
 use crate::{
-    chat_completions, conversations, embeddings, error_form, health, messages, metrics_page, model_list, ollama,
-    responses,
+    chat_completions, conversations, embeddings, error_form, health, messages, metrics_page, model_list,
+    ollama, responses,
 };
 
 /// The routes of all protocols.
