@@ -322,6 +322,16 @@ async fn thinking_is_left_out_where_it_is_not_to_be_shown() {
 }
 
 #[tokio::test]
+async fn prompts_are_not_compared_with_earlier_ones() {
+    let (server, _) = recorded(Reply::new(Message::assistant("Hello!"))).await;
+    let compared = json!({"diagnostics": {"previous_message_id": "msg_1"}});
+    let body = server.post(PATH, &asking(compared)).await.json();
+    assert_eq!(body["diagnostics"]["cache_miss_reason"]["type"], "unavailable");
+    let body = server.post(PATH, &asking(json!({"diagnostics": {"previous_message_id": null}}))).await.json();
+    assert!(body.get("diagnostics").is_none(), "{body}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_as_a_call_is_text() {
     let malformed = Malformed { raw: "<tool_call>{".to_owned(), reason: "it ended".to_owned() };
     let message =
