@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::items::{Calls, GivenItem, ItemId, ItemPlace, MARK, References, ResponseId, conversation_of};
 use crate::models::ModelLease;
-use crate::response_runs::RunState;
+use crate::response_runs::{RunKey, RunState};
 
 /// The place of a request's messages.
 pub(super) struct Place {
@@ -249,15 +249,13 @@ async fn previous(
         ApiError::invalid("previous_response_id", message).code("previous_response_not_found")
     };
     let Some(response) = ResponseId::parse(id) else { return Err(unknown()) };
-    let run = app.responses().find(&response);
-    if app.responses().is_streamed(&response) || run.is_some_and(|run| run.state() != RunState::Ended) {
-        // Only its owner learns that it exists.
-        if StoredResponse::open(&app.conversations(caller), id).await.is_ok() {
-            let message = format!("the response {id:?} is still being generated: wait for it, or cancel it");
-            return Err(ApiError::invalid("previous_response_id", message));
-        }
+    let key = RunKey::new(&caller.owner, response.clone());
+    let run = app.responses().find(&key);
+    if app.responses().is_streamed(&key) || run.is_some_and(|run| run.state() != RunState::Ended) {
+        let message = format!("the response {id:?} is still being generated: wait for it, or cancel it");
+        return Err(ApiError::invalid("previous_response_id", message));
     }
-    if let Some(last) = app.responses().last_node(&response) {
+    if let Some(last) = app.responses().last_node(&key) {
         let conversation = match manager.open(&response.conversation).await {
             Err(error) if error.is_not_found() => return Err(unknown()),
             opened => opened?,
