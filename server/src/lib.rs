@@ -35,6 +35,7 @@
 //! | `GET`, `POST /v1/conversations/{id}/items`, `GET`, `DELETE /v1/conversations/{id}/items/{item}` | the items of the path to the head |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
+//! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
 //! # What holds for each request
 //!
@@ -67,9 +68,13 @@ mod keys;
 mod limits;
 mod logprobs;
 mod media_policy;
+mod metrics;
+mod metrics_page;
+mod metrics_token;
 mod model_list;
 mod models;
 mod no_model;
+mod observation;
 mod paging;
 mod reply_report;
 mod response_runs;
@@ -77,7 +82,9 @@ mod responses;
 mod routes;
 mod running;
 mod server;
+mod service_manager;
 mod streaming;
+mod tally;
 mod times;
 mod turn_options;
 

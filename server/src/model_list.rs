@@ -29,8 +29,8 @@ async fn one(State(app): State<App>, PathOf(name): PathOf<String>) -> ApiResult<
     }
 }
 
-fn shown(status: &ModelStatus<'_>) -> Value {
-    let model = status.model;
+fn shown(status: &ModelStatus) -> Value {
+    let model = &status.model;
     json!({
         "id": model.name(),
         "object": "model",

@@ -1,7 +1,8 @@
 //! What an answer of a server that is not a reply means.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use alloquy_core::error::Upstream;
 use alloquy_core::{Error, ErrorKind};
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ pub(crate) struct Fault {
 impl Fault {
     /// A failure that another attempt meets again.
     pub(crate) fn lasting(error: Error) -> Self {
-        Self { error, is_passing: false, retry_after: None }
+        Self { error: marked(error), is_passing: false, retry_after: None }
     }
 
     /// Returns whether the server wants a key, or another one.
@@ -34,7 +35,7 @@ impl Fault {
 
     /// A failure that another attempt may not meet.
     pub(crate) fn passing(error: Error) -> Self {
-        Self { error, is_passing: true, retry_after: None }
+        Self { error: marked(error), is_passing: true, retry_after: None }
     }
 }
 
@@ -44,10 +45,22 @@ impl From<Error> for Fault {
     }
 }
 
+/// Marks an error of the connection, which has no status, as one of the server's.
+fn marked(error: Error) -> Error {
+    let is_of_server = matches!(error.kind(), ErrorKind::Backend | ErrorKind::Busy);
+    if is_of_server && error.upstream().is_none() {
+        return error.from_upstream(Upstream::default());
+    }
+    error
+}
+
 /// Returns the failure of an answer with a status that is not a success.
 pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) -> Fault {
     let parsed = serde_json::from_str(body).unwrap_or(Value::Null);
+    let mut upstream = Upstream::answered(status);
+    upstream.retry_after = retry_after;
     let error = Error::new(kind(status, &parsed, body), sentence(status, &parsed, body));
+    let error = error.from_upstream(upstream);
     Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504 | 529), retry_after }
 }
 
@@ -116,7 +129,37 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     format!("{ANSWERED} {status} {said:?}{advice}")
 }
 
-/// Reads `Retry-After`, if it is a number of seconds.
-pub(crate) fn retry_after(value: &str) -> Option<Duration> {
-    value.trim().parse().ok().map(Duration::from_secs)
+/// Reads `Retry-After`: seconds, or a date.
+///
+/// Reference: RFC 9110, section 10.2.3.
+pub(crate) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    // A date that has passed asks for no wait.
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_a_number_of_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        let cases = [
+            ("7", Some(7)),
+            (" 120 ", Some(120)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(7)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+            ("", None),
+        ];
+        for (value, seconds) in cases {
+            assert_eq!(retry_after(value, now), seconds.map(Duration::from_secs), "{value:?}");
+        }
+    }
 }
