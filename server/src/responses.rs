@@ -16,7 +16,7 @@ mod tools;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alloquy_core::{Owner, TurnEvent, TurnReply, TurnRequest};
+use alloquy_core::{ConversationId, Owner, TurnEvent, TurnReply, TurnRequest};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -39,7 +39,7 @@ use background::Background;
 use events::EventWriter;
 pub(crate) use include::Included;
 use object::{Ending, HeadPlace, Sources, Status};
-use place::{Place, managers, marked};
+use place::{Place, Unfinished, managers, marked};
 pub(crate) use place::{leading_system, note_system, open_conversation, references};
 use request::{Asked, ResponseRequest, TokensRequest};
 use settings::ResponseMark;
@@ -74,7 +74,7 @@ impl Ready {
         match Self::at(&place, asked, app, model, caller).await {
             Ok((turn, mark, writer)) => Ok(Self { place, turn, mark, writer }),
             Err(error) => {
-                place.remove_if_empty().await;
+                place.remove_unanswered().await;
                 Err(error)
             }
         }
@@ -127,26 +127,20 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseR
             owner: caller.owner.clone(),
             key: None,
         };
-        let response = streaming::respond(turn, writer, &limits, (model, held)).await;
-        if response.is_err() {
-            place.remove_if_empty().await;
-        }
-        return response;
+        let held = (model, held);
+        return streaming::respond_or(turn, writer, &limits, held, place.remove_unanswered()).await;
     }
-    let reply = match turn.await.map_err(ApiError::from).and_then(complete) {
-        Ok(reply) => reply,
-        Err(error) => {
-            place.remove_if_empty().await;
-            return Err(error);
-        }
-    };
+    let conversation = place.conversation.id().clone();
+    let unfinished = Unfinished::new(place);
+    let answered = turn.await.map_err(ApiError::from).and_then(complete);
+    let reply = unfinished.ended(answered).await?;
     let question = reply.answers.unwrap_or(reply.node);
     if mark.settings.store {
-        note_last(&app, &caller, &place, &reply);
+        note_last(&app, &caller, &conversation, &reply);
     }
     let sources = Sources {
         settings: &mark.settings,
-        conversation: place.conversation.id(),
+        conversation: &conversation,
         question,
         nodes: &reply.nodes,
         head: Some(HeadPlace::after(reply.head, reply.last)),
@@ -158,9 +152,9 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseR
     Ok(Json(response).into_response())
 }
 
-fn note_last(app: &App, caller: &Caller, place: &Place, reply: &TurnReply) {
+fn note_last(app: &App, caller: &Caller, conversation: &ConversationId, reply: &TurnReply) {
     if let Some(question) = reply.answers {
-        let id = ResponseId { conversation: place.conversation.id().clone(), node: question };
+        let id = ResponseId { conversation: conversation.clone(), node: question };
         app.responses().note_last(RunKey::new(&caller.owner, id), reply.last);
     }
 }

@@ -68,7 +68,7 @@ impl Background {
         let (question, turn) = match stored(&place, &asked, &app, &caller, &mark).await {
             Ok(stored) => stored,
             Err(error) => {
-                place.remove_if_empty().await;
+                place.remove_unanswered().await;
                 return Err(error);
             }
         };
