@@ -25,16 +25,19 @@ pub(crate) fn keys(arguments: &KeyArguments) -> Result<Option<KeyFile>> {
     }
 }
 
-/// Reads the keys in order to change them; a file that does not exist yet has none.
-pub(crate) fn keys_to_change(arguments: &KeyArguments) -> Result<KeyFile> {
+/// Reads the keys to show them; a file that does not exist yet has none.
+pub(crate) fn known_keys(arguments: &KeyArguments) -> Result<KeyFile> {
     match KeyFile::read(&path(arguments)?) {
         Err(error) if error.is_not_found() => Ok(KeyFile::default()),
         read => read,
     }
 }
 
-/// Writes the keys.
-pub(crate) fn write(arguments: &KeyArguments, keys: &KeyFile) -> Result<()> {
+/// Changes the keys, which other processes do not change meanwhile; a file that does not exist yet has none.
+pub(crate) fn change<T>(
+    arguments: &KeyArguments,
+    change: impl FnOnce(&mut KeyFile) -> Result<T>,
+) -> Result<T> {
     let path = path(arguments)?;
     if arguments.keys.is_none()
         && let Some(folder) = path.parent()
@@ -44,5 +47,5 @@ pub(crate) fn write(arguments: &KeyArguments, keys: &KeyFile) -> Result<()> {
                 .with_source(source)
         })?;
     }
-    keys.write(&path)
+    KeyFile::change(&path, change)
 }

@@ -124,9 +124,9 @@ fn on_server(arguments: &ModelArguments, url: &str, notes: Notes) -> Result<Mode
     Ok(formatted(Model::over(decoder), arguments))
 }
 
-/// Adds the template and the family.
+/// Adds the template and the family. A command has one owner, so its conversations share the cache.
 fn formatted(mut builder: ModelBuilder, arguments: &ModelArguments) -> ModelBuilder {
-    builder = builder.processor_config(arguments.processor());
+    builder = builder.processor_config(arguments.processor()).share_cache(true);
     if let Some(template) = &arguments.template {
         builder = builder.template(template);
     }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::remote::{
-    ChatProtocol, EndpointHealth, RemoteBuilder, RemoteChat, RemoteDecoder, TokenizerCheck,
+    ChatProtocol, EndpointHealth, RemoteBuilder, RemoteChat, RemoteDecoder, SaltSecret, TokenizerCheck,
 };
 
-use crate::arguments::ModelArguments;
+use crate::arguments::{ModelArguments, RemoteArguments};
 use crate::found;
 use crate::hub;
 use crate::notes::{Loudness, Notes};
@@ -76,6 +76,26 @@ fn builder(arguments: &ModelArguments, url: &str, notes: Notes) -> Result<Remote
     if let Some(dialect) = remote.dialect() {
         builder = builder.dialect(dialect);
     }
+    if remote.separates_owners { separated(builder, remote, url, notes) } else { Ok(builder) }
+}
+
+/// Gives each owner a cache of its own on the server, where the server can do that.
+fn separated(
+    builder: RemoteBuilder,
+    remote: &RemoteArguments,
+    url: &str,
+    notes: Notes,
+) -> Result<RemoteBuilder> {
+    let dialect = match remote.dialect() {
+        Some(dialect) => dialect,
+        None => pollster::block_on(remote.server(url)?.inspect(None))?.dialect,
+    };
+    if dialect.has_salts() {
+        return Ok(builder.salts(SaltSecret::random()?));
+    }
+    notes.say(format_args!(
+        "{url} has one cache for all owners, so each can find out what others have sent: serve one owner, or use a server of dialect vllm"
+    ));
     Ok(builder)
 }
 

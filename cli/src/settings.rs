@@ -108,6 +108,18 @@ impl Settings {
         Ok(Self { path, sources, ..parse(&text) })
     }
 
+    /// Reads the file again, if there is one.
+    ///
+    /// # Errors
+    /// When a file that was there cannot be read.
+    pub(crate) fn again(&self) -> Result<Self> {
+        let Some(path) = &self.path else { return Ok(self.clone()) };
+        let was_empty = self.values.is_empty() && self.aliases.is_empty();
+        let presence = if was_empty { Presence::Optional } else { Presence::Required };
+        let text = read(path, presence)?;
+        Ok(Self { path: self.path.clone(), sources: self.sources.clone(), ..parse(&text) })
+    }
+
     /// Checks that nothing is wrong in the file.
     ///
     /// # Errors

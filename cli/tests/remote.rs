@@ -355,3 +355,54 @@ fn a_server_of_llama_cpp_says_what_the_model_says_here() {
     let events = program.run_with(&endpoint, "Once\n").ok().events();
     assert_eq!(events.last().unwrap()["usage"]["generated"], 8);
 }
+
+#[cfg(unix)]
+#[test]
+fn models_of_servers_are_served() {
+    use std::io::{Read as _, Write as _};
+
+    let World { server, program } = World::new();
+    let folder = program.path("sea");
+    let folder = folder.to_str().unwrap();
+    let at_server = format!("tide={folder}@{}", server.url);
+    let checked = program.run(&["serve", "--check", "--model", &at_server, "--remote", "none"]).ok().out;
+    assert!(checked.contains(&format!("at {}", server.url)), "{checked}");
+    let away = format!("tide={folder}@http://127.0.0.1:9");
+    let ran = program.run(&["serve", "--check", "--model", &away]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("model \"tide\"") && ran.err.contains("check that the server runs"),
+        "{}",
+        ran.err
+    );
+
+    let chat = format!("talk=sea@{}", server.url);
+    for (flags, name) in [
+        (vec!["--model", &at_server], "tide"),
+        // Both are in variables.
+        (vec![], "sea"),
+        (vec!["--model", &chat, "--remote-chat", "completions"], "talk"),
+    ] {
+        let mut child = program.spawn(&[vec!["serve", "--bind", "127.0.0.1:0"], flags].concat());
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut text = String::new();
+        while !text.contains("serving at") {
+            assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+        }
+        let (_, rest) = text.split_once("serving at http://").unwrap();
+        let address = rest.split('/').next().unwrap();
+        let body = r#"{"messages": [{"role": "user", "content": "Tea?"}]}"#;
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains(REPLY) && answer.contains(&format!("\"model\":\"{name}\"")), "{answer}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -103,6 +103,89 @@ mod serving {
         answer
     }
 
+    /// Returns how much of the prompt was cached, as an owner is told.
+    fn cached(port: u16, key: &str) -> u64 {
+        let answer = ask(port, key);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        body["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap()
+    }
+
+    #[test]
+    fn an_owner_does_not_see_what_another_one_has_cached_unless_they_share() {
+        for is_shared in [false, true] {
+            let program = Program::new();
+            let mut keys = Vec::new();
+            for owner in ["ann", "bob"] {
+                keys.push(program.run(&["keys", "add", owner]).ok().out.trim_end().to_owned());
+            }
+            let flags: &[&str] = if is_shared { &["--share-cache"] } else { &[] };
+            let mut child = program.spawn(&[&["serve", "--bind", "127.0.0.1:0"], flags].concat());
+            let port = port_of(child.stderr.take().unwrap());
+            assert_eq!(cached(port, &keys[0]), 0);
+            assert!(cached(port, &keys[0]) > 0);
+            assert_eq!(cached(port, &keys[1]) > 0, is_shared);
+            assert!(cached(port, &keys[1]) > 0);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_second_ctrl_c_ends_it_at_once() {
+        let program = Program::new();
+        let mut child = program.spawn(&["serve", "--bind", "127.0.0.1:0", "--drain", "60"]);
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut text = String::new();
+        while !text.contains("serving at") {
+            assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+        }
+        let port: u16 = text.split_once("127.0.0.1:").unwrap().1.split('/').next().unwrap().parse().unwrap();
+        let body = r#"{"messages": [{"role": "user", "content": "Write a long story."}], "stream": true}"#;
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
+            body.len() + 1,
+            body
+        );
+        // Its body does not end, so it still runs.
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        kill(pid, Signal::SIGINT).unwrap();
+        while !text.contains("Ctrl-C again") {
+            assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+        }
+        kill(pid, Signal::SIGINT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        errors.read_to_string(&mut text).unwrap();
+        assert!(text.contains("at once"), "{text}");
+    }
+
+    #[test]
+    fn models_are_read_again() {
+        let program = Program::new();
+        program.write("config.toml", "serve-models = [\"tea=pocket\"]\n");
+        let mut child = program.spawn(&["serve", "--config", "config.toml", "--bind", "127.0.0.1:0"]);
+        let port = port_of(child.stderr.take().unwrap());
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        assert!(ask(port, "").contains("\"model\":\"tea\""));
+        program.write("config.toml", "serve-models = [\"coffee=pocket\", \"tea=pocket\"]\n");
+        kill(pid, Signal::SIGHUP).unwrap();
+        let replaced = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            ask(port, "").contains("\"model\":\"coffee\"")
+        });
+        assert!(replaced, "the models are as they were");
+        // What is not valid changes nothing.
+        program.write("config.toml", "serve-models = [\"=\"]\n");
+        kill(pid, Signal::SIGHUP).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(ask(port, "").contains("\"model\":\"coffee\""));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     #[test]
     fn the_server_answers_reads_keys_again_and_ends() {
         let program = Program::new();

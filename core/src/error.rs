@@ -1,11 +1,13 @@
 //! The one error type of all crates: a kind, a sentence, and the cause.
 
 mod excerpt;
+mod upstream;
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 pub use excerpt::excerpt;
+pub use upstream::Upstream;
 
 /// A result whose error is [`Error`] unless said otherwise.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -35,6 +37,7 @@ struct Repr {
     kind: ErrorKind,
     message: String,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    upstream: Option<Upstream>,
 }
 
 /// What an [`Error`] means to the caller.
@@ -121,7 +124,7 @@ impl Error {
     /// Creates an error of `kind` with a sentence: lower case, no full stop, the value quoted.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { repr: Box::new(Repr { kind, message, source: None }) }
+        Self { repr: Box::new(Repr { kind, message, source: None, upstream: None }) }
     }
 
     /// Attaches the cause.
@@ -151,6 +154,32 @@ impl Error {
     pub fn context(mut self, sentence: impl fmt::Display) -> Self {
         self.repr.message = format!("{sentence}: {}", self.repr.message);
         self
+    }
+
+    /// Notes that it comes from a server elsewhere. [`Upstream`] has an example.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention, reason = "it says where the error is from")]
+    pub fn from_upstream(mut self, upstream: Upstream) -> Self {
+        self.repr.upstream = Some(upstream);
+        self
+    }
+
+    /// Returns whether it, or one of its causes, comes from a server elsewhere. [`Upstream`] has an example.
+    pub fn upstream(&self) -> Option<Upstream> {
+        let mut error = self;
+        loop {
+            if error.repr.upstream.is_some() {
+                return error.repr.upstream;
+            }
+            let mut cause = std::error::Error::source(error)?;
+            // A cause of another type may have one of this type.
+            error = loop {
+                match cause.downcast_ref::<Self>() {
+                    Some(error) => break error,
+                    None => cause = cause.source()?,
+                }
+            };
+        }
     }
 
     /// Returns the kind.

@@ -249,6 +249,9 @@ pub struct DecodeRequest {
     pub guided: GuidedDecoding,
     /// What the reply must not contain.
     pub excluded: ExcludedTexts,
+    /// Whose prompt it is. A decoder reuses for it only what it has computed for the same owner, since the time and the report of a
+    /// prompt say whether somebody has sent its beginning before. Prompts without an owner share what they have among themselves.
+    pub owner: Option<String>,
 }
 
 impl DecodeRequest {
@@ -261,7 +264,23 @@ impl DecodeRequest {
             max_tokens,
             guided: GuidedDecoding::default(),
             excluded: ExcludedTexts::default(),
+            owner: None,
         }
+    }
+
+    /// Sets whose prompt it is.
+    ///
+    /// ```
+    /// use alloquy_core::prompt::Prompt;
+    /// use alloquy_engine::decoder::DecodeRequest;
+    ///
+    /// let request = DecodeRequest::new(Prompt::default(), 500).owner("ada".to_owned());
+    /// assert_eq!(request.owner.as_deref(), Some("ada"));
+    /// ```
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<Option<String>>) -> Self {
+        self.owner = owner.into();
+        self
     }
 
     /// Sets how tokens are drawn.

@@ -142,12 +142,13 @@ impl Generator {
     ///
     /// The stream is unbounded because `limit` bounds it: the thread never waits for a reader.
     pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
-        self.queue(prompt, sampler, limit, GuidedSampler::default(), Exclusion::default())
+        self.queue(prompt, None, sampler, limit, GuidedSampler::default(), Exclusion::default())
     }
 
     fn queue(
         &self,
         prompt: Prompt,
+        owner: Option<Digest>,
         sampler: Sampler,
         limit: usize,
         guide: GuidedSampler,
@@ -155,7 +156,8 @@ impl Generator {
     ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
         let cancel = CancelToken::default();
-        let job = Box::new(Job { prompt, sampler, limit, guide, excluded, cancel: cancel.clone(), events });
+        let job =
+            Box::new(Job { prompt, owner, sampler, limit, guide, excluded, cancel: cancel.clone(), events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
@@ -172,7 +174,8 @@ impl Generator {
         answered.await.map_err(|_| ended())
     }
 
-    /// Saves the longest cached prefix of `prompt`. `origin` is the model and the template that computed it.
+    /// Saves the longest cached prefix of `prompt`. `origin` is the model and the template that computed it, and whose sessions are
+    /// looked at.
     ///
     /// Sessions do not change. Saving takes a turn of the thread, about as long as copying the session does.
     ///
@@ -186,7 +189,7 @@ impl Generator {
         answered.await.map_err(|_| ended())?
     }
 
-    /// Restores a snapshot of [`Generator::snapshot`] as one more session, and returns its number of units.
+    /// Restores a snapshot of [`Generator::snapshot`] as one more session, of the owner of `origin`, and returns its number of units.
     ///
     /// The thread reads it in one of its turns.
     ///
@@ -200,14 +203,14 @@ impl Generator {
         let snapshot = Reading::of(from.into())?;
         snapshot.check(&origin)?;
         let (answer, answered) = oneshot::channel();
-        self.work.send(Work::Restore(Box::new(snapshot), answer)).map_err(|_| ended())?;
+        self.work.send(Work::Restore(Box::new(snapshot), origin.owner, answer)).map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
 
     /// Returns how likely the tokens of each target are after `prompt`.
     ///
     /// They are computed in a copy of the session with the longest common prefix; sessions do not change. Scoring takes turns with
-    /// generations, a chunk or a target at a time. Several scorings run one after another. Dropping the future ends the work.
+    /// generations, a chunk or a target at a time. Sessions of owners are not looked at. Several scorings run one after another. Dropping the future ends the work.
     ///
     /// # Errors
     /// The errors of the session, and [`ErrorKind::ContextOverflow`] if a target does not fit.
@@ -247,11 +250,14 @@ impl Decoder for Generator {
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, .. } = request;
+        let DecodeRequest { prompt, sampling, max_tokens, guided, excluded, owner, .. } = request;
+        let owner = owner.map(|owner| Digest::of(owner.as_bytes()));
         let vocabulary = self.engine.model().vocabulary;
         let excluded = self.masks.exclusion(excluded, self.engine.tokenizer(), vocabulary);
         match Sampler::new(&sampling) {
-            Ok(sampler) => self.queue(prompt, sampler, max_tokens, GuidedSampler::new(guided), excluded),
+            Ok(sampler) => {
+                self.queue(prompt, owner, sampler, max_tokens, GuidedSampler::new(guided), excluded)
+            }
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),
         }
     }

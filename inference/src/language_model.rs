@@ -13,7 +13,7 @@ use alloquy_core::report::{CacheReport, FinishReason, TextScore, Warning};
 use alloquy_core::stream::EventStream;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
-use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, SamplingOptions};
+use alloquy_core::{ChatModel, Error, ErrorKind, Owner, ReplyStream, Request, Result, SamplingOptions};
 use alloquy_engine::decoder::{
     CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, ExcludedTexts, Snapshot, SnapshotError,
     SnapshotIdentity, SnapshotSource,
@@ -69,6 +69,7 @@ pub struct LanguageModel {
     template: Arc<dyn PromptTemplate>,
     processor: Arc<dyn DataProcessor>,
     grammars: Option<Arc<Prepared>>,
+    shares_cache: bool,
     outlines: Arc<Outlines>,
     markers: Arc<OnceLock<RoleMarkers>>,
     /// What only calls have, found when the first reply must not call.
@@ -83,6 +84,7 @@ pub struct LanguageModelBuilder {
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
     grammars: Option<Box<dyn GrammarEngine>>,
+    shares_cache: bool,
 }
 
 impl LanguageModelBuilder {
@@ -95,6 +97,15 @@ impl LanguageModelBuilder {
     /// Sets the processor.
     pub fn processor(mut self, processor: impl DataProcessor + 'static) -> Self {
         self.processor = Some(Arc::new(processor));
+        self
+    }
+
+    /// Sets whether owners share cached prompts. By default they do not: how much of a prompt is cached, and how long it takes, say
+    /// whether another owner has sent its beginning. Sharing saves the computation of a system prompt that all owners have.
+    ///
+    /// Requests of [`Owner::local`] and those without an [`Origin`](alloquy_core::chat_model::Origin) share among themselves.
+    pub fn share_cache(mut self, shared: bool) -> Self {
+        self.shares_cache = shared;
         self
     }
 
@@ -114,6 +125,7 @@ impl LanguageModelBuilder {
             template,
             processor,
             grammars: self.grammars.map(|grammars| Arc::new(Prepared::new(grammars))),
+            shares_cache: self.shares_cache,
             outlines: Arc::default(),
             markers: Arc::default(),
             call_texts: Arc::default(),
@@ -124,7 +136,13 @@ impl LanguageModelBuilder {
 impl LanguageModel {
     /// Starts building a language model over a decoder: a [`Generator`](crate::Generator) over an engine, or any other.
     pub fn builder(decoder: impl Decoder + 'static) -> LanguageModelBuilder {
-        LanguageModelBuilder { decoder: Arc::new(decoder), template: None, processor: None, grammars: None }
+        LanguageModelBuilder {
+            decoder: Arc::new(decoder),
+            template: None,
+            processor: None,
+            grammars: None,
+            shares_cache: false,
+        }
     }
 
     /// Returns the description of the model.
@@ -278,6 +296,7 @@ impl LanguageModel {
             let message = format!("model {:?} has no identity that a snapshot could name", self.model().name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
+        let origin = self.owner(request).map_or(origin, |owner| origin.of_owner(owner));
         self.decoder.snapshot(self.prepare(request)?.prompt, origin).await
     }
 
@@ -289,6 +308,32 @@ impl LanguageModel {
     pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotError> {
         let origin = self.snapshot_origin().ok_or(SnapshotError::Unsupported)?;
         self.decoder.restore(from.into(), origin).await
+    }
+
+    /// Restores what [`LanguageModel::snapshot`] saved for the prompts of one owner, as [`LanguageModel::restore`] does for requests
+    /// without an owner.
+    ///
+    /// # Errors
+    /// As [`LanguageModel::restore`].
+    pub async fn restore_for(
+        &self,
+        owner: &Owner,
+        from: impl Into<SnapshotSource>,
+    ) -> Result<usize, SnapshotError> {
+        let origin = self.snapshot_origin().ok_or(SnapshotError::Unsupported)?;
+        let origin = self.cache_owner(owner).map_or(origin, |owner| origin.of_owner(owner));
+        self.decoder.restore(from.into(), origin).await
+    }
+
+    /// Returns whose cache the prompt of a request uses.
+    fn owner<'a>(&self, request: &'a Request) -> Option<&'a str> {
+        self.cache_owner(&request.origin.as_ref()?.owner)
+    }
+
+    /// Returns the name under which an owner's prompts are cached; `None` for the cache without an owner.
+    fn cache_owner<'a>(&self, owner: &'a Owner) -> Option<&'a str> {
+        let is_own = !self.shares_cache && *owner != Owner::local();
+        is_own.then(|| owner.as_str())
     }
 
     fn snapshot_origin(&self) -> Option<SnapshotIdentity> {
@@ -399,8 +444,9 @@ impl ChatModel for LanguageModel {
             template: prepared.template,
             warnings: limit.capped.into_iter().chain(prepared.warnings).collect(),
         };
+        let owner = self.owner(&request).map(str::to_owned);
         let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
-        let tokens = self.decoder.decode(asked.excluding(excluded));
+        let tokens = self.decoder.decode(asked.excluding(excluded).owner(owner));
         Ok(EventStream::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 
@@ -413,7 +459,8 @@ impl ChatModel for LanguageModel {
         if prompt.units.is_empty() {
             return Ok(None);
         }
-        let mut events = self.decoder.decode(DecodeRequest::new(prompt, 0));
+        let owner = self.owner(&request).map(str::to_owned);
+        let mut events = self.decoder.decode(DecodeRequest::new(prompt, 0).owner(owner));
         let mut warmed = None;
         while let Some(event) = events.next().await {
             match event?.kind {

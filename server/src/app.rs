@@ -11,6 +11,8 @@ use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
 use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
+use alloquy_guards::spans::Spans;
+use axum::http::StatusCode;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
@@ -18,8 +20,10 @@ use crate::embedders::ServedEmbedders;
 use crate::error::{ApiError, ApiResult};
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
+use crate::metrics::{MeasuredCalls, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
 use crate::rerankers::ServedRerankers;
+use crate::response_runs::ResponseRuns;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -40,12 +44,17 @@ pub(crate) struct Parts {
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
     /// Which media a request may contain.
-    pub(crate) media: MediaPolicy,
+    pub(crate) media_anywhere: MediaPolicy,
+    /// The same, but for addresses: none is opened.
+    pub(crate) media_within: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
+    pub(crate) metrics: Metrics,
+    /// The responses in the background, and where the latest ones ended.
+    pub(crate) responses: ResponseRuns,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -76,8 +85,38 @@ impl App {
         &self.0.limits
     }
 
+    /// Reads a request with the policy of media, in a thread that may block where addresses of media are opened.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<T> {
+        if !self.0.media_anywhere.fetches() {
+            return read(&self.0.media_anywhere);
+        }
+        let media = self.0.media_anywhere.clone();
+        let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
+        outcome.unwrap_or_else(|source| {
+            tracing::error!(%source, "reading a request failed");
+            Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why"))
+        })
+    }
+
+    /// Returns the policy of media that opens no addresses, for requests that are read in the runtime. [`App::read`] opens those that
+    /// are allowed.
+    #[allow(dead_code, reason = "protocols that take no addresses use it")]
     pub(crate) fn media(&self) -> &MediaPolicy {
-        &self.0.media
+        &self.0.media_within
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn responses(&self) -> &ResponseRuns {
+        &self.0.responses
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {
@@ -113,7 +152,13 @@ impl App {
     pub(crate) async fn admit(&self, caller: &Caller) -> ApiResult<Admission> {
         let limits = &self.0.limits;
         let running = caller.limits.running.unwrap_or(limits.running);
-        self.0.admissions.admit(&caller.owner, running, limits).await
+        let admitted = self.0.admissions.admit(&caller.owner, running, limits).await;
+        admitted.inspect_err(|_| self.0.metrics.refused())
+    }
+
+    /// Returns how many requests have a place, and how many wait for one.
+    pub(crate) fn requests(&self) -> (usize, usize) {
+        self.0.admissions.counts()
     }
 
     /// Returns the manager of the caller's stored conversations with a model.
@@ -135,12 +180,15 @@ impl App {
         (self.0.setup)(builder).build()
     }
 
-    /// Prepares a turn of the caller's: the limits of the key apply, and it ends with the server.
+    /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for limits that cannot be.
     pub(crate) fn turn(&self, turn: TurnRequest, model: &ModelLease, caller: &Caller) -> Result<TurnRequest> {
-        let mut turn = turn.group(&self.0.turns);
+        let measured = MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally);
+        // Measured outside of the limits, so that their refusals are counted.
+        let turn = turn.group(&self.0.turns).middleware(measured);
+        let mut turn = turn.middleware(Spans::new(model.name()));
         for middleware in self.limits_of(model.opened(), caller)? {
             turn = turn.middleware(middleware);
         }

@@ -2,7 +2,7 @@
 
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
@@ -64,13 +64,14 @@ fn must_be_json(headers: &HeaderMap) -> ApiResult<()> {
 
 async fn read(request: Request, app: &App) -> ApiResult<Bytes> {
     let limits = app.limits();
+    // A length that is announced is refused before anything is read.
+    if announced(request.headers()).is_some_and(|length| length > limits.body_bytes as u64) {
+        return Err(too_long(limits.body_bytes));
+    }
     let body = to_bytes(request.into_body(), limits.body_bytes);
     match tokio::time::timeout(limits.body_time, body).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_too_long(&error) => {
-            let message = format!("the body is longer than {} bytes", limits.body_bytes);
-            Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).code("body_too_large"))
-        }
+        Ok(Err(error)) if is_too_long(&error) => Err(too_long(limits.body_bytes)),
         Ok(Err(error)) => {
             Err(ApiError::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")))
         }
@@ -79,6 +80,15 @@ async fn read(request: Request, app: &App) -> ApiResult<Bytes> {
             Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message).code("body_timeout"))
         }
     }
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_long(most: usize) -> ApiError {
+    let message = format!("the body is longer than {most} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).code("body_too_large")
 }
 
 fn is_too_long(error: &axum::Error) -> bool {

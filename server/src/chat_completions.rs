@@ -2,7 +2,6 @@
 
 mod chunks;
 mod identity;
-mod logprobs;
 mod messages;
 mod request;
 mod response;
@@ -21,6 +20,7 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
 use crate::reply_report::complete;
 use crate::streaming;
@@ -37,23 +37,43 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/chat/completions/{id}/messages", get(stored::messages))
 }
 
-/// The conversation of a request, and whether it is stored.
+/// The stored conversation of a request.
 struct Opened {
     manager: Manager,
     conversation: Conversation,
-    storing: Storing,
+}
+
+/// The stored conversation of a request whose reply has not ended. If it is dropped so, because the client has left, the conversation
+/// is removed unless the reply had begun.
+struct Unfinished(Option<Opened>);
+
+impl Unfinished {
+    /// Keeps the conversation of a reply, and removes that of a request that was refused.
+    async fn ended<T>(mut self, outcome: ApiResult<T>) -> ApiResult<T> {
+        if let (Some(opened), Err(_)) = (self.0.take(), &outcome) {
+            opened.remove_unanswered().await;
+        }
+        outcome
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(opened) = self.0.take() {
+            tokio::spawn(opened.remove_unanswered());
+        }
+    }
 }
 
 /// Answers a list of messages.
 async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatRequest>) -> ApiResult {
     let JsonBody(request) = body;
-    let mut asked = request.asked(app.media())?;
-    let model = app.model(asked.model.as_deref()).await?;
-    if asked.logprobs && !model.opened().has_tokens() {
-        let message = format!("logprobs: the model {:?} has no texts of tokens", model.name());
-        return Err(ApiError::unsupported("logprobs", message));
-    }
+    let mut asked = app.read(move |media| request.asked(media)).await?;
     let place = app.admit(&caller).await?;
+    let model = app.model(asked.model.as_deref()).await?;
+    if asked.logprobs {
+        must_have_tokens("logprobs", &model)?;
+    }
     let turn = app.turn(std::mem::take(&mut asked.turn), &model, &caller)?;
     let manager = match asked.storing {
         Storing::Stored => app.manager(&model, &caller),
@@ -67,16 +87,21 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
     let conversation = manager.create(new).await?;
     let turn = conversation.send(turn);
     let completion = completion(&model, &conversation, asked.storing);
-    let opened = Opened { manager, conversation, storing: asked.storing };
+    let stored = (asked.storing == Storing::Stored).then_some(Opened { manager, conversation });
     let Some(options) = asked.stream else {
+        let unfinished = Unfinished(stored);
         let answered = turn.await.map_err(ApiError::from).and_then(complete);
-        let reply = or_removed(answered, &opened).await?;
+        let reply = unfinished.ended(answered).await?;
         return Ok(Json(completion.whole(&reply, model.opened(), asked.logprobs)).into_response());
     };
     let writer = ChunkWriter::new(completion, model.opened().clone(), asked.logprobs, options);
     let held = (model, place);
-    let response = streaming::respond(turn, writer, app.limits(), held).await;
-    or_removed(response, &opened).await
+    let otherwise = async move {
+        if let Some(opened) = stored {
+            opened.remove_unanswered().await;
+        }
+    };
+    streaming::respond_or(turn, writer, app.limits(), held, otherwise).await
 }
 
 fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing) -> Completion {
@@ -88,17 +113,16 @@ fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing)
     }
 }
 
-/// Removes a stored conversation to which the model has added nothing, because the request was refused.
-async fn or_removed<T>(outcome: ApiResult<T>, opened: &Opened) -> ApiResult<T> {
-    if outcome.is_err() && opened.storing == Storing::Stored && is_empty(&opened.conversation).await {
-        let removed = opened.manager.delete(opened.conversation.id()).await;
-        if let Err(error) = removed {
+impl Opened {
+    /// Removes the conversation if the model has added nothing to it: without a reply, there is no completion.
+    async fn remove_unanswered(self) {
+        let nodes = self.conversation.nodes().await;
+        let is_unanswered = nodes.is_ok_and(|nodes| nodes.iter().all(|node| node.reply.is_none()));
+        if !is_unanswered {
+            return;
+        }
+        if let Err(error) = self.manager.delete(self.conversation.id()).await {
             tracing::warn!(error = format!("{error:#}"), "the conversation of a refused request stays");
         }
     }
-    outcome
-}
-
-async fn is_empty(conversation: &Conversation) -> bool {
-    conversation.nodes().await.is_ok_and(|nodes| nodes.is_empty())
 }

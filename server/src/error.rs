@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use alloquy_core::error::Upstream;
 use alloquy_core::{Error, ErrorKind};
 use alloquy_guards::limits::RetryAfter;
 use axum::Json;
@@ -53,14 +54,16 @@ impl ApiError {
         Self { retry_after: Some(retry_after), ..error }
     }
 
+    /// The server ends.
+    pub(crate) fn ending() -> Self {
+        let message = "the server ends and takes no new requests: send them to another one, or try again";
+        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, message).code("shutting_down");
+        Self { retry_after: Some(RETRY), ..error }
+    }
+
     /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
-    }
-
-    /// Returns the sentence.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
     }
 
     /// Sets what programs compare.
@@ -73,6 +76,31 @@ impl ApiError {
     pub(crate) fn param(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
         self
+    }
+
+    /// Returns the sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns what programs compare.
+    pub(crate) fn code_text(&self) -> Option<&'static str> {
+        self.code
+    }
+
+    /// Returns the field that is wrong.
+    pub(crate) fn param_text(&self) -> Option<&str> {
+        self.param.as_deref()
+    }
+
+    /// Returns whether it says that something does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
+    /// Returns whether the client can change what is wrong.
+    pub(crate) fn is_of_client(&self) -> bool {
+        self.status.is_client_error()
     }
 
     /// Returns the body.
@@ -113,6 +141,9 @@ impl IntoResponse for ApiError {
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
+        if let Some(upstream) = error.upstream() {
+            return upstream_failed(&error, upstream);
+        }
         match error.kind() {
             ErrorKind::Busy => Self::busy(error.to_string(), RetryAfter::of(&error).unwrap_or(RETRY)),
             ErrorKind::Cancelled => {
@@ -151,6 +182,33 @@ fn failed(error: &Error) -> ApiError {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).code(error.kind().as_str())
 }
 
+/// What a server elsewhere has answered for a remote model. Its words are for the operator, who has an account there: the client
+/// learns what it can do.
+fn upstream_failed(error: &Error, upstream: Upstream) -> ApiError {
+    tracing::error!(status = upstream.status, error = format!("{error:#}"), "the server of a model failed");
+    let wait = upstream.retry_after.unwrap_or(RETRY);
+    match (error.kind(), upstream.status) {
+        (ErrorKind::ContextOverflow, _) => {
+            let message = "the request is longer than the context of the model: send less";
+            ApiError::new(StatusCode::BAD_REQUEST, message).code("context_length_exceeded")
+        }
+        (_, Some(429)) => ApiError::busy("the server of this model has too many requests: try again", wait),
+        (ErrorKind::Busy, _) | (_, Some(408 | 503 | 504 | 529)) => {
+            let message = "the server of this model is overloaded or does not answer: try again";
+            let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).code("upstream");
+            ApiError { retry_after: Some(wait), ..error }
+        }
+        (ErrorKind::Invalid, Some(400 | 413 | 422)) => {
+            let message = "the server of this model refused the request as not valid: the log has its words";
+            ApiError::new(StatusCode::BAD_REQUEST, message).code("invalid_value")
+        }
+        _ => {
+            let message = "the server of this model failed or refused this server: the log has its words";
+            ApiError::new(StatusCode::BAD_GATEWAY, message).code("upstream")
+        }
+    }
+}
+
 /// Returns the place with which a sentence begins, such as `messages[2].content` in `messages[2].content: expected …`.
 fn place(message: &str) -> Option<&str> {
     let (place, _) = message.split_once(": ")?;
@@ -161,6 +219,36 @@ fn place(message: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_elsewhere_is_not_quoted() {
+        let cases = [
+            (ErrorKind::Invalid, Some(401), 502, "upstream"),
+            (ErrorKind::Invalid, Some(403), 502, "upstream"),
+            (ErrorKind::NotFound, Some(404), 502, "upstream"),
+            (ErrorKind::Unsupported, Some(501), 502, "upstream"),
+            (ErrorKind::Backend, Some(500), 502, "upstream"),
+            (ErrorKind::Backend, None, 502, "upstream"),
+            (ErrorKind::Busy, None, 503, "upstream"),
+            (ErrorKind::Busy, Some(503), 503, "upstream"),
+            (ErrorKind::Busy, Some(429), 429, "rate_limit_exceeded"),
+            (ErrorKind::Invalid, Some(400), 400, "invalid_value"),
+            (ErrorKind::ContextOverflow, Some(400), 400, "context_length_exceeded"),
+        ];
+        for (kind, answered, status, code) in cases {
+            let mut upstream = Upstream::default();
+            upstream.status = answered;
+            upstream.retry_after = Some(Duration::from_secs(7));
+            let error = Error::new(kind, "secret").from_upstream(upstream).context("model \"tea\"");
+            let error = ApiError::from(Error::new(ErrorKind::Model, "secret").with_source(error.clone()));
+            assert!(!error.message.contains("secret"), "{error:?}");
+            let error = ApiError::from(Error::new(kind, "secret").from_upstream(upstream));
+            assert_eq!((error.status.as_u16(), error.code), (status, Some(code)), "{kind:?} {answered:?}");
+            assert!(!error.message.contains("secret"), "{error:?}");
+            let is_temporary = [429, 503].contains(&status);
+            assert_eq!(error.retry_after, is_temporary.then_some(Duration::from_secs(7)), "{error:?}");
+        }
+    }
 
     #[test]
     fn the_place_of_an_error_is_its_param() {

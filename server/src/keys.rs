@@ -1,5 +1,7 @@
 //! Bearer keys: a file of their digests, with an owner and limits for each.
 
+mod lock;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -11,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
 use crate::times::unix_seconds;
+use lock::KeyLock;
 
 /// The beginning of every key, by which scanners of secrets find one.
 const PREFIX: &str = "alq_";
@@ -147,6 +150,33 @@ impl KeyFile {
             key.limits.validate()?;
         }
         Ok(file)
+    }
+
+    /// Changes a file, which begins as an empty one, and returns what `change` returns. Other processes that change it wait, so that
+    /// no change is lost. Where `change` fails, the file stays as it was.
+    ///
+    /// ```
+    /// use alloquy_server::{KeyFile, KeyLimits};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("keys.json");
+    /// let secret = KeyFile::change(&path, |keys| keys.add("ann".parse()?, KeyLimits::default()))?;
+    /// assert!(KeyFile::read(&path)?.find(&secret).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `change`, of [`KeyFile::read`] and of [`KeyFile::write`], and [`ErrorKind::Busy`] where another process does not end.
+    pub fn change<T>(path: &Path, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let lock = KeyLock::of(path)?;
+        let mut keys = match Self::read(path) {
+            Err(error) if error.is_not_found() => Self::default(),
+            read => read?,
+        };
+        let changed = change(&mut keys)?;
+        keys.write(path)?;
+        drop(lock);
+        Ok(changed)
     }
 
     /// Writes a file, which only its owner can read. A failure leaves the former file as it was.

@@ -27,6 +27,12 @@
 //! | `GET /v1/chat/completions` | lists the stored ones |
 //! | `GET`, `POST`, `DELETE /v1/chat/completions/{id}` | one of them, its metadata, its end |
 //! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
+//! | `POST /v1/responses` | answers items, whole, as a stream or in the background; a response's id is its place in the tree |
+//! | `GET`, `DELETE /v1/responses/{id}` | a stored response or its events, its end |
+//! | `POST /v1/responses/{id}/cancel`, `GET /v1/responses/{id}/input_items` | ends one in the background; what was sent |
+//! | `POST /v1/responses/input_tokens` | the number of a prompt's tokens |
+//! | `POST /v1/conversations`, `GET`, `POST`, `DELETE /v1/conversations/{id}` | conversations and their metadata |
+//! | `GET`, `POST /v1/conversations/{id}/items`, `GET`, `DELETE /v1/conversations/{id}/items/{item}` | the items of the path to the head |
 //! | `POST /v1/messages`, `POST /v1/messages/count_tokens` | Anthropic's Messages, whole or as a stream, and the number of their tokens |
 //! | `POST /api/chat`, `POST /api/generate` | Ollama's chats and prompts, as lines or whole |
 //! | `GET /api/tags`, `GET /api/ps`, `POST /api/show`, `GET /api/version` | the models, as Ollama's clients know them |
@@ -34,6 +40,7 @@
 //! | `POST /v1/rerank` | the order of texts by how well they answer a question |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
+//! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
 //! # What holds for each request
 //!
@@ -59,30 +66,42 @@ mod body;
 mod caller;
 mod chat_completions;
 mod connections;
+mod conversations;
 mod embedders;
 mod embeddings;
 mod error;
 mod error_form;
 mod health;
 mod image;
+mod items;
 mod keys;
 mod limits;
+mod logprobs;
 mod media_policy;
 mod messages;
+mod metrics;
+mod metrics_page;
+mod metrics_token;
 mod model_list;
 mod models;
 mod no_model;
+mod observation;
 mod ollama;
 mod paging;
 mod reply_report;
 mod rerank;
 mod rerankers;
+mod response_runs;
+mod responses;
 mod routes;
 mod running;
 mod server;
+mod service_manager;
 mod streaming;
+mod tally;
 mod text_or;
 mod times;
+mod turn_options;
 
 pub use embedders::ServedEmbedder;
 pub use keys::{Key, KeyFile, KeyLimits};

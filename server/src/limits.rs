@@ -28,17 +28,25 @@ pub struct RequestLimits {
     pub header_bytes: usize,
     /// The most headers of a request: 100.
     pub headers: usize,
-    /// The longest time in which the headers arrive: 10 seconds.
+    /// The longest time in which the headers arrive, counted from the end of the response before: 10 seconds. So it ends idle
+    /// connections as well.
     pub header_time: Duration,
     /// The most connections at once: 4,096. Others wait until they are accepted.
     pub connections: usize,
+    /// The most requests of one connection: 1,000. After them, the client opens another one.
+    pub requests_of_connection: usize,
     /// The most requests of one owner that a model answers at once: 8. The limit of a key counts instead.
     pub running: usize,
     /// The most requests of one owner that wait for one of these places: 32. Further ones are refused with 429.
     pub waiting: usize,
     /// The longest time that a request waits for a place: 60 seconds. After it, the request is refused with 429.
     pub waiting_time: Duration,
-    /// The longest time that a stream waits for a client that does not read: 30 seconds. After it, the reply is cancelled.
+    /// The most bytes of a piece of media that is fetched from an address: 16 MiB.
+    pub media_bytes: usize,
+    /// The longest time in which such a piece arrives: 10 seconds.
+    pub media_time: Duration,
+    /// The longest time that the server waits for a client that does not read: 30 seconds. After it, a reply that streams is cancelled,
+    /// and the connection is closed.
     pub stalled_time: Duration,
     /// The time between the comments that keep a silent stream open: 15 seconds.
     pub heartbeat: Duration,
@@ -59,9 +67,12 @@ impl Default for RequestLimits {
             headers: 100,
             header_time: Duration::from_secs(10),
             connections: 4096,
+            requests_of_connection: 1000,
             running: 8,
             waiting: 32,
             waiting_time: Duration::from_secs(60),
+            media_bytes: 16 << 20,
+            media_time: Duration::from_secs(10),
             stalled_time: Duration::from_secs(30),
             heartbeat: Duration::from_secs(15),
             first_event: Duration::from_secs(5),

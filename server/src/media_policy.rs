@@ -1,14 +1,45 @@
-//! Which media a request may contain: bytes within the request. Nothing is fetched, neither from a network nor from a disk.
+//! Which media a request may contain: bytes within the request, and addresses of hosts that the operator allows. Files of this machine
+//! are never read.
+
+mod address;
+mod fetcher;
+mod host;
+
+use std::sync::Arc;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
 
-/// Which media a request may contain.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MediaPolicy;
+use crate::limits::RequestLimits;
+use fetcher::{FetchLimits, Fetcher};
+use host::AllowedHost;
+
+/// Which media a request may contain. Copies share the hosts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MediaPolicy {
+    /// Fetches from the hosts that are allowed; `None` where none is.
+    fetcher: Option<Arc<Fetcher>>,
+}
 
 impl MediaPolicy {
+    /// A policy that allows these hosts, each as `NAME` or `NAME:PORT`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for what is not the name of a host.
+    pub(crate) fn allowing(hosts: &[String], limits: &RequestLimits) -> Result<Self> {
+        let hosts: Result<Vec<AllowedHost>> = hosts.iter().map(|host| host.parse()).collect();
+        let limits = FetchLimits { bytes: limits.media_bytes, time: limits.media_time };
+        let hosts = hosts?;
+        let fetcher = (!hosts.is_empty()).then(|| Arc::new(Fetcher::new(hosts, limits)));
+        Ok(Self { fetcher })
+    }
+
+    /// Returns whether a host is allowed, so that reading a request may take as long as fetching does.
+    pub(crate) fn fetches(&self) -> bool {
+        self.fetcher.is_some()
+    }
+
     /// Returns the rules for the messages of a request.
     pub(crate) fn rules(&self) -> MediaRules<'_> {
         MediaRules { source: self, ..MediaRules::default() }
@@ -16,11 +47,19 @@ impl MediaPolicy {
 }
 
 impl MediaSource for MediaPolicy {
-    /// Refuses. A server that opens addresses of its clients opens those of its own network and disk too.
+    /// Fetches from a host that is allowed, and refuses everything else: a server that opens addresses of its clients opens those of its
+    /// own network and disk too. A policy with hosts blocks the thread, which must not be one of a runtime.
     fn fetch(&self, kind: MediaKind, reference: MediaReference<'_>) -> Result<Media> {
-        let message = format!(
-            "the {kind} is {reference}, and this server opens no addresses: send the bytes as a data URI, data:image/png;base64,…"
-        );
-        Err(Error::new(ErrorKind::Unsupported, message))
+        match (reference, &self.fetcher) {
+            (MediaReference::Url(url), Some(fetcher)) => fetcher.fetch(kind, url),
+            _ => Err(refused(kind, reference)),
+        }
     }
+}
+
+fn refused(kind: MediaKind, reference: MediaReference<'_>) -> Error {
+    let message = format!(
+        "the {kind} is {reference}, and this server opens no addresses: send the bytes as a data URI, data:image/png;base64,…"
+    );
+    Error::new(ErrorKind::Unsupported, message)
 }

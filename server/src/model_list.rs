@@ -52,8 +52,8 @@ async fn one(
     }
 }
 
-fn shown(status: &ModelStatus<'_>) -> Value {
-    let model = status.model;
+fn shown(status: &ModelStatus) -> Value {
+    let model = &status.model;
     json!({
         "id": model.name(),
         "object": "model",

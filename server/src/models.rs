@@ -1,21 +1,31 @@
 //! The models of a server by name: loaded when a request needs one, unloaded where another needs the memory.
 
+mod entry;
 mod source;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Manager, Result};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
+
+use entry::{Entry, Found, LoadedModel, Outcome};
 
 pub use source::{ModelSource, OpenedModel, ServedModel};
+
+/// How often a model that is served no more, but writes a reply, is looked at.
+const RETIRING: Duration = Duration::from_secs(1);
 
 /// Builds the manager of a model that was loaded.
 pub(crate) type ManagerOf = Arc<dyn Fn(&OpenedModel) -> Result<Manager> + Send + Sync>;
 
-/// The models of a server.
-pub(crate) struct ServedModels {
-    entries: Vec<Entry>,
+/// The models of a server. Copies share them.
+#[derive(Clone)]
+pub(crate) struct ServedModels(Arc<Shared>);
+
+struct Shared {
+    lists: RwLock<Lists>,
     /// How many bytes the loaded models may take together.
     budget: Option<u64>,
     manager: ManagerOf,
@@ -25,17 +35,11 @@ pub(crate) struct ServedModels {
     clock: AtomicU64,
 }
 
-/// A model, and what is loaded of it.
-struct Entry {
-    model: ServedModel,
-    loaded: Mutex<Option<Arc<LoadedModel>>>,
-    used: AtomicU64,
-}
-
-/// A model in memory.
-struct LoadedModel {
-    opened: OpenedModel,
-    manager: Manager,
+#[derive(Clone, Default)]
+struct Lists {
+    served: Vec<Arc<Entry>>,
+    /// Those that are served no more, and still write replies.
+    retired: Vec<Arc<Entry>>,
 }
 
 /// The use of a loaded model. While there is one, the model is not unloaded.
@@ -63,8 +67,8 @@ impl ModelLease {
 }
 
 /// What is known of a model without loading it.
-pub(crate) struct ModelStatus<'a> {
-    pub(crate) model: &'a ServedModel,
+pub(crate) struct ModelStatus {
+    pub(crate) model: ServedModel,
     pub(crate) is_loaded: bool,
     pub(crate) context_length: Option<usize>,
 }
@@ -73,108 +77,179 @@ impl ServedModels {
     /// # Errors
     /// [`ErrorKind::Invalid`] for two models of one name, and for a model that is larger than the budget.
     pub(crate) fn new(models: Vec<ServedModel>, budget: Option<u64>, manager: ManagerOf) -> Result<Self> {
-        let mut names = Vec::new();
-        for model in &models {
-            for name in model.names() {
-                if names.contains(&name) {
-                    let message = format!("two models have the name {name:?}: give one of them another");
-                    return Err(Error::new(ErrorKind::Invalid, message));
-                }
-                names.push(name);
-            }
-            must_fit(model, budget)?;
-        }
-        let entries = models.into_iter().map(Entry::new).collect();
-        Ok(Self { entries, budget, manager, loading: Mutex::new(()), clock: AtomicU64::new(0) })
+        check(&models, budget)?;
+        let served = models.into_iter().map(|model| Arc::new(Entry::new(model))).collect();
+        let lists = RwLock::new(Lists { served, retired: Vec::new() });
+        let clock = AtomicU64::new(0);
+        Ok(Self(Arc::new(Shared { lists, budget, manager, loading: Mutex::new(()), clock })))
     }
 
-    /// Returns a model by its name or alias, or the first one, and loads it where necessary.
+    /// Replaces the models. One that is the same as before stays in memory; the others are unloaded once they have no reply to write.
+    ///
+    /// # Errors
+    /// As [`ServedModels::new`]; the models stay as they were.
+    pub(crate) fn replace(&self, models: Vec<ServedModel>) -> Result<()> {
+        check(&models, self.0.budget)?;
+        let mut left = self.0.lists().served;
+        let mut served = Vec::with_capacity(models.len());
+        for model in models {
+            let same = left.iter().position(|entry| entry.model.is_same(&model));
+            served.push(match same {
+                Some(place) => left.swap_remove(place),
+                None => Arc::new(Entry::new(model)),
+            });
+        }
+        let mut lists = self.0.lists.write().unwrap_or_else(PoisonError::into_inner);
+        lists.served = served;
+        lists.retired.extend(left.iter().cloned());
+        drop(lists);
+        for entry in left {
+            tokio::spawn(Arc::clone(&self.0).retire(entry));
+        }
+        Ok(())
+    }
+
+    /// Returns a model by its name or alias, or the first one, and loads it where necessary. The load is a task of its own: all requests
+    /// wait for the same one, and it continues when they give up.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for another name, [`ErrorKind::Busy`] where the memory is used by models that write replies, and
     /// those of loading.
     pub(crate) async fn lease(&self, name: Option<&str>) -> Result<ModelLease> {
         let entry = self.entry(name)?;
-        entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        let loaded = entry.loaded.lock().await.clone();
-        let loaded = match loaded {
-            Some(loaded) => loaded,
-            None => self.load(entry).await?,
+        entry.set_used(self.0.clock.fetch_add(1, Ordering::Relaxed));
+        let name = entry.model.name().to_owned();
+        let loaded = match entry.find() {
+            Found::Loaded(loaded) => loaded,
+            Found::Loading(waiting) => ended(waiting, &name).await?,
+            Found::Begun(done, waiting) => {
+                tokio::spawn(Arc::clone(&self.0).load(entry, done));
+                ended(waiting, &name).await?
+            }
         };
-        Ok(ModelLease { name: entry.model.name().to_owned(), loaded })
+        Ok(ModelLease { name, loaded })
     }
 
     /// Lists the models in their order.
-    pub(crate) fn list(&self) -> Vec<ModelStatus<'_>> {
-        self.entries.iter().map(Entry::status).collect()
+    pub(crate) fn list(&self) -> Vec<ModelStatus> {
+        self.0.lists().served.iter().map(|entry| status(entry)).collect()
     }
 
     /// Returns what is known of a model by its name or alias.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for another name.
-    pub(crate) fn status(&self, name: &str) -> Result<ModelStatus<'_>> {
-        Ok(self.entry(Some(name))?.status())
+    pub(crate) fn status(&self, name: &str) -> Result<ModelStatus> {
+        Ok(status(&*self.entry(Some(name))?))
     }
 
-    /// Waits until the partial replies of all models are stored.
+    /// Waits until the partial replies of all models are stored. A model that is being loaded has none.
     ///
     /// # Errors
     /// The first error of the store.
     pub(crate) async fn flush(&self) -> Result<()> {
-        for entry in &self.entries {
-            let loaded = entry.loaded.lock().await.clone();
-            if let Some(loaded) = loaded {
+        let Lists { served, retired } = self.0.lists();
+        for entry in served.iter().chain(&retired) {
+            if let Some(loaded) = entry.loaded() {
                 loaded.manager.flush().await?;
             }
         }
         Ok(())
     }
 
-    fn entry(&self, name: Option<&str>) -> Result<&Entry> {
+    fn entry(&self, name: Option<&str>) -> Result<Arc<Entry>> {
+        let served = self.0.lists().served;
         let entry = match name {
-            Some(name) => self.entries.iter().find(|entry| entry.model.names().any(|known| known == name)),
-            None => self.entries.first(),
+            Some(name) => served.iter().find(|entry| entry.model.names().any(|known| known == name)),
+            None => served.first(),
         };
-        entry.ok_or_else(|| {
-            let names: Vec<_> = self.entries.iter().map(|entry| entry.model.name()).collect();
+        entry.cloned().ok_or_else(|| {
+            let names: Vec<_> = served.iter().map(|entry| entry.model.name()).collect();
             let message =
                 format!("there is no model {:?}, one of: {}", name.unwrap_or_default(), names.join(", "));
             Error::new(ErrorKind::NotFound, message)
         })
     }
+}
 
-    /// Loads a model, after others were unloaded to make room. Requests for a loaded model do not wait for it.
-    async fn load(&self, entry: &Entry) -> Result<Arc<LoadedModel>> {
+/// Waits for the end of a load.
+async fn ended(mut waiting: watch::Receiver<Outcome>, name: &str) -> Result<Arc<LoadedModel>> {
+    let outcome = waiting.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+    outcome.unwrap_or_else(|| {
+        Err(Error::new(ErrorKind::Model, format!("loading the model {name:?} ended with the server")))
+    })
+}
+
+fn status(entry: &Entry) -> ModelStatus {
+    ModelStatus {
+        model: entry.model.clone(),
+        is_loaded: entry.is_loaded(),
+        context_length: entry.context_length(),
+    }
+}
+
+impl Shared {
+    fn lists(&self) -> Lists {
+        self.lists.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Loads a model for everybody who waits for it.
+    async fn load(self: Arc<Self>, entry: Arc<Entry>, done: watch::Sender<Outcome>) {
+        // A task within this one, because a panic in it is an error of the load as well.
+        let opened = tokio::spawn(Arc::clone(&self).open(Arc::clone(&entry))).await;
+        let loaded = opened.unwrap_or_else(|source| Err(failed("loading", &entry, source)));
+        entry.set_outcome(&loaded);
+        done.send_replace(Some(loaded));
+    }
+
+    /// Opens a model, after others were unloaded to make room. Requests for a loaded model do not wait for it.
+    async fn open(self: Arc<Self>, entry: Arc<Entry>) -> Result<Arc<LoadedModel>> {
         let _loading = self.loading.lock().await;
-        let mut place = entry.loaded.lock().await;
-        if let Some(loaded) = &*place {
-            return Ok(Arc::clone(loaded));
-        }
-        self.make_room(entry).await?;
+        self.make_room(&entry).await?;
         let source = Arc::clone(entry.model.source());
         let opened = tokio::task::spawn_blocking(move || source.open()).await;
+        let opened = opened.map_err(|source| failed("loading", &entry, source))?;
+        // Clients learn that it fails. Why, which may name files and servers, is a cause, for the log.
         let opened = opened.map_err(|source| {
-            let message = format!("loading the model {:?} failed", entry.model.name());
+            let message = format!("the model {:?} cannot be loaded", entry.model.name());
             Error::new(ErrorKind::Model, message).with_source(source)
         })?;
-        let opened = opened.map_err(|error| error.context(format_args!("model {:?}", entry.model.name())))?;
         let manager = (self.manager)(&opened)?;
-        let loaded = Arc::new(LoadedModel { opened, manager });
-        *place = Some(Arc::clone(&loaded));
-        Ok(loaded)
+        Ok(Arc::new(LoadedModel { opened, manager }))
+    }
+
+    /// Unloads a model that is served no more, as soon as it has no reply to write.
+    async fn retire(self: Arc<Self>, entry: Arc<Entry>) {
+        loop {
+            match entry.unload().await {
+                Ok(false) => tokio::time::sleep(RETIRING).await,
+                Ok(true) => break,
+                Err(error) => {
+                    let name = entry.model.name();
+                    tracing::error!(
+                        name,
+                        error = format!("{error:#}"),
+                        "a model was not unloaded as it should be"
+                    );
+                    break;
+                }
+            }
+        }
+        let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
+        lists.retired.retain(|other| !Arc::ptr_eq(other, &entry));
     }
 
     /// Unloads the models that were not used for the longest time, until there is room for one more.
-    async fn make_room(&self, wanted: &Entry) -> Result<()> {
+    async fn make_room(&self, wanted: &Arc<Entry>) -> Result<()> {
         let Some(budget) = self.budget else { return Ok(()) };
-        let others = self.entries.iter().filter(|entry| !std::ptr::eq(*entry, wanted));
+        let Lists { served, retired } = self.lists();
+        let others = retired.iter().chain(&served).filter(|entry| !Arc::ptr_eq(entry, wanted));
         // A model elsewhere takes no memory here.
         let mut others: Vec<_> = others.filter(|entry| entry.model.memory() > 0).collect();
-        others.sort_by_key(|entry| entry.used.load(Ordering::Relaxed));
+        others.sort_by_key(|entry| entry.used());
         let mut used = wanted.model.memory();
         for entry in &others {
-            if entry.loaded.lock().await.is_some() {
+            if entry.is_loaded() {
                 used = used.saturating_add(entry.model.memory());
             }
         }
@@ -182,7 +257,7 @@ impl ServedModels {
             if used <= budget {
                 return Ok(());
             }
-            if entry.unload().await? {
+            if entry.is_loaded() && entry.unload().await? {
                 used = used.saturating_sub(entry.model.memory());
             }
         }
@@ -197,6 +272,31 @@ impl ServedModels {
     }
 }
 
+fn failed(what: &str, entry: &Entry, source: tokio::task::JoinError) -> Error {
+    let message = format!("{what} the model {:?} failed", entry.model.name());
+    Error::new(ErrorKind::Model, message).with_source(source)
+}
+
+/// Checks that names differ, and that each model fits into the budget.
+fn check(models: &[ServedModel], budget: Option<u64>) -> Result<()> {
+    if models.is_empty() {
+        let message = "a server needs at least one model: name it with --model NAME";
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    let mut names = Vec::new();
+    for model in models {
+        for name in model.names() {
+            if names.contains(&name) {
+                let message = format!("two models have the name {name:?}: give one of them another");
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+            names.push(name);
+        }
+        must_fit(model, budget)?;
+    }
+    Ok(())
+}
+
 fn must_fit(model: &ServedModel, budget: Option<u64>) -> Result<()> {
     let memory = model.memory();
     match budget.filter(|budget| memory > *budget) {
@@ -207,34 +307,5 @@ fn must_fit(model: &ServedModel, budget: Option<u64>) -> Result<()> {
             Err(Error::new(ErrorKind::Invalid, message))
         }
         None => Ok(()),
-    }
-}
-
-impl Entry {
-    fn new(model: ServedModel) -> Self {
-        Self { model, loaded: Mutex::new(None), used: AtomicU64::new(0) }
-    }
-
-    fn status(&self) -> ModelStatus<'_> {
-        // The place is locked while the model is being loaded, for which a list does not wait.
-        let place = self.loaded.try_lock().ok();
-        let loaded = place.as_ref().and_then(|place| place.as_ref());
-        let context_length = loaded.and_then(|loaded| loaded.opened.context_length);
-        ModelStatus { model: &self.model, is_loaded: loaded.is_some(), context_length }
-    }
-
-    /// Unloads the model unless a lease uses it, and returns whether it was unloaded.
-    async fn unload(&self) -> Result<bool> {
-        let mut place = self.loaded.lock().await;
-        // A lease is created under this lock, so none can begin between this check and the removal.
-        let Some(loaded) = place.take_if(|loaded| Arc::strong_count(loaded) == 1) else { return Ok(false) };
-        loaded.manager.flush().await?;
-        // Freeing gigabytes takes a while.
-        let freed = tokio::task::spawn_blocking(move || drop(loaded)).await;
-        freed.map_err(|source| {
-            let message = format!("unloading the model {:?} failed", self.model.name());
-            Error::new(ErrorKind::Model, message).with_source(source)
-        })?;
-        Ok(true)
     }
 }

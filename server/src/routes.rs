@@ -1,36 +1,47 @@
 //! The table of routes. A protocol is a file or a folder with a function `routes`, and a line here.
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::access::{Access, check_host, check_key};
+use crate::access::{Access, check_host, check_key, check_metrics};
 use crate::app::App;
-use crate::error::ApiError;
-use crate::{chat_completions, embeddings, error_form, health, messages, model_list, ollama, rerank};
+use crate::error::{ApiError, ApiResult};
+use crate::observation::{REQUEST_ID, observe};
+use crate::{
+    chat_completions, conversations, embeddings, error_form, health, messages, metrics_page, model_list,
+    ollama, rerank, responses,
+};
 
 /// The routes of all protocols.
 fn protocols() -> Router<App> {
     Router::new()
         .merge(chat_completions::routes())
-        .merge(messages::routes())
-        .merge(ollama::routes())
+        .merge(conversations::routes())
         .merge(embeddings::routes())
+        .merge(messages::routes())
         .merge(rerank::routes())
         .merge(model_list::routes())
+        .merge(ollama::routes())
+        .merge(responses::routes())
 }
 
-/// Builds the router. From the outside: errors get the form of their protocol, panics become errors, the name of the server is checked, then the key.
+/// Builds the router. From the outside: the request is observed, errors get the form of their protocol, panics become errors, the name of the
+/// server is checked, then whether it ends, then the key.
 pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Router {
+    let metrics = metrics_page::routes().method_not_allowed_fallback(other_method);
+    let metrics = metrics.layer(from_fn_with_state(access.clone(), check_metrics));
+    let observed = app.metrics().clone();
     let mut router = protocols()
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
-        .layer(from_fn_with_state(access.clone(), check_key));
+        .layer(from_fn_with_state(access.clone(), check_key))
+        .layer(from_fn_with_state(app.clone(), check_running));
     if !origins.is_empty() {
         // Outside of the check of keys: browsers ask for permission without one.
         router = router.layer(cors(origins));
@@ -38,9 +49,11 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
     router
         .layer(from_fn_with_state(access.clone(), check_host))
         .merge(health::routes().method_not_allowed_fallback(other_method))
+        .merge(metrics)
         .layer(CatchPanicLayer::custom(panicked))
         // Outside of all that refuse a request.
         .layer(from_fn(error_form::of_path))
+        .layer(from_fn_with_state(observed, observe))
         .with_state(app)
 }
 
@@ -50,7 +63,15 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         // Clients in pages send headers of their own, such as the version of their library.
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([RETRY_AFTER])
+        .expose_headers([RETRY_AFTER, REQUEST_ID])
+}
+
+/// Refuses new requests once the server ends. Those that run have passed.
+async fn check_running(State(app): State<App>, request: Request, next: Next) -> ApiResult {
+    if app.is_draining() {
+        return Err(ApiError::ending());
+    }
+    Ok(next.run(request).await)
 }
 
 async fn unknown(request: Request) -> ApiError {

@@ -1,24 +1,29 @@
 //! A server as a program: one runtime, and the signals of the system.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-use crate::keys::KeyFile;
 use crate::server::{Server, ServerHandle};
+use crate::service_manager::{self, READY};
+
+/// The exit code after Ctrl-C: 128 and the number of SIGINT.
+const INTERRUPTED: i32 = 130;
 
 impl Server {
     /// Serves until the process is asked to end, and blocks the thread. SIGTERM and Ctrl-C end the server as
-    /// [`ServerHandle::shut_down`] does; at SIGHUP the keys are replaced by those that `keys` reads.
+    /// [`ServerHandle::shut_down`] does, and a further Ctrl-C ends the process at once, with exit code 130. At SIGHUP `reload` replaces
+    /// what has changed, in a thread that may block; where it fails, all stays as it is.
     ///
     /// ```no_run
     /// use alloquy_server::{KeyFile, Server, ServedModel};
     /// use alloquy_testing::EchoModel;
     ///
-    /// let read = || KeyFile::read("keys.json".as_ref());
-    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).keys(read()?).build()?;
+    /// let keys = KeyFile::read("keys.json".as_ref())?;
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).keys(keys).build()?;
     /// let listener = std::net::TcpListener::bind("0.0.0.0:8080").expect("a free port");
-    /// server.run(listener, read)?;
+    /// server.run(listener, |server| server.replace_keys(KeyFile::read("keys.json".as_ref())?))?;
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     ///
@@ -27,20 +32,24 @@ impl Server {
     pub fn run(
         self,
         listener: TcpListener,
-        keys: impl Fn() -> Result<KeyFile> + Send + 'static,
+        reload: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|source| failed("the runtime", source))?;
-        runtime.block_on(async {
+        let served = runtime.block_on(async {
             listener.set_nonblocking(true).map_err(|source| failed("the listener", source))?;
             let listener = tokio::net::TcpListener::from_std(listener);
             let listener = listener.map_err(|source| failed("the listener", source))?;
-            let signals = signals(self.handle(), keys)?;
-            let signals = tokio::spawn(signals);
+            let signals = tokio::spawn(signals(self.handle(), reload)?);
+            // Connections wait in the socket from now on.
+            service_manager::report(READY);
             let served = self.serve(listener).await;
             signals.abort();
             served
-        })
+        });
+        // All that matters is stored. A model that is still being loaded is not waited for.
+        runtime.shutdown_background();
+        served
     }
 }
 
@@ -51,19 +60,32 @@ fn failed(what: &str, source: std::io::Error) -> Error {
 #[cfg(unix)]
 fn signals(
     handle: ServerHandle,
-    keys: impl Fn() -> Result<KeyFile> + Send + 'static,
+    reload: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut ended = signal(SignalKind::terminate()).map_err(|source| failed("the signals", source))?;
     let mut interrupted = signal(SignalKind::interrupt()).map_err(|source| failed("the signals", source))?;
     let mut reloaded = signal(SignalKind::hangup()).map_err(|source| failed("the signals", source))?;
+    let reload = Arc::new(tokio::sync::Mutex::new(reload));
     Ok(async move {
+        let mut is_ending = false;
         loop {
             tokio::select! {
-                _ = ended.recv() => return handle.shut_down(),
-                _ = interrupted.recv() => return handle.shut_down(),
-                _ = reloaded.recv() => reload(&handle, &keys),
+                _ = ended.recv() => {
+                    is_ending = true;
+                    handle.shut_down();
+                }
+                _ = interrupted.recv() => {
+                    if is_ending {
+                        end_at_once();
+                    }
+                    is_ending = true;
+                    say("the server ends once the running replies have ended; Ctrl-C again ends it at once");
+                    handle.shut_down();
+                }
+                // Reading may take a while, in which the other signals are not to wait.
+                _ = reloaded.recv() => drop(tokio::spawn(replace(handle.clone(), Arc::clone(&reload)))),
             }
         }
     })
@@ -72,20 +94,40 @@ fn signals(
 #[cfg(not(unix))]
 fn signals(
     handle: ServerHandle,
-    _: impl Fn() -> Result<KeyFile> + Send + 'static,
+    _: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
             handle.shut_down();
         }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            end_at_once();
+        }
     })
 }
 
-/// Replaces the keys. A file that cannot be read changes nothing.
+/// Ends the process, with the code of a program that Ctrl-C has ended.
+fn end_at_once() -> ! {
+    say("the server was ended at once: replies that were not stored yet are lost");
+    std::process::exit(INTERRUPTED)
+}
+
+/// Writes a line for the person at the terminal, whether or not there is a log.
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// Replaces what has changed, one time after another. What cannot be read changes nothing.
 #[cfg(unix)]
-fn reload(handle: &ServerHandle, keys: &impl Fn() -> Result<KeyFile>) {
-    match keys().and_then(|keys| handle.replace_keys(keys)) {
-        Ok(()) => tracing::info!("the keys were read again"),
-        Err(error) => tracing::error!(error = format!("{error:#}"), "the keys stay as they were"),
+async fn replace<F>(server: ServerHandle, reload: Arc<tokio::sync::Mutex<F>>)
+where
+    F: Fn(&ServerHandle) -> Result<()> + Send + 'static,
+{
+    let reload = reload.lock_owned().await;
+    let reloaded = tokio::task::spawn_blocking(move || reload(&server)).await;
+    match reloaded {
+        Ok(Ok(())) => tracing::info!("keys and models were read again"),
+        Ok(Err(error)) => tracing::error!(error = format!("{error:#}"), "reading again failed"),
+        Err(error) => tracing::error!(%error, "reading again failed"),
     }
 }

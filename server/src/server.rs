@@ -13,6 +13,7 @@ use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use axum::Router;
 use axum::http::HeaderValue;
 use futures::future::BoxFuture;
+use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -21,14 +22,19 @@ use tokio::time::timeout;
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
-use crate::connections;
+use crate::connections::Connections;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
+use crate::metrics::Metrics;
+use crate::metrics_token::MetricsToken;
+#[cfg(doc)]
+use crate::models::ModelSource;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
 use crate::rerankers::{ServedReranker, ServedRerankers};
+use crate::response_runs::ResponseRuns;
 use crate::routes;
 
 /// How long cancelled replies may take to end, once the server ends.
@@ -59,19 +65,34 @@ pub struct Server {
     end: Arc<Notify>,
 }
 
-/// Ends a server that runs, and replaces its keys.
+/// Ends a server that runs, and replaces its keys and models.
 ///
 /// [`Server`] has an example.
 #[derive(Clone)]
 pub struct ServerHandle {
     access: Access,
+    models: ServedModels,
     end: Arc<Notify>,
 }
 
 impl ServerHandle {
-    /// Ends the server: it accepts nothing new, and [`Server::serve`] returns once the running replies have ended.
+    /// Ends the server: new requests are refused, and [`Server::serve`] returns once the running replies have ended.
     pub fn shut_down(&self) {
         self.end.notify_one();
+    }
+
+    /// Returns whether requests need a key.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+    /// assert!(!server.handle().has_keys());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn has_keys(&self) -> bool {
+        self.access.has_keys()
     }
 
     /// Replaces the keys. Requests that run keep theirs.
@@ -80,6 +101,27 @@ impl ServerHandle {
     /// [`ErrorKind::Invalid`] for a server that was started without keys.
     pub fn replace_keys(&self, keys: KeyFile) -> Result<()> {
         self.access.replace_keys(keys)
+    }
+
+    /// Replaces the models. One whose names and [`ModelSource::identity`] are as before stays in memory. The others are unloaded once
+    /// they have no reply to write. It is called within the server's runtime.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> alloquy_core::Result<()> {
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
+    /// server.handle().replace_models(vec![ServedModel::loaded("parrot", EchoModel)])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ServerBuilder::build`] for models that cannot be; those of before are served then.
+    pub fn replace_models(&self, models: Vec<ServedModel>) -> Result<()> {
+        self.models.replace(models)
     }
 }
 
@@ -118,7 +160,11 @@ impl Server {
 
     /// Returns the handle that ends the server.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle { access: self.access.clone(), end: Arc::clone(&self.end) }
+        ServerHandle {
+            access: self.access.clone(),
+            models: self.app.models().clone(),
+            end: Arc::clone(&self.end),
+        }
     }
 
     /// Checks that a server without keys is reached from this machine alone.
@@ -147,7 +193,8 @@ impl Server {
     }
 
     /// Serves until [`ServerHandle::shut_down`]. Running replies may then end within [`RequestLimits::drain`]; after it they are
-    /// cancelled, and those that are stored are kept as far as they came. The store is closed last.
+    /// cancelled, and those that are stored are kept as far as they came. Until then `/health` and `/ready` are answered, and all else
+    /// is refused with 503. The store is closed last.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an address that [`Server::check_address`] refuses, and those of the store at the end.
@@ -156,25 +203,39 @@ impl Server {
             Error::new(ErrorKind::Backend, "the listener has no address").with_source(source)
         })?;
         self.check_address(address)?;
-        let router = self.router();
-        let limits = *self.app.limits();
-        let open = connections::accept(listener, &router, &limits, &self.end).await?;
-        self.app.drain();
-        let turns = self.app.turns();
-        let drained = timeout(limits.drain, async {
-            open.shutdown().await;
-            turns.ended().await;
-        });
-        if drained.await.is_err() {
-            tracing::warn!("replies still run after {} seconds and are cancelled", limits.drain.as_secs());
-            turns.cancel();
-            // A model that does not listen to the cancellation is left alone; its text so far is stored when it is dropped.
-            if timeout(CANCELLING, turns.ended()).await.is_err() {
-                tracing::warn!("a model does not end its reply");
-            }
+        let connections = Connections::new(listener, self.router(), *self.app.limits());
+        let open = GracefulShutdown::new();
+        tokio::select! {
+            never = connections.accept(&open) => match never {},
+            () = self.end.notified() => self.app.drain(),
+        }
+        // Probes are answered until the end, with 503, and so is everything else that is new.
+        let late = GracefulShutdown::new();
+        tokio::select! {
+            never = connections.accept(&late) => match never {},
+            () = self.drain(open) => {}
         }
         self.app.models().flush().await?;
         self.app.store().close().await
+    }
+
+    /// Waits until the running replies have ended, and cancels those that take too long.
+    async fn drain(&self, open: GracefulShutdown) {
+        let most = self.app.limits().drain;
+        let turns = self.app.turns();
+        let drained = timeout(most, async {
+            open.shutdown().await;
+            turns.ended().await;
+        });
+        if drained.await.is_ok() {
+            return;
+        }
+        tracing::warn!("replies still run after {} seconds and are cancelled", most.as_secs());
+        turns.cancel();
+        // A model that does not listen to the cancellation is left alone; its text so far is stored when it is dropped.
+        if timeout(CANCELLING, turns.ended()).await.is_err() {
+            tracing::warn!("a model does not end its reply");
+        }
     }
 }
 
@@ -190,9 +251,11 @@ pub struct ServerBuilder {
     owner: Owner,
     hosts: Vec<String>,
     origins: Vec<String>,
+    media_hosts: Vec<String>,
     limits: RequestLimits,
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
+    metrics_token: Option<String>,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -214,9 +277,11 @@ impl ServerBuilder {
             owner: Owner::local(),
             hosts: Vec::new(),
             origins: Vec::new(),
+            media_hosts: Vec::new(),
             limits: RequestLimits::default(),
             counts: None,
             setup: Arc::new(|builder| builder),
+            metrics_token: None,
         }
     }
 
@@ -275,6 +340,23 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets requests contain addresses of a host, written as `NAME` or `NAME:PORT`, from which their images, audio and videos are fetched.
+    /// By default no address is opened. The host must be on the public internet, and redirects are not followed.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel));
+    /// assert!(builder.media_host("images.example.org").build().is_ok());
+    /// assert!(Server::builder().media_host("*").build().is_err());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn media_host(mut self, host: impl Into<String>) -> Self {
+        self.media_hosts.push(host.into());
+        self
+    }
+
     /// Sets the limits of requests.
     pub fn limits(mut self, limits: RequestLimits) -> Self {
         self.limits = limits;
@@ -284,6 +366,24 @@ impl ServerBuilder {
     /// Sets where the limits of keys are counted; by default, in the memory of this process.
     pub fn limit_store(mut self, store: Arc<dyn LimitStore>) -> Self {
         self.counts = Some(store);
+        self
+    }
+
+    /// Sets the token that reads `/metrics`, sent as `Authorization: Bearer TOKEN`.
+    ///
+    /// Without one, the metrics of a server with keys are read by nobody: they count the requests of all owners. Those of a server without
+    /// keys are read by whoever is on this machine.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let echo = ServedModel::loaded("echo", EchoModel);
+    /// let server = Server::builder().model(echo).metrics_token("8f1c6d0e2b7a4935").build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn metrics_token(mut self, token: impl Into<String>) -> Self {
+        self.metrics_token = Some(token.into());
         self
     }
 
@@ -312,15 +412,9 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, and an origin that
-    /// cannot be; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, an origin or a host of
+    /// media that cannot be, and a token of the metrics that can be guessed; and those of what is added to managers.
     pub fn build(self) -> Result<Server> {
-        if self.models.is_empty() {
-            return Err(Error::new(
-                ErrorKind::Invalid,
-                "a server needs at least one model: name it with --model NAME",
-            ));
-        }
         let store: Arc<dyn ConversationStore> = match self.store {
             Some(store) => store,
             None => Arc::new(MemoryStore::default()),
@@ -338,14 +432,18 @@ impl ServerBuilder {
             store,
             conversations,
             limits: self.limits,
-            media: MediaPolicy,
+            media_anywhere: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
+            media_within: MediaPolicy::default(),
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup: self.setup,
             admissions: Admissions::default(),
+            metrics: Metrics::new(),
+            responses: ResponseRuns::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
-        let access = Access::new(self.keys, self.hosts, self.owner);
+        let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
+        let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
     }
 }

@@ -13,10 +13,11 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use futures::stream::{self, Stream};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, broken_reply};
 use crate::limits::RequestLimits;
 
 /// How many frames wait for a client.
@@ -42,6 +43,11 @@ impl Frame {
     /// A server-sent event of JSON with a name.
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self(format!("event: {name}\ndata: {value}\n\n").into())
+    }
+
+    /// Returns how many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// A line of JSON, in a response of [`Framing::Lines`].
@@ -98,26 +104,87 @@ pub(crate) trait TurnWriter: Send + 'static {
 /// # Errors
 /// Those of the turn before its first word, so that they have a status. [`RequestLimits::first_event`] is the longest time of waiting
 /// for it.
+#[allow(dead_code, reason = "protocols whose requests store nothing use it")]
 pub(crate) async fn respond(
-    mut turn: Turn,
+    turn: Turn,
     writer: impl TurnWriter,
     limits: &RequestLimits,
     held: impl Send + 'static,
 ) -> ApiResult {
-    let first = match timeout(limits.first_event, turn.next()).await {
-        Ok(Some(Err(error))) => return Err(error.into()),
-        Ok(first) => first,
-        // The prompt is still being computed.
-        Err(_) => None,
-    };
+    respond_or(turn, writer, limits, held, std::future::ready(())).await
+}
+
+/// Answers as [`respond`] does, and awaits `otherwise` where the reply did not end: it was refused, it failed, or the client has gone.
+/// A refusal is answered after it.
+///
+/// # Errors
+/// As [`respond`].
+pub(crate) async fn respond_or(
+    mut turn: Turn,
+    writer: impl TurnWriter,
+    limits: &RequestLimits,
+    held: impl Send + 'static,
+    otherwise: impl Future<Output = ()> + Send + 'static,
+) -> ApiResult {
     let framing = writer.framing();
     let (frames, queue) = mpsc::channel(QUEUE);
     let sink = Sink { frames, stalled: limits.stalled_time };
-    tokio::spawn(async move {
-        pump(turn, first, writer, sink).await;
+    let (begun, beginning) = oneshot::channel();
+    let first_event = limits.first_event;
+    // The task has the turn from the beginning, so that a client that leaves before the first word ends it in the same way.
+    let pumped = async move {
+        let outcome = match first(&mut turn, &sink, first_event).await {
+            Ok(first) => {
+                // It fails when the client has gone, which the queue says as well.
+                let _ = begun.send(Ok(()));
+                pump(turn, first, writer, sink).await
+            }
+            Err(Unbegun::Refused(error)) => {
+                drop(turn);
+                otherwise.await;
+                let _ = begun.send(Err(error));
+                return;
+            }
+            Err(Unbegun::Gone) => {
+                end(turn).await;
+                Err(Broken)
+            }
+        };
         drop(held);
-    });
-    Ok(response(body(queue, limits.heartbeat, framing), framing))
+        if outcome.is_err() {
+            otherwise.await;
+        }
+    };
+    // The model calls of the turn belong to the span of the request.
+    tokio::spawn(pumped.in_current_span());
+    match beginning.await {
+        Ok(Ok(())) => Ok(response(body(queue, limits.heartbeat, framing), framing)),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(broken_reply("the task of a stream has ended before its first event")),
+    }
+}
+
+/// Why a stream has not begun.
+enum Unbegun {
+    Refused(ApiError),
+    /// The client has gone.
+    Gone,
+}
+
+/// Waits for the first event; `None` if it takes too long, since the prompt is still being computed.
+async fn first(
+    turn: &mut Turn,
+    sink: &Sink,
+    most: Duration,
+) -> Result<Option<alloquy_core::Result<TurnEvent>>, Unbegun> {
+    tokio::select! {
+        () = sink.frames.closed() => Err(Unbegun::Gone),
+        event = timeout(most, turn.next()) => match event {
+            Ok(Some(Err(error))) => Err(Unbegun::Refused(error.into())),
+            Ok(event) => Ok(event),
+            Err(_) => Ok(None),
+        },
+    }
 }
 
 /// Where the frames of a response go.
@@ -128,6 +195,9 @@ struct Sink {
 
 /// The client has gone, or does not read.
 struct Gone;
+
+/// A reply did not end.
+struct Broken;
 
 impl Sink {
     async fn send(&self, frames: Vec<Frame>) -> Result<(), Gone> {
@@ -145,14 +215,21 @@ async fn pump(
     first: Option<alloquy_core::Result<TurnEvent>>,
     mut writer: impl TurnWriter,
     sink: Sink,
-) {
-    let outcome = write(&mut turn, first, &mut writer, &sink).await;
-    if outcome.is_err() {
-        turn.cancel();
-        // The text so far is stored by the turn, which has no reader left to report to.
-        if timeout(CANCELLING, turn.finish()).await.is_err() {
-            tracing::debug!("a cancelled reply did not end in time and was dropped");
+) -> Result<(), Broken> {
+    match write(&mut turn, first, &mut writer, &sink).await {
+        Ok(outcome) => outcome,
+        Err(Gone) => {
+            end(turn).await;
+            Err(Broken)
         }
+    }
+}
+
+/// Cancels a turn that has no reader left. It stores the text so far.
+async fn end(turn: Turn) {
+    turn.cancel();
+    if timeout(CANCELLING, turn.finish()).await.is_err() {
+        tracing::debug!("a cancelled reply did not end in time and was dropped");
     }
 }
 
@@ -161,7 +238,7 @@ async fn write(
     first: Option<alloquy_core::Result<TurnEvent>>,
     writer: &mut impl TurnWriter,
     sink: &Sink,
-) -> Result<(), Gone> {
+) -> Result<Result<(), Broken>, Gone> {
     sink.send(writer.begin()).await?;
     let mut next = first;
     loop {
@@ -177,11 +254,14 @@ async fn write(
                 let is_last = matches!(event, TurnEvent::Finished(_));
                 sink.send(writer.event(event)).await?;
                 if is_last {
-                    return Ok(());
+                    return Ok(Ok(()));
                 }
             }
-            Some(Err(error)) => return sink.send(writer.error(&error.into())).await,
-            None => return Ok(()),
+            Some(Err(error)) => {
+                sink.send(writer.error(&error.into())).await?;
+                return Ok(Err(Broken));
+            }
+            None => return Ok(Ok(())),
         }
     }
 }
@@ -198,6 +278,22 @@ fn body(
             Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), queue)),
         }
     })
+}
+
+/// Answers with frames that come from elsewhere, and comments while none come. A client that hangs up ends nothing.
+pub(crate) fn respond_with(
+    frames: impl Stream<Item = Frame> + Send + 'static,
+    limits: &RequestLimits,
+) -> Response {
+    let heartbeat = limits.heartbeat;
+    let framing = Framing::Events;
+    let body = stream::unfold(Box::pin(frames), move |mut frames| async move {
+        match timeout(heartbeat, frames.next()).await {
+            Ok(frame) => frame.map(|frame| (Ok(frame.0), frames)),
+            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), frames)),
+        }
+    });
+    response(body, framing)
 }
 
 fn response(

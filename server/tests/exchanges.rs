@@ -109,7 +109,7 @@ async fn run(name: &str, case: Case) {
             Some(body) => server
                 .request(&exchange.method, &path)
                 .header("content-type", "application/json")
-                .body(body.to_string()),
+                .body(body.to_string().replace("{id}", &id)),
             None => server.request(&exchange.method, &path),
         };
         let answer = server.send(request).await;

@@ -82,6 +82,42 @@ fn what_is_wrong_is_said() {
     assert_eq!(keys.add("bob".parse().unwrap(), limits).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
+/// Adds keys to a file in a process of its own: this test again, which sees that a path is set.
+const WRITER: &str = "ALLOQUY_TEST_KEYS";
+
+#[test]
+fn two_processes_lose_no_key() {
+    if let Ok(path) = std::env::var(WRITER) {
+        for _ in 0..20 {
+            KeyFile::change(Path::new(&path), |keys| keys.add("ann".parse()?, KeyLimits::default())).unwrap();
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.json");
+    let mut writers = Vec::new();
+    for _ in 0..3 {
+        let mut writer = std::process::Command::new(std::env::current_exe().unwrap());
+        writer.args(["--exact", "two_processes_lose_no_key"]).env(WRITER, &path);
+        writers.push(writer.stdout(std::process::Stdio::null()).spawn().unwrap());
+    }
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    let keys = KeyFile::read(&path).unwrap();
+    assert_eq!(keys.keys().len(), 60);
+}
+
+#[test]
+fn a_change_that_fails_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.json");
+    KeyFile::change(&path, |keys| keys.add("ann".parse()?, KeyLimits::default())).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    assert!(KeyFile::change(&path, |keys| keys.revoke("key_0")).unwrap_err().is_not_found());
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
 proptest! {
     #[test]
     fn nothing_else_is_a_key(guess in ".{0,80}", place in 0_usize..68, sign in "[0-9a-g]") {

@@ -3,11 +3,13 @@
 
 mod shared;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
+use alloquy_core::error::Upstream;
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_server::{ModelSource, OpenedModel, ServedModel, Server};
+use alloquy_server::{ModelSource, OpenedModel, RequestLimits, ServedModel, Server};
 use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
 use serde_json::{Value, json};
 
@@ -20,11 +22,12 @@ struct Sized {
     loads: Arc<AtomicUsize>,
     /// Whether its replies hang.
     hangs: bool,
+    identity: Option<String>,
 }
 
 impl Sized {
     fn new(memory: u64) -> Self {
-        Self { memory, loads: Arc::default(), hangs: false }
+        Self { memory, loads: Arc::default(), hangs: false, identity: None }
     }
 
     fn loads(&self) -> usize {
@@ -35,6 +38,10 @@ impl Sized {
 impl ModelSource for Sized {
     fn memory(&self) -> u64 {
         self.memory
+    }
+
+    fn identity(&self) -> Option<String> {
+        self.identity.clone()
     }
 
     fn open(&self) -> Result<OpenedModel> {
@@ -128,6 +135,137 @@ async fn a_model_that_writes_a_reply_is_not_unloaded() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     panic!("the model was not unloaded");
+}
+
+/// A model whose loading waits until it is let go.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    loads: Arc<AtomicUsize>,
+    is_free: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Waiting {
+    fn free(&self) {
+        *self.is_free.0.lock().unwrap() = true;
+        self.is_free.1.notify_all();
+    }
+}
+
+impl ModelSource for Waiting {
+    fn open(&self) -> Result<OpenedModel> {
+        self.loads.fetch_add(1, Ordering::SeqCst);
+        let is_free = self.is_free.0.lock().unwrap();
+        drop(self.is_free.1.wait_while(is_free, |is_free| !*is_free).unwrap());
+        Ok(OpenedModel::new(EchoModel))
+    }
+}
+
+/// Waits until something holds.
+async fn until(mut holds: impl FnMut() -> bool) {
+    for _ in 0..500 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it does not hold");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_while_a_model_loads_starts_no_second_load() {
+    let tea = Waiting::default();
+    let mut limits = RequestLimits::default();
+    limits.running = 2;
+    limits.waiting = 0;
+    let builder = Server::builder().model(ServedModel::new("tea", tea.clone())).limits(limits);
+    let server = TestServer::start(builder).await;
+    for _ in 0..3 {
+        let request = server.posting("/v1/chat/completions", &asking(json!({})));
+        let gone = request.timeout(Duration::from_millis(100)).send().await;
+        assert!(gone.unwrap_err().is_timeout());
+    }
+    // Those who wait have places, which are free again once they have gone.
+    let answered = tokio::spawn(server.posting("/v1/chat/completions", &asking(json!({}))).send());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(loaded(&server).await, Vec::<String>::new());
+    tea.free();
+    assert_eq!(answered.await.unwrap().unwrap().status(), 200);
+    assert_eq!(tea.loads.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_does_not_wait_for_a_model_that_loads() {
+    let tea = Waiting::default();
+    let mut limits = RequestLimits::default();
+    limits.drain = Duration::from_millis(100);
+    let builder = Server::builder().model(ServedModel::new("tea", tea.clone())).limits(limits);
+    let server = TestServer::start(builder).await;
+    let asked = tokio::spawn(server.posting("/v1/chat/completions", &asking(json!({}))).send());
+    until(|| tea.loads.load(Ordering::SeqCst) == 1).await;
+    server.handle.shut_down();
+    tokio::time::timeout(Duration::from_secs(20), server.served).await.unwrap().unwrap().unwrap();
+    asked.abort();
+    tea.free();
+}
+
+#[tokio::test]
+async fn models_are_replaced_and_those_that_write_stay_until_they_are_idle() {
+    let tea = Sized { hangs: true, ..Sized::new(60) };
+    let same = Sized { identity: Some("same".to_owned()), ..Sized::new(1) };
+    let builder = Server::builder().memory(100).model(ServedModel::new("tea", tea));
+    let server = TestServer::start(builder.model(ServedModel::new("milk", same.clone()))).await;
+    assert_eq!(ask(&server, "milk").await, 200);
+    let body = asking(json!({"stream": true}));
+    let mut running = server.posting("/v1/chat/completions", &body).send().await.unwrap();
+    running.chunk().await.unwrap();
+
+    let coffee = ServedModel::new("coffee", Sized::new(60));
+    let again = Sized { identity: Some("same".to_owned()), ..Sized::new(1) };
+    assert!(server.handle.replace_models(Vec::new()).is_err());
+    server.handle.replace_models(vec![coffee, ServedModel::new("milk", again.clone())]).unwrap();
+    assert_eq!(loaded(&server).await, ["milk"]);
+    assert_eq!(ask(&server, "milk").await, 200);
+    assert_eq!((same.loads(), again.loads()), (1, 0));
+    assert_eq!(ask(&server, "tea").await, 404);
+    // The reply of the former model still needs its memory.
+    assert_eq!(ask(&server, "coffee").await, 429);
+    assert!(running.chunk().await.unwrap().is_some());
+    drop(running);
+    for _ in 0..500 {
+        if ask(&server, "coffee").await == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the former model was not unloaded");
+}
+
+/// A model of a server elsewhere, which refuses this one.
+#[derive(Debug)]
+struct Elsewhere(u16);
+
+impl ModelSource for Elsewhere {
+    fn open(&self) -> Result<OpenedModel> {
+        let error = Error::new(ErrorKind::NotFound, "https://user@example.org has no model \"tea\"");
+        Err(error.from_upstream(Upstream::answered(self.0)))
+    }
+}
+
+#[tokio::test]
+async fn a_server_elsewhere_that_refuses_is_not_quoted() {
+    for (answered, status, code) in [
+        (401, 502, "upstream"),
+        (404, 502, "upstream"),
+        (503, 503, "upstream"),
+        (429, 429, "rate_limit_exceeded"),
+    ] {
+        let server =
+            TestServer::start(Server::builder().model(ServedModel::new("tea", Elsewhere(answered)))).await;
+        let refused = server.chat(json!({})).await;
+        assert_eq!((refused.status, &refused.error()["code"]), (status, &json!(code)), "{}", refused.text);
+        assert!(!refused.text.contains("example.org"), "{}", refused.text);
+        assert_eq!(refused.headers.contains_key("retry-after"), [429, 503].contains(&status));
+    }
 }
 
 /// A model that loads at the second attempt.

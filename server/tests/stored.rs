@@ -6,10 +6,11 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::report::CacheReport;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::tree::NodeStatus;
-use alloquy_core::{Node, Owner, Query};
-use alloquy_server::Server;
+use alloquy_core::{ChatModel, Error, ErrorKind, Node, Owner, Query, ReplyStream, Request, Result};
+use alloquy_server::{ServedModel, Server};
 use alloquy_testing::ScriptedReply;
 use serde_json::{Value, json};
 
@@ -89,6 +90,112 @@ async fn only_what_is_asked_for_is_stored() {
     assert_eq!(server.chat(json!({"store": true})).await.status, 400);
     assert_eq!(server.chat(json!({"store": true, "stream": true})).await.status, 400);
     assert_eq!(store.count(&Owner::local(), &Query::default()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn pages_are_full_where_there_are_more() {
+    let store = Arc::new(MemoryStore::default());
+    let replies: [ScriptedReply; 7] = std::array::from_fn(|index| match index {
+        1 | 2 => hanging(),
+        _ => ScriptedReply::text("Hello!"),
+    });
+    let server = TestServer::start(Server::builder().model(replying("tea", replies)).store(store)).await;
+    let mut ids = vec![stored(&server, json!({})).await];
+    let mut running = Vec::new();
+    for _ in 0..2 {
+        let body = shared::asking(json!({"store": true, "stream": true}));
+        running.push(server.posting("/v1/chat/completions", &body).send().await.unwrap());
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    for _ in 0..4 {
+        ids.push(stored(&server, json!({})).await);
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    // Two that are being generated, and one that is deleted.
+    let deleted = ids.remove(2);
+    assert_eq!(server.delete(&format!("/v1/chat/completions/{deleted}")).await.status, 200);
+    let mut found = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = server.get(&format!("/v1/chat/completions?limit=2{after}")).await.json();
+        found.extend(listed(&page));
+        if page["has_more"] == false {
+            break;
+        }
+        assert_eq!(listed(&page).len(), 2, "{page}");
+        after = format!("&after={}", page["last_id"].as_str().unwrap());
+    }
+    assert_eq!(found, ids);
+}
+
+#[tokio::test]
+async fn images_of_stored_messages_are_shown() {
+    let store = Arc::new(MemoryStore::default());
+    let server = TestServer::start(Server::builder().model(scripted("tea", ["A dot."])).store(store)).await;
+    let url = format!("data:image/png;base64,{PNG}");
+    let content =
+        json!([{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]);
+    let answer =
+        server.chat(json!({"store": true, "messages": [{"role": "user", "content": content}]})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let path = format!("/v1/chat/completions/{}/messages", answer.json()["id"].as_str().unwrap());
+    let messages = server.get(&path).await;
+    assert_eq!(messages.status, 200, "{}", messages.text);
+    assert_eq!(messages.json()["data"][0]["content"][1]["image_url"]["url"], json!(url));
+}
+
+/// An image of one dot.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// Refuses every request, after a while.
+#[derive(Clone, Copy, Debug)]
+struct LateRefusal;
+
+#[async_trait::async_trait]
+impl ChatModel for LateRefusal {
+    fn name(&self) -> &'static str {
+        "late"
+    }
+
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Err(Error::new(ErrorKind::Invalid, "no"))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+/// Waits until nothing is stored.
+async fn nothing_is_stored(store: &MemoryStore) {
+    for _ in 0..500 {
+        if store.count(&Owner::local(), &Query::default()).await.unwrap() == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("a conversation without a reply stays");
+}
+
+#[tokio::test]
+async fn what_is_refused_late_or_left_early_stores_nothing() {
+    let store = Arc::new(MemoryStore::default());
+    let mut limits = alloquy_server::RequestLimits::default();
+    limits.first_event = Duration::from_millis(20);
+    let builder = Server::builder().model(ServedModel::loaded("tea", LateRefusal));
+    let server = TestServer::start(builder.store(store.clone()).limits(limits)).await;
+    let refused = server.chat(json!({"store": true, "stream": true})).await;
+    assert_eq!(refused.status, 200);
+    assert!(refused.text.contains("invalid_value"), "{}", refused.text);
+    nothing_is_stored(&store).await;
+    for is_streamed in [true, false] {
+        let body = shared::asking(json!({"store": true, "stream": is_streamed}));
+        let request = server.posting("/v1/chat/completions", &body).timeout(Duration::from_millis(15));
+        assert!(request.send().await.unwrap_err().is_timeout());
+        nothing_is_stored(&store).await;
+    }
 }
 
 /// Waits until a stored reply is interrupted, and returns it.

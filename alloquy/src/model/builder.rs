@@ -67,6 +67,7 @@ pub struct ModelBuilder {
     sampling: SamplingOptions,
     tool_choice: Option<ToolChoice>,
     generating: Generating,
+    shares_cache: bool,
     listener: Listener,
     #[cfg(feature = "onnx")]
     engine: EngineOptions,
@@ -88,6 +89,7 @@ impl ModelBuilder {
             sampling: SamplingOptions::default(),
             tool_choice: None,
             generating: Generating::default(),
+            shares_cache: false,
             listener: Listener::default(),
             #[cfg(feature = "onnx")]
             engine: EngineOptions::default(),
@@ -208,6 +210,14 @@ impl ModelBuilder {
         self
     }
 
+    /// Sets whether owners share cached prompts, as [`LanguageModelBuilder::share_cache`] does. By default they do not.
+    ///
+    /// [`LanguageModelBuilder::share_cache`]: alloquy_inference::LanguageModelBuilder::share_cache
+    pub fn share_cache(mut self, shared: bool) -> Self {
+        self.shares_cache = shared;
+        self
+    }
+
     /// Sets how many replies are generated concurrently; others are queued. The default is 4.
     pub fn generations(mut self, generations: usize) -> Self {
         self.generating.generations = Some(generations);
@@ -276,6 +286,7 @@ impl ModelBuilder {
             Computer::Decoder(decoder) => decoder,
         };
         let builder = LanguageModel::builder(decoder).template(template.template).processor(family.processor);
+        let builder = builder.share_cache(self.shares_cache);
         #[cfg(feature = "constraints")]
         let builder = builder.grammars(LlguidanceEngine::default());
         let language_model = loading.measure(LoadPhase::Processor, || builder.build())?;

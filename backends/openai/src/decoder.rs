@@ -6,12 +6,13 @@ use std::sync::Arc;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, PromptUnit};
+use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use alloquy_engine::decoder::{
-    CacheStatistics, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport, GuidedDecoding, Snapshot,
-    SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
+    CacheStatistics, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, ExcludedTexts, GrammarSupport,
+    GuidedDecoding, Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource, TokenStream,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -82,7 +83,8 @@ impl RemoteDecoder {
         self.connection.pool.report()
     }
 
-    /// Returns a decoder whose prompts share the server's cache only with those of the same owner.
+    /// Returns a decoder whose prompts share the server's cache only with those of the same owner. Prompts of a request with a
+    /// [`DecodeRequest::owner`] do so by themselves.
     ///
     /// ```no_run
     /// use alloquy_openai::{RemoteDecoder, SaltSecret};
@@ -134,6 +136,23 @@ impl RemoteDecoder {
         decoder.adapters = Some(Arc::new(found.await??));
         decoder.space.adapter = Some(name.into());
         Ok(decoder)
+    }
+
+    /// Returns the decoder of a request's owner. Without a secret of salts, all owners share the cache of the server, and it is not
+    /// reported to them.
+    fn of_owner(&self, owner: Option<&str>) -> Self {
+        let mut decoder = self.clone();
+        if let (Some(owner), Some(secret), None) = (owner, &self.connection.salts, &self.space.salt) {
+            decoder.space.salt = Some(secret.of(owner).into());
+        }
+        decoder
+    }
+
+    /// Continues a prompt, in two requests where the model thinks before a grammar.
+    fn decode_whole(&self, request: DecodeRequest) -> TokenStream {
+        let Some(rule) = thinking::needed(&request.guided) else { return self.request(request, 0) };
+        let decoded = thinking::decode(Box::new(self.clone()), request, &rule);
+        decoded.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
     }
 
     /// Starts a request.
@@ -251,6 +270,15 @@ impl RemoteDecoder {
     }
 }
 
+/// Leaves out how much a server had cached, which others may have sent.
+fn without_cache(mut event: DecodeEvent) -> DecodeEvent {
+    if let DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report) = &mut event.kind {
+        *report = CacheReport::new(report.prompt, 0);
+        report.miss = Some(MissReason::Unreported);
+    }
+    event
+}
+
 /// Returns a seed of 31 bits, which every server takes as it is.
 fn random_seed() -> u64 {
     random::bits() & 0x7FFF_FFFF
@@ -283,9 +311,10 @@ impl Decoder for RemoteDecoder {
     }
 
     fn decode(&self, request: DecodeRequest) -> TokenStream {
-        let Some(rule) = thinking::needed(&request.guided) else { return self.request(request, 0) };
-        let decoded = thinking::decode(Box::new(self.clone()), request, &rule);
-        decoded.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+        let decoder = self.of_owner(request.owner.as_deref());
+        let is_mixed = request.owner.is_some() && decoder.space.salt.is_none();
+        let events = decoder.decode_whole(request);
+        if is_mixed { events.map(|event| event.map(without_cache)).boxed() } else { events }
     }
 
     async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<TokenLogprob>>> {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use alloquy_core::error::Upstream;
 use alloquy_core::{Error, ErrorKind};
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ pub(crate) struct Fault {
 impl Fault {
     /// A failure that another attempt meets again.
     pub(crate) fn lasting(error: Error) -> Self {
-        Self { error, is_passing: false, retry_after: None }
+        Self { error: marked(error), is_passing: false, retry_after: None }
     }
 
     /// Returns whether the server wants a key, or another one.
@@ -34,7 +35,7 @@ impl Fault {
 
     /// A failure that another attempt may not meet.
     pub(crate) fn passing(error: Error) -> Self {
-        Self { error, is_passing: true, retry_after: None }
+        Self { error: marked(error), is_passing: true, retry_after: None }
     }
 }
 
@@ -44,10 +45,22 @@ impl From<Error> for Fault {
     }
 }
 
+/// Marks an error of the connection, which has no status, as one of the server's.
+fn marked(error: Error) -> Error {
+    let is_of_server = matches!(error.kind(), ErrorKind::Backend | ErrorKind::Busy);
+    if is_of_server && error.upstream().is_none() {
+        return error.from_upstream(Upstream::default());
+    }
+    error
+}
+
 /// Returns the failure of an answer with a status that is not a success.
 pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) -> Fault {
     let parsed = serde_json::from_str(body).unwrap_or(Value::Null);
+    let mut upstream = Upstream::answered(status);
+    upstream.retry_after = retry_after;
     let error = Error::new(kind(status, &parsed, body), sentence(status, &parsed, body));
+    let error = error.from_upstream(upstream);
     Fault { error, is_passing: matches!(status, 408 | 429 | 502..=504 | 529), retry_after }
 }
 

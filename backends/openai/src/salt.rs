@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use alloquy_core::{Error, ErrorKind, Result};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -19,6 +20,19 @@ impl SaltSecret {
     /// Takes the bytes of a secret. At least 32 random ones are recommended.
     pub fn new(secret: impl Into<Vec<u8>>) -> Self {
         Self(secret.into())
+    }
+
+    /// Makes a secret of 32 random bytes, for the caches of one process: after a restart, every prompt is new to the server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] where the system has no random bytes.
+    pub fn random() -> Result<Self> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|source| {
+            let message = format!("the system has no random bytes for a secret: {source}");
+            Error::new(ErrorKind::Backend, message)
+        })?;
+        Ok(Self::new(secret))
     }
 
     /// Returns the salt of an owner: HMAC-SHA-256 of the name, in hexadecimal.

@@ -304,8 +304,30 @@ fn owners_have_salts_of_their_own_and_secrets_are_not_printed() {
     }
     assert_eq!((salts[0].len(), &salts[0]), (64, &salts[2]));
     assert_ne!(salts[0], salts[1]);
+    // A request that has an owner needs no decoder of its own.
+    let _ = outcome(&decoder, DecodeRequest::new(prompt("a"), 2).owner("ada".to_owned()));
+    assert_eq!(stub.last_request()["cache_salt"], salts[0].as_str());
     let printed = printed + &format!("{decoder:?}");
     assert!(!printed.contains("secret\"") && !printed.contains("very-"), "{printed}");
+}
+
+#[test]
+fn owners_without_salts_are_not_told_what_others_have_cached() {
+    let stub = Stub::new(Dialect::LlamaCpp);
+    let decoder = stub.decoder();
+    let report = |owner: Option<&str>| {
+        let request = DecodeRequest::new(prompt("Tell me a tale"), 2).owner(owner.map(str::to_owned));
+        let events = pollster::block_on(decoder.decode(request).collect::<Vec<_>>());
+        let reports = events.into_iter().filter_map(|event| match event.unwrap().kind {
+            DecodeEventKind::Prefilled(report) | DecodeEventKind::Cached(report) => Some(report),
+            _ => None,
+        });
+        reports.last().unwrap()
+    };
+    stub.shared.cached.store(5, Ordering::SeqCst);
+    assert_eq!(report(None).cached, 5);
+    let hidden = report(Some("ada"));
+    assert_eq!((hidden.cached, hidden.miss), (0, Some(MissReason::Unreported)));
 }
 
 #[test]

@@ -50,6 +50,11 @@ pub(crate) struct RemoteArguments {
     #[arg(skip)]
     #[serde(skip)]
     pub(crate) is_keyless: bool,
+
+    /// Whether the prompts of owners share no cache there, where the server can do that.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) separates_owners: bool,
 }
 
 impl RemoteArguments {

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::count;
@@ -27,6 +28,16 @@ pub(crate) struct ServingArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) origin: Vec<String>,
 
+    /// Open addresses of images, audio and videos of this host, written NAME or NAME:PORT; may be repeated. None unless set
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_MEDIA_HOST")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) media_host: Vec<String>,
+
+    /// Serve these models where --model names none, written as there; a list in the configuration file
+    #[arg(long, value_name = "NAMES", env = "ALLOQUY_SERVE_MODELS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) serve_models: Vec<String>,
+
     /// Keep models of at most N MiB together in memory, and unload those that were not used for the longest time; all unless set
     #[arg(long, value_name = "N", env = "ALLOQUY_MODEL_MEMORY", value_parser = count::<u64>("model-memory"))]
     pub(crate) model_memory: Option<u64>,
@@ -39,13 +50,38 @@ pub(crate) struct ServingArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_QUEUE", value_parser = count::<usize>("queue"))]
     pub(crate) queue: Option<usize>,
 
+    /// Let owners share cached prompts: a system prompt that all of them have is computed once, and each can find out what others have
+    /// sent. Each has a cache of its own unless set
+    #[arg(long, env = "ALLOQUY_SHARE_CACHE", value_parser = Switch::new())]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) share_cache: bool,
+
     /// Let running replies end within N seconds when the server ends; 30 unless set
     #[arg(long, value_name = "N", env = "ALLOQUY_DRAIN", value_parser = count::<u64>("drain"))]
     pub(crate) drain: Option<u64>,
 
+    /// The form of the log on standard error: text or json; text unless set
+    #[arg(long, value_enum, value_name = "FORM", env = "ALLOQUY_LOG_FORMAT", hide_possible_values = true)]
+    pub(crate) log_format: Option<LogFormat>,
+
+    /// Let /metrics be read by the token in this file; on a server with keys, by nobody unless set
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_METRICS_TOKEN_FILE")]
+    pub(crate) metrics_token_file: Option<PathBuf>,
+
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) keys: KeyArguments,
+}
+
+/// The form of a server's log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LogFormat {
+    /// Lines for people. The system's journal adds the time.
+    #[default]
+    Text,
+    /// Objects with the time, one a line.
+    Json,
 }
 
 /// Where keys are.

@@ -1,19 +1,18 @@
 //! `alloquy serve`: models and stored conversations over HTTP.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
+use std::{fmt, fs};
 
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::guards::redact::RedactReplies;
-use alloquy_server::{KeyFile, RequestLimits, ServedReranker, Server, ServerBuilder};
+use alloquy_server::{RequestLimits, ServedReranker, Server, ServerBuilder};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use crate::arguments::{
-    ContextArguments, ModelArguments, RedactionArguments, ServingArguments, StoreArguments,
-};
+use crate::arguments::{LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
 use crate::context::Context;
 use crate::embedders::Embedding;
 use crate::failure::Failure;
@@ -21,15 +20,17 @@ use crate::found;
 use crate::guards::Guards;
 use crate::kept;
 use crate::key_file;
-use crate::limit_database::LimitDatabase;
-use crate::pocket::POCKET;
-use crate::served::{LocalModel, named};
-use crate::settings::state_folder;
+use crate::limit_counts;
+use crate::listener;
+use crate::served::NamedModel;
+use crate::served_list::ServedList;
+use crate::settings::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
+  alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
   alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
@@ -38,7 +39,8 @@ Examples:
 
 Clients of OpenAI, Anthropic and Ollama need only the address. Models are loaded by the first request that names them. How they run is set in the \
 configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
-SIGTERM ends the server once the running replies have ended; SIGHUP reads the keys again.";
+SIGTERM ends the server once the running replies have ended, and a second Ctrl-C ends it at once; SIGHUP reads the keys and the configuration file \
+again: models that have changed are unloaded once they write no reply.";
 
 /// The address at which the server listens, unless another is set.
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -50,7 +52,8 @@ const MEBIBYTE: u64 = 1 << 20;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// Serve this model, under a name of its own or as NAME=MODEL; may be repeated. The first one answers requests that name none
+    /// Serve this model, under a name of its own or as NAME=MODEL; may be repeated. MODEL@URL is on that server, as with --remote, and
+    /// MODEL@none on this machine. The first one answers requests that name none
     #[arg(short, long, value_name = "NAME", env = "ALLOQUY_MODEL")]
     model: Vec<String>,
     /// Serve this model of embeddings, the folder of one or ngrams, under a name of its own or as NAME=MODEL; may be repeated
@@ -65,20 +68,31 @@ pub(crate) struct Serve {
     #[command(flatten)]
     serving: ServingArguments,
     #[command(flatten)]
+    remote: RemoteArguments,
+    #[command(flatten)]
     store: StoreArguments,
 }
 
 impl Serve {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let serving = context.settings.settle(&self.serving)?;
-        let models = self.models(context)?;
+        let list = ServedList {
+            named: self.model,
+            remote: self.remote,
+            serving: self.serving,
+            notes: context.notes,
+        };
+        let models = list.models(&context.settings)?;
         let mut summaries = Vec::new();
         for model in &models {
-            summaries.push((model.name.clone(), model.check()?));
+            summaries.push((model.name.clone(), model.describe()?));
         }
         let store = context.settings.settle(&self.store)?;
         let address = serving.bind.unwrap_or(ADDRESS);
         if self.check {
+            for model in &models {
+                model.reach()?;
+            }
             let store = pollster::block_on(kept::inspect_store(&store))?;
             let builder = builder(context, &serving, models)?;
             for argument in &self.embedding {
@@ -97,14 +111,26 @@ impl Serve {
         }
         let opened = pollster::block_on(kept::kept(&store))?;
         let builder = self.embedders(builder(context, &serving, models)?)?;
-        let server = builder.store(opened.store).owner(opened.owner).build()?;
-        server.check_address(address)?;
-        let listener = listen(address)?;
-        for (name, summary) in &summaries {
-            context.notes.say(format_args!("{name}: {summary}"));
+        let mut builder = builder.store(opened.store).owner(opened.owner);
+        if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
+            builder = builder.limit_store(counts);
         }
-        context.notes.say(format_args!("serving at http://{}/v1", listener.local_addr().unwrap_or(address)));
-        Ok(server.run(listener, move || KeyFile::read(&key_file::path(&serving.keys)?))?)
+        let server = builder.build()?;
+        let listener = match listener::passed()? {
+            Some(listener) => listener,
+            None => {
+                server.check_address(address)?;
+                listener::listen(address)?
+            }
+        };
+        let format = serving.log_format.unwrap_or_default();
+        for (name, summary) in &summaries {
+            say(context, format, format_args!("{name}: {summary}"));
+        }
+        let address = listener.local_addr().unwrap_or(address);
+        say(context, format, format_args!("serving at http://{address}/v1"));
+        let settings = context.settings.clone();
+        Ok(server.run(listener, move |server| list.reload(&settings, server))?)
     }
 
     /// Adds the models of embeddings and the rerankers, which are loaded at once.
@@ -122,25 +148,16 @@ impl Serve {
         Ok(builder)
     }
 
-    /// Returns the models: those that are named, or the default one.
-    fn models(&self, context: &Context) -> Result<Vec<LocalModel>> {
-        let settings = &context.settings;
-        let default = [settings.default_model().unwrap_or_else(|| POCKET.to_owned())];
-        let given = if self.model.is_empty() { default.as_slice() } else { &self.model };
-        let arguments = settings.settle(&ModelArguments::default())?;
-        let overflow = settings.settle(&ContextArguments::default())?;
-        let mut models = Vec::new();
-        for argument in given {
-            let (name, model) = named(argument)?;
-            let model = settings.model_named(&model.to_string_lossy());
-            let arguments = ModelArguments { model: Some(model.into()), ..arguments.clone() };
-            models.push(LocalModel { name, arguments, overflow: overflow.clone(), notes: context.notes });
-        }
-        Ok(models)
+    /// Returns the form of the log.
+    ///
+    /// # Errors
+    /// Those of the settings.
+    pub(crate) fn log_format(&self, settings: &Settings) -> Result<LogFormat> {
+        Ok(settings.settle(&self.serving)?.log_format.unwrap_or_default())
     }
 }
 
-fn builder(context: &Context, serving: &ServingArguments, models: Vec<LocalModel>) -> Result<ServerBuilder> {
+fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel>) -> Result<ServerBuilder> {
     let mut builder = Server::builder().limits(limits(serving));
     for model in models {
         builder = builder.model(model.served());
@@ -151,15 +168,17 @@ fn builder(context: &Context, serving: &ServingArguments, models: Vec<LocalModel
     for origin in &serving.origin {
         builder = builder.origin(origin);
     }
+    for host in &serving.media_host {
+        builder = builder.media_host(host);
+    }
     if let Some(mebibytes) = serving.model_memory {
         builder = builder.memory(mebibytes.saturating_mul(MEBIBYTE));
     }
     if let Some(keys) = key_file::keys(&serving.keys)? {
         builder = builder.keys(keys);
     }
-    // Budgets of a day outlive a restart.
-    if let Some(folder) = state_folder() {
-        builder = builder.limit_store(Arc::new(LimitDatabase::new(folder)));
+    if let Some(path) = &serving.metrics_token_file {
+        builder = builder.metrics_token(metrics_token(path)?);
     }
     let redaction = context.settings.settle(&RedactionArguments::default())?;
     if let Some(redactor) = Guards::redacting(&redaction)?.redactor().cloned() {
@@ -176,12 +195,25 @@ fn limits(serving: &ServingArguments) -> RequestLimits {
     limits
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).map_err(|source| {
-        let message =
-            format!("{address} cannot be listened at: choose another address with --bind ADDRESS:PORT");
-        Error::new(ErrorKind::Backend, message).with_source(source)
-    })
+/// Reads the token of the metrics. The line break at the end of a file is no part of it.
+fn metrics_token(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(source) => {
+            let message = format!(
+                "the token of the metrics cannot be read from {path:?}: write one there with `openssl rand -hex 32`"
+            );
+            Err(Error::new(ErrorKind::Invalid, message).with_source(source))
+        }
+    }
+}
+
+/// Says something to whoever started the server, in the form of its log.
+fn say(context: &Context, format: LogFormat, text: fmt::Arguments<'_>) {
+    match format {
+        LogFormat::Text => context.notes.say(text),
+        LogFormat::Json => tracing::info!(target: "alloquy_server", "{text}"),
+    }
 }
 
 /// Prints what would be served.

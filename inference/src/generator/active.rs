@@ -14,7 +14,7 @@ use super::drafts::Drafts;
 use super::guided_sampler::Draw;
 use super::job::Job;
 use super::scoring::positions;
-use super::slots::Slot;
+use super::slots::{OwnedPrompt, Slot};
 use crate::sampler::LogSoftmax;
 
 /// The number of tokens of a reply whose memory is allocated beforehand. Few replies are longer, and this memory counts at once.
@@ -75,8 +75,8 @@ impl Active {
     }
 
     /// Returns the whole prompt.
-    pub(super) fn prompt(&self) -> &[PromptUnit] {
-        &self.job.prompt.units
+    pub(super) fn prompt(&self) -> OwnedPrompt<'_> {
+        self.job.owned_prompt()
     }
 
     /// Computes the next chunk of the prompt. After the last chunk, the first token is sampled.

@@ -110,7 +110,7 @@ impl Drafter {
     pub(super) fn draft(
         &mut self,
         drafts: &mut Drafts,
-        units: &[PromptUnit],
+        units: &CachedUnits,
         room: usize,
         rewinds: bool,
         cancel: &CancelToken,
@@ -185,7 +185,7 @@ impl Drafter {
     fn guess(
         &mut self,
         drafts: &mut Drafts,
-        units: &[PromptUnit],
+        units: &CachedUnits,
         length: usize,
         cancel: &CancelToken,
     ) -> Result<Option<Draft>> {
@@ -211,13 +211,13 @@ impl Drafter {
     }
 
     /// Opens the draft model's session of a reply, which continues one that shares a prefix. Returns whether there is one.
-    fn open(&mut self, drafts: &mut Drafts, units: &[PromptUnit]) -> Result<bool> {
+    fn open(&mut self, drafts: &mut Drafts, units: &CachedUnits) -> Result<bool> {
         let Some(model) = &self.model else { return Ok(false) };
         if units.iter().any(is_media) {
             drafts.stop(DraftSource::Model, DraftStop::Media);
             return Ok(false);
         }
-        let (slot, _) = self.slots.take(&*model.engine, units, &[])?;
+        let (slot, _) = self.slots.take(&*model.engine, units.owned(), &[])?;
         drafts.follower = Some(Follower { slot, start: 0 });
         Ok(true)
     }

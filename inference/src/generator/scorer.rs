@@ -6,7 +6,7 @@ use alloquy_engine::{Engine, Session};
 
 use super::active::Status;
 use super::scoring::{Scoring, check_room, score_target};
-use super::slots::{Slot, Slots};
+use super::slots::{OwnedPrompt, Slot, Slots};
 
 /// Targets that are being scored after a prompt.
 pub(super) struct Scorer {
@@ -35,7 +35,10 @@ impl Scorer {
             Some(begun) => begun,
             none => {
                 check_room(engine, prompt, targets)?;
-                none.insert(Begun { session: slots.copy(engine, prompt, in_use)?, first: None })
+                none.insert(Begun {
+                    session: slots.copy(engine, OwnedPrompt { units: prompt, owner: None }, in_use)?,
+                    first: None,
+                })
             }
         };
         let Some(target) = targets.get(self.scores.len()) else { return Ok(Status::Done) };

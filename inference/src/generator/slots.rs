@@ -11,8 +11,11 @@
 //!
 //! Prefixes are compared by hashes, one for each length, so that a prompt is hashed once and each slot is compared in a few
 //! steps. What is kept of the chosen session is compared unit by unit.
+//!
+//! A session belongs to the owner of its first prompt. Prompts of others share nothing with it, neither in fact nor in reports: how much
+//! of a prompt is cached would say what others have asked.
 
-use alloquy_core::prompt::{PromptUnit, common_prefix};
+use alloquy_core::media::Digest;
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_engine::decoder::snapshot::{Beginning, Reading};
@@ -28,7 +31,7 @@ mod shortened;
 mod stand_in;
 
 use super::cache_budget::CacheBudget;
-pub(crate) use cached_units::CachedUnits;
+pub(crate) use cached_units::{CachedUnits, OwnedPrompt};
 use computed::Computed;
 
 /// The open sessions that no generation uses, with what each of them holds.
@@ -81,8 +84,16 @@ impl std::fmt::Debug for Slot {
 
 /// A prompt with the hash of each of its prefixes, the shortest first.
 struct HashedPrompt<'a> {
-    units: &'a [PromptUnit],
+    asked: OwnedPrompt<'a>,
     prefix_hashes: Vec<u64>,
+}
+
+impl HashedPrompt<'_> {
+    /// Returns whether it is the conversation of a slot with a part left out after their common prefix.
+    fn shortens(&self, slot: &Slot, shared: usize) -> bool {
+        slot.cached.owned().owner == self.asked.owner
+            && shortened::is_of(&slot.cached, self.asked.units, shared)
+    }
 }
 
 /// Where a prompt is computed.
@@ -138,10 +149,10 @@ impl Slots {
     pub(crate) fn take(
         &mut self,
         engine: &dyn Engine,
-        prompt: &[PromptUnit],
+        prompt: OwnedPrompt<'_>,
         in_use: &[&Slot],
     ) -> Result<(Slot, CacheReport)> {
-        let Some(reusable) = prompt.len().checked_sub(1) else {
+        let Some(reusable) = prompt.units.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
         for slot in in_use {
@@ -149,12 +160,12 @@ impl Slots {
         }
         let prompt = self.hashed(prompt, in_use);
         let retokenized =
-            self.computed.is_retokenized(prompt.units, &prompt.prefix_hashes, engine.tokenizer());
+            self.computed.is_retokenized(prompt.asked, &prompt.prefix_hashes, engine.tokenizer());
         self.drop_shortened(&prompt);
         let mut slot = self.chosen(engine, &prompt, in_use)?;
 
         // Hashes chose the session, and two prefixes may have the same hash: what is kept is compared.
-        let shared = common_prefix(&slot.cached, prompt.units);
+        let shared = slot.cached.owned().shared(prompt.asked);
         let mut first_difference = slot.first_difference(shared);
         // The units that differ may have been computed and cut off since.
         if first_difference.is_none() && self.computed.is_followed(&prompt.prefix_hashes, shared) {
@@ -170,7 +181,7 @@ impl Slots {
         slot.used = self.clock;
 
         let miss = self.miss(&prompt.prefix_hashes, wanted, kept);
-        let prompt = prompt.units.len();
+        let prompt = prompt.asked.units.len();
         self.statistics.cached += kept;
         self.statistics.computed += prompt - kept;
         let mut report = CacheReport::new(prompt, kept);
@@ -180,9 +191,9 @@ impl Slots {
     }
 
     /// Returns the session with the longest common prefix with `prompt`, and its length; `None` when no session shares any.
-    fn nearest<'a>(&'a self, prompt: &[PromptUnit], in_use: &[&'a Slot]) -> Option<(&'a Slot, usize)> {
+    fn nearest<'a>(&'a self, prompt: OwnedPrompt<'_>, in_use: &[&'a Slot]) -> Option<(&'a Slot, usize)> {
         let all = self.slots.iter().chain(in_use.iter().copied());
-        let shared = all.map(|slot| (slot, common_prefix(&slot.cached, prompt)));
+        let shared = all.map(|slot| (slot, slot.cached.owned().shared(prompt)));
         shared.max_by_key(|(_, shared)| *shared).filter(|(_, shared)| *shared > 0)
     }
 
@@ -190,7 +201,7 @@ impl Slots {
     pub(crate) fn snapshot(
         &self,
         origin: SnapshotIdentity,
-        prompt: &[PromptUnit],
+        prompt: OwnedPrompt<'_>,
         in_use: &[&Slot],
     ) -> Result<Snapshot> {
         let Some((slot, shared)) = self.nearest(prompt, in_use) else {
@@ -205,21 +216,23 @@ impl Slots {
         }
         let units = slot.cached.get(..length).unwrap_or_default();
         // Units after the prompt's end are the reply to it, and no difference.
-        let was_longer = slot.first_difference(shared).is_some_and(|place| place < prompt.len());
+        let was_longer = slot.first_difference(shared).is_some_and(|place| place < prompt.units.len());
         Snapshot::of(origin, Beginning { units: units.to_vec(), was_longer }, &*slot.session)
     }
 
-    /// Adds a session that continues from a snapshot, unless a session holds all of it already. Sessions in use stay, so
+    /// Adds a session of an owner that continues from a snapshot, unless a session holds all of it already. Sessions in use stay, so
     /// there may be no room for it.
     pub(crate) fn restore(
         &mut self,
         engine: &dyn Engine,
         mut snapshot: Reading<SnapshotSource>,
+        owner: Option<Digest>,
         in_use: &[&Slot],
     ) -> Result<usize, SnapshotError> {
         let Beginning { units, was_longer } = snapshot.beginning().clone();
         let count = units.len();
-        if self.nearest(&units, in_use).is_some_and(|(_, shared)| shared == count) {
+        let held = OwnedPrompt { units: &units, owner };
+        if self.nearest(held, in_use).is_some_and(|(_, shared)| shared == count) {
             return Ok(count);
         }
         if in_use.len() >= self.budget.sessions {
@@ -231,7 +244,8 @@ impl Slots {
         snapshot.finish()?;
         restored?;
         self.clock += 1;
-        let slot = Slot { used: self.clock, was_longer, ..Slot::new(session, units.into()) };
+        let slot =
+            Slot { used: self.clock, was_longer, ..Slot::new(session, CachedUnits::of_owner(owner, units)) };
         self.put(engine, slot, in_use);
         Ok(count)
     }
@@ -242,33 +256,33 @@ impl Slots {
     pub(crate) fn copy(
         &self,
         engine: &dyn Engine,
-        prompt: &[PromptUnit],
+        prompt: OwnedPrompt<'_>,
         in_use: &[&Slot],
     ) -> Result<Box<dyn Session>> {
         let Some((best, shared)) = self.nearest(prompt, in_use) else {
             return engine.open();
         };
         let mut session = best.session.fork()?;
-        session.truncate(shared.min(prompt.len().saturating_sub(1)))?;
+        session.truncate(shared.min(prompt.units.len().saturating_sub(1)))?;
         Ok(session)
     }
 
     /// Hashes the prefixes of a prompt. Sessions have the hashes of those that they hold.
-    fn hashed<'a>(&self, units: &'a [PromptUnit], in_use: &[&Slot]) -> HashedPrompt<'a> {
+    fn hashed<'a>(&self, asked: OwnedPrompt<'a>, in_use: &[&Slot]) -> HashedPrompt<'a> {
         let mut slots: Vec<&Slot> = self.slots.iter().chain(in_use.iter().copied()).collect();
         slots.sort_by_key(|slot| std::cmp::Reverse(slot.used));
         let mut known: &[u64] = &[];
         for slot in slots {
             // Many slots may hold most of it, such as branches of one conversation: one of them is compared unit by unit.
-            if !known.is_empty() && known.len() * 2 >= units.len() {
+            if !known.is_empty() && known.len() * 2 >= asked.units.len() {
                 break;
             }
-            let shared = common_prefix(&slot.cached, units);
+            let shared = slot.cached.owned().shared(asked);
             if shared > known.len() {
                 known = slot.cached.prefix_hashes().get(..shared).unwrap_or_default();
             }
         }
-        HashedPrompt { units, prefix_hashes: cached_units::hash_prefixes(known.to_vec(), units) }
+        HashedPrompt { asked, prefix_hashes: asked.prefix_hashes(known.to_vec()) }
     }
 
     /// Returns why less is kept than was once computed, where it is.
@@ -285,11 +299,11 @@ impl Slots {
     /// now. A generation that waits for it continues in a copy of that session.
     pub(crate) fn is_worth_waiting<'a>(
         &self,
-        prompt: &[PromptUnit],
+        prompt: OwnedPrompt<'_>,
         in_use: &[&Slot],
-        coming: impl Iterator<Item = &'a [PromptUnit]>,
+        coming: impl Iterator<Item = OwnedPrompt<'a>>,
     ) -> bool {
-        let later = coming.map(|later| common_prefix(later, prompt)).max().unwrap_or(0);
+        let later = coming.map(|later| later.shared(prompt)).max().unwrap_or(0);
         later > 0 && self.nearest(prompt, in_use).is_none_or(|(_, now)| later > now)
     }
 
@@ -317,7 +331,7 @@ impl Slots {
         let before = self.slots.len();
         self.slots.retain(|slot| {
             let shared = slot.cached.shared(hashes);
-            shared > 0 && shared == longest || !shortened::is_of(&slot.cached, prompt.units, shared)
+            shared > 0 && shared == longest || !prompt.shortens(slot, shared)
         });
         self.statistics.evicted += before - self.slots.len();
     }
@@ -331,7 +345,7 @@ impl Slots {
             Choice::Open => {
                 self.statistics.opened += 1;
                 self.make_room(in_use.len());
-                Ok(Slot::new(engine.open()?, CachedUnits::default()))
+                Ok(Slot::new(engine.open()?, CachedUnits::of_owner(prompt.asked.owner, Vec::new())))
             }
             Choice::Fork(index) => {
                 let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;
@@ -395,7 +409,7 @@ impl Slots {
         let Some(slot) = self.slots.get(index) else { return Choice::Open };
         let lost = slot.cached.len() - shared;
         // The prompt continues the slot, or its conversation has left out its oldest messages and needs the tail no more.
-        if lost == 0 || shortened::is_of(&slot.cached, prompt.units, shared) {
+        if lost == 0 || prompt.shortens(slot, shared) {
             return Choice::Cut(index);
         }
         let has_room = self.slots.len() + in_use.len() < self.budget.sessions
@@ -464,7 +478,7 @@ fn gone() -> Error {
 mod tests {
     use super::stand_in::Idle;
     use super::*;
-    use alloquy_core::media::Digest;
+    use alloquy_core::prompt::PromptUnit;
     use alloquy_engine::CancelToken;
 
     fn reading(snapshot: &Snapshot) -> Reading<SnapshotSource> {
@@ -475,16 +489,17 @@ mod tests {
     fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {
         let engine = Idle::new();
         let mut slots = Slots::new(CacheBudget::from(1));
-        let (slot, _) = slots.take(&engine, &[PromptUnit::Token(1), PromptUnit::Token(2)], &[])?;
+        let prompt = [PromptUnit::Token(1), PromptUnit::Token(2)];
+        let (slot, _) = slots.take(&engine, OwnedPrompt { units: &prompt, owner: None }, &[])?;
         let mut session = engine.open()?;
         let units = [PromptUnit::Token(3)];
         session.forward(&units, &CancelToken::default())?;
         let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
         let snapshot = Snapshot::take(origin, &units, &*session)?;
-        let refused = slots.restore(&engine, reading(&snapshot), &[&slot]);
+        let refused = slots.restore(&engine, reading(&snapshot), None, &[&slot]);
         assert_eq!(refused, Err(SnapshotError::Engine { message: "every session is in use".to_owned() }));
         slots.put(&engine, slot, &[]);
-        assert_eq!(slots.restore(&engine, reading(&snapshot), &[]), Ok(1));
+        assert_eq!(slots.restore(&engine, reading(&snapshot), None, &[]), Ok(1));
         assert_eq!(slots.statistics(&[]).sessions, 1);
         Ok(())
     }

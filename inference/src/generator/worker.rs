@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::sync::mpsc as queue;
 
-use alloquy_core::prompt::PromptUnit;
 use alloquy_core::{Error, Result};
 use alloquy_engine::{BatchStep, CancelToken, Engine};
 
@@ -17,7 +16,7 @@ use super::guard::guarded;
 use super::job::{Job, Work};
 use super::options::GeneratorOptions;
 use super::scorer::Scorer;
-use super::slots::{Slot, Slots};
+use super::slots::{OwnedPrompt, Slot, Slots};
 
 /// Serves an inbox until all its senders are dropped.
 pub(super) fn serve_all(
@@ -85,11 +84,12 @@ impl Worker<'_> {
             }
             Work::Snapshot(prompt, origin, answer) => {
                 let in_use = in_use(&self.active);
-                let _ = answer.send(guarded(|| self.slots.snapshot(origin, &prompt.units, &in_use)));
+                let prompt = OwnedPrompt { units: &prompt.units, owner: origin.owner };
+                let _ = answer.send(guarded(|| self.slots.snapshot(origin, prompt, &in_use)));
             }
-            Work::Restore(snapshot, answer) => {
+            Work::Restore(snapshot, owner, answer) => {
                 let in_use = in_use(&self.active);
-                let _ = answer.send(guarded(|| self.slots.restore(self.engine, *snapshot, &in_use)));
+                let _ = answer.send(guarded(|| self.slots.restore(self.engine, *snapshot, owner, &in_use)));
             }
         }
     }
@@ -117,7 +117,7 @@ impl Worker<'_> {
         let mut index = 0;
         while self.active.len() < self.generations {
             let Some(job) = self.waiting.get(index) else { return };
-            if self.is_worth_waiting(&job.prompt.units) {
+            if self.is_worth_waiting(job.owned_prompt()) {
                 index += 1;
             } else if let Some(job) = self.waiting.remove(index) {
                 self.begin(job);
@@ -125,7 +125,7 @@ impl Worker<'_> {
         }
     }
 
-    fn is_worth_waiting(&self, prompt: &[PromptUnit]) -> bool {
+    fn is_worth_waiting(&self, prompt: OwnedPrompt<'_>) -> bool {
         let in_use = in_use(&self.active);
         let prefilling = self.active.iter().filter(|active| active.is_prefilling());
         self.slots.is_worth_waiting(prompt, &in_use, prefilling.map(Active::prompt))
@@ -133,7 +133,7 @@ impl Worker<'_> {
 
     fn begin(&mut self, job: Box<Job>) {
         let in_use = in_use(&self.active);
-        match guarded(|| self.slots.take(self.engine, &job.prompt.units, &in_use)) {
+        match guarded(|| self.slots.take(self.engine, job.owned_prompt(), &in_use)) {
             Ok((slot, report)) => {
                 let drafts = self.drafter.begin();
                 self.active.push_back(Active::new(self.engine, job, slot, report, drafts));

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use alloquy_core::query::{Filter, MetadataKey, Sort, SortKey};
-use alloquy_core::store::ConversationRecord;
-use alloquy_core::{Conversation, ConversationManager as _, Manager, Message, Node, Query, Role};
+use alloquy_core::store::{ConversationRecord, ConversationStoreExt as _};
+use alloquy_core::{
+    Conversation, ConversationId, ConversationManager as _, Error, Manager, Message, Node, Query, Role,
+};
 use alloquy_formats::messages::{self, Dialect, Transcript};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::identity::{ID, METADATA, conversation_of, no_completion};
-use super::request::Change;
 use super::response::Completion;
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
@@ -20,6 +21,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::paging::{Order, Page, PageQuery};
 use crate::reply_report::ReplyReport;
 use crate::times::unix_seconds;
+use crate::turn_options::MetadataChange;
 
 /// A stored completion.
 struct StoredCompletion {
@@ -33,38 +35,53 @@ impl StoredCompletion {
     /// # Errors
     /// 404 for an id of something else.
     async fn open(manager: &Manager, id: &str) -> ApiResult<Self> {
-        let conversation = match manager.open(&conversation_of(id)?).await {
-            Err(error) if error.is_not_found() => return Err(no_completion(id)),
-            opened => opened?,
+        let stored = Self::find(manager, &conversation_of(id)?).await?;
+        stored.ok_or_else(|| no_completion(id))
+    }
+
+    /// Returns the completion of a conversation, if it is one and still there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn find(manager: &Manager, id: &ConversationId) -> ApiResult<Option<Self>> {
+        let found = async {
+            let conversation = manager.open(id).await?;
+            let record = conversation.record().await?;
+            Ok(Self { conversation, record })
         };
-        let record = conversation.record().await?;
-        if !record.metadata.contains_key(METADATA) {
-            return Err(no_completion(id));
+        match found.await {
+            Ok(stored) if stored.record.metadata.contains_key(METADATA) => Ok(Some(stored)),
+            Ok(_) => Ok(None),
+            Err(error) => absent(error),
         }
-        Ok(Self { conversation, record })
     }
 
     fn field(&self, name: &str) -> Value {
         self.record.metadata.get(METADATA).and_then(|fields| fields.get(name)).cloned().unwrap_or_default()
     }
 
-    /// Returns the path to the reply: the messages, and what the turn added.
-    async fn path(&self) -> ApiResult<Vec<Node>> {
-        let mut path = self.conversation.history().await?;
-        let first = path.iter().position(|node| node.reply.is_some());
-        let Some(first) = first else {
-            let message = format!("the chat completion {}{} has no reply yet", ID, self.record.id);
-            return Err(ApiError::not_found(message));
+    /// Returns the path to the reply: the messages, and what the turn added. `None` while there is no reply.
+    async fn path(&self) -> ApiResult<Option<Vec<Node>>> {
+        let mut path = match self.conversation.history().await {
+            Ok(path) => path,
+            Err(error) => return absent(error),
         };
+        let Some(first) = path.iter().position(|node| node.reply.is_some()) else { return Ok(None) };
         let added = path.iter().skip(first).take_while(|node| is_of_turn(node)).count();
         path.truncate(first + added);
-        Ok(path)
+        Ok(Some(path))
     }
 
-    async fn object(&self) -> ApiResult<Value> {
-        let path = self.path().await?;
+    /// Creates the error for a completion that is being generated.
+    fn unanswered(&self) -> ApiError {
+        ApiError::not_found(format!("the chat completion {}{} has no reply yet", ID, self.record.id))
+    }
+
+    /// Returns the object; `None` while there is no reply.
+    async fn object(&self) -> ApiResult<Option<Value>> {
+        let Some(path) = self.path().await? else { return Ok(None) };
         let reply = path.iter().rev().find_map(|node| node.reply.as_deref().map(|facts| (node, facts)));
-        let Some((node, facts)) = reply else { return Err(no_completion(self.record.id.as_str())) };
+        let Some((node, facts)) = reply else { return Ok(None) };
         let report = ReplyReport::stored(facts, self.record.id.clone(), node.id);
         let completion = Completion {
             id: self.record.id.clone(),
@@ -76,8 +93,13 @@ impl StoredCompletion {
         if let Value::Object(fields) = &mut object {
             fields.insert("metadata".to_owned(), self.field("metadata"));
         }
-        Ok(object)
+        Ok(Some(object))
     }
+}
+
+/// Returns nothing for what was deleted meanwhile.
+fn absent<T>(error: Error) -> ApiResult<Option<T>> {
+    if error.is_not_found() { Ok(None) } else { Err(error.into()) }
 }
 
 /// Returns whether a node after the first reply belongs to the same turn.
@@ -92,7 +114,7 @@ pub(super) async fn one(
     PathOf(id): PathOf<String>,
 ) -> ApiResult<Json<Value>> {
     let stored = StoredCompletion::open(&app.conversations(&caller), &id).await?;
-    Ok(Json(stored.object().await?))
+    Ok(Json(stored.object().await?.ok_or_else(|| stored.unanswered())?))
 }
 
 /// `GET /v1/chat/completions`: the first created first, unless the order is `desc`.
@@ -107,7 +129,7 @@ pub(super) async fn list(
         Order::Ascending => Sort::ascending(SortKey::Created),
         Order::Descending => Sort::descending(SortKey::Created),
     };
-    let mut wanted = Query::default().sort(sort.clone()).limit(query.limit());
+    let mut wanted = Query::default().sort(sort.clone()).limit(query.limit() + 1);
     for filter in filters {
         wanted = wanted.filter(filter);
     }
@@ -117,17 +139,29 @@ pub(super) async fn list(
         let cursor = wanted.cursor_after(key, summary.record.id)?;
         wanted = wanted.after(cursor);
     }
-    let found = manager.list(&wanted).await?;
-    let mut objects = Vec::with_capacity(found.conversations.len());
-    for summary in &found.conversations {
-        let id = format!("{ID}{}", summary.record.id);
-        let stored = StoredCompletion::open(&manager, &id).await?;
-        // A completion that is being generated is not listed yet.
-        if let Ok(object) = stored.object().await {
-            objects.push(object);
+    // One more than the page has, so that it is known whether there are more.
+    let mut objects = listed(&manager, wanted, query.limit() + 1).await?;
+    let has_more = objects.len() > query.limit();
+    objects.truncate(query.limit());
+    Ok(Json(Page { data: objects, has_more }.json()))
+}
+
+/// Returns the first `most` completions that a query finds. Those that are being generated are not listed yet, and those that are
+/// deleted meanwhile are not listed any more; others take their places.
+async fn listed(manager: &Manager, mut wanted: Query, most: usize) -> ApiResult<Vec<Value>> {
+    let mut objects = Vec::new();
+    loop {
+        let found = manager.list(&wanted).await?;
+        for summary in &found.conversations {
+            let Some(stored) = StoredCompletion::find(manager, &summary.record.id).await? else { continue };
+            objects.extend(stored.object().await?);
+            if objects.len() == most {
+                return Ok(objects);
+            }
         }
+        let Some(next) = found.next else { return Ok(objects) };
+        wanted = wanted.after(next);
     }
-    Ok(Json(Page { data: objects, has_more: found.next.is_some() }.json()))
 }
 
 /// Splits the query into the page and the conditions.
@@ -161,13 +195,25 @@ pub(super) async fn messages(
     }
     let stored = StoredCompletion::open(&app.conversations(&caller), &id).await?;
     let mut sent = stored.record.preface.messages.clone();
-    let path = stored.path().await?;
+    let path = stored.path().await?.ok_or_else(|| stored.unanswered())?;
     sent.extend(path.into_iter().take_while(|node| node.reply.is_none()).map(|node| node.message));
+    load_media(&mut sent, &app, &caller).await?;
     let mut objects = written(sent, &id)?;
     if page.order_or(Order::Ascending) == Order::Descending {
         objects.reverse();
     }
     Ok(Json(page.of(objects)?.json()))
+}
+
+/// Adds the bytes of images, audio and videos, which a store keeps beside the messages.
+async fn load_media(messages: &mut [Message], app: &App, caller: &Caller) -> ApiResult<()> {
+    let parts = messages.iter_mut().flat_map(|message| &mut message.parts);
+    for media in parts.flat_map(|part| part.content.media_mut()) {
+        if media.bytes().is_none() {
+            *media = app.store().get_media(&caller.owner, media).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns messages in OpenAI's format, with ids.
@@ -189,14 +235,15 @@ pub(super) async fn update(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-    JsonBody(change): JsonBody<Change>,
+    JsonBody(change): JsonBody<MetadataChange>,
 ) -> ApiResult<Json<Value>> {
     let metadata: BTreeMap<String, String> = change.metadata()?;
     let manager = app.conversations(&caller);
     let stored = StoredCompletion::open(&manager, &id).await?;
     let fields = json!({"model": stored.field("model"), "metadata": metadata});
     stored.conversation.set_metadata(METADATA, fields).await?;
-    Ok(Json(StoredCompletion::open(&manager, &id).await?.object().await?))
+    let stored = StoredCompletion::open(&manager, &id).await?;
+    Ok(Json(stored.object().await?.ok_or_else(|| stored.unanswered())?))
 }
 
 /// `DELETE /v1/chat/completions/{id}`

@@ -90,6 +90,12 @@ pub trait ModelSource: Send + Sync + fmt::Debug {
         0
     }
 
+    /// Returns a text that is equal for two sources that load the same model in the same way. When the list of models is read again,
+    /// such a model stays in memory; one without a text is loaded again.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
     /// Loads the model. It is called in a thread that may block, and again after the model was unloaded.
     ///
     /// # Errors
@@ -175,6 +181,14 @@ impl ServedModel {
 
     pub(crate) fn memory(&self) -> u64 {
         self.source.memory()
+    }
+
+    /// Returns whether another model is the same under the same names.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_renamed = self.name != other.name || self.aliases != other.aliases;
+        let is_shared = Arc::ptr_eq(&self.source, &other.source);
+        let identity = self.source.identity();
+        !is_renamed && (is_shared || (identity.is_some() && identity == other.source.identity()))
     }
 
     pub(crate) fn source(&self) -> &Arc<dyn ModelSource> {

@@ -1,16 +1,24 @@
 //! A server on a real loopback socket, and a client of it.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod grammar;
+mod obedient;
+pub(crate) mod sending;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use alloquy_core::report::CacheReport;
-use alloquy_core::{ChatModel, Reply, ReplyStream, Request, Result};
+use alloquy_core::report::{CacheReport, FinishReason};
+use alloquy_core::stream::EventStream;
+use alloquy_core::{ChatModel, Delta, Message, Reply, ReplyStream, Request, Result};
 use alloquy_server::{ServedModel, Server, ServerBuilder, ServerHandle};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+
+#[allow(unused_imports, reason = "each test binary uses a part of it")]
+pub(crate) use obedient::ObedientModel;
 
 pub(crate) struct TestServer {
     pub(crate) url: String,
@@ -149,6 +157,41 @@ impl ChatModel for Recorder {
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         self.requests.lock().unwrap().push(request.clone());
         ScriptedModel::replying([ScriptedReply::from(self.reply.clone())]).reply(request).await
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+/// Writes ten words, each after a pause.
+#[derive(Clone, Debug)]
+pub(crate) struct Paced(pub(crate) Duration);
+
+const WORDS: &str = "one two three four five six seven eight nine ten";
+
+#[async_trait]
+impl ChatModel for Paced {
+    fn name(&self) -> &str {
+        "paced"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let pause = self.0;
+        Ok(EventStream::new(|mut emit| async move {
+            let mut said = String::new();
+            for word in WORDS.split_inclusive(' ') {
+                tokio::time::sleep(pause).await;
+                if request.stop.is_stopped() {
+                    let mut reply = Reply::new(Message::assistant(said));
+                    reply.finish = FinishReason::Cancelled;
+                    return Ok(reply);
+                }
+                said.push_str(word);
+                emit.send(Delta::Text(word.to_owned())).await;
+            }
+            Ok(Reply::new(Message::assistant(said)))
+        }))
     }
 
     async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {

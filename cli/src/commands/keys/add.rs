@@ -41,14 +41,15 @@ pub(crate) struct Add {
 impl Add {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.keys)?;
-        let mut keys = key_file::keys_to_change(&arguments)?;
         let mut limits = KeyLimits::default();
         limits.calls_per_minute = self.calls_per_minute;
         limits.tokens_per_day = self.tokens_per_day;
         limits.running = self.concurrent;
-        let secret = keys.add(self.owner.clone(), limits)?;
-        key_file::write(&arguments, &keys)?;
-        let id = keys.keys().last().map(|key| key.id.as_str()).unwrap_or_default();
+        let (secret, id) = key_file::change(&arguments, |keys| {
+            let secret = keys.add(self.owner.clone(), limits)?;
+            let id = keys.keys().last().map(|key| key.id.clone()).unwrap_or_default();
+            Ok((secret, id))
+        })?;
         context.notes.say(format_args!(
             "{id} is a key of {}: it is printed this once, and a running server reads it at SIGHUP",
             self.owner

@@ -30,7 +30,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.keys)?;
-        let keys = key_file::keys_to_change(&arguments)?;
+        let keys = key_file::known_keys(&arguments)?;
         if keys.keys().is_empty() {
             context.notes.say("there are no keys: `alloquy keys add OWNER` creates one");
         }

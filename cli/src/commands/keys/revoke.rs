@@ -27,9 +27,7 @@ pub(crate) struct Revoke {
 impl Revoke {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.keys)?;
-        let mut keys = key_file::keys_to_change(&arguments)?;
-        keys.revoke(&self.id)?;
-        key_file::write(&arguments, &keys)?;
+        key_file::change(&arguments, |keys| keys.revoke(&self.id))?;
         context.notes.say(format_args!("{} is revoked: a running server reads it at SIGHUP", self.id));
         context.print("", &json!({"revoked": self.id}))
     }

@@ -23,12 +23,28 @@ pub struct SnapshotIdentity {
     pub model: Digest,
     /// The template that rendered the prompts.
     pub template: Digest,
+    /// Whose sessions it comes from or goes to, as the digest of a name. It is not written: whoever has a snapshot may use it.
+    pub owner: Option<Digest>,
 }
 
 impl SnapshotIdentity {
     /// A model and a template.
     pub fn new(model: Digest, template: Digest) -> Self {
-        Self { model, template }
+        Self { model, template, owner: None }
+    }
+
+    /// Sets whose sessions a snapshot comes from or goes to.
+    ///
+    /// ```
+    /// use alloquy_core::media::Digest;
+    /// use alloquy_engine::decoder::SnapshotIdentity;
+    ///
+    /// let identity = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template")).of_owner("ada");
+    /// assert_eq!(identity.owner, Some(Digest::of(b"ada")));
+    /// ```
+    #[must_use]
+    pub fn of_owner(self, name: &str) -> Self {
+        Self { owner: Some(Digest::of(name.as_bytes())), ..self }
     }
 
     fn bytes(&self) -> [[u8; DIGEST]; 2] {
@@ -53,7 +69,7 @@ pub(super) struct Head {
 impl Head {
     /// Checks that sessions of `origin` can continue from this snapshot.
     pub(super) fn check(&self, origin: &SnapshotIdentity) -> Result<(), SnapshotError> {
-        let SnapshotIdentity { model, template } = self.origin;
+        let SnapshotIdentity { model, template, .. } = self.origin;
         if model != origin.model {
             return Err(SnapshotError::OtherModel);
         }
@@ -111,7 +127,7 @@ impl Header {
         let model = Digest::from_bytes(take(bytes)?);
         let template = Digest::from_bytes(take(bytes)?);
         let key = Digest::from_bytes(take(bytes)?);
-        Some(Self { units, state, origin: SnapshotIdentity { model, template }, key })
+        Some(Self { units, state, origin: SnapshotIdentity::new(model, template), key })
     }
 
     /// Checks that a snapshot of `found` bytes has units and a state of the lengths in this header.

@@ -4,10 +4,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use alloquy_core::media::Digest;
 use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 
-use super::cached_units::CachedUnits;
+use super::cached_units::{CachedUnits, OwnedPrompt};
 
 /// The number of prefixes that are remembered: eight contexts of 32,768 units without common prefixes, in about 16 MB.
 const REMEMBERED: usize = 1 << 18;
@@ -41,7 +42,8 @@ impl Computed {
         }
         let hashes = cached.prefix_hashes();
         let noted = self.noted(hashes);
-        let mut text = self.of(hashes, noted).map_or_else(TextHash::default, |known| known.text);
+        let owner = cached.owned().owner;
+        let mut text = self.of(hashes, noted).map_or_else(|| TextHash::of_owner(owner), |known| known.text);
         for (place, (unit, hash)) in cached.iter().zip(hashes).enumerate().skip(noted) {
             let is_followed = place + 1 < cached.len();
             if let Some(known) = self.known.get_mut(hash) {
@@ -81,13 +83,14 @@ impl Computed {
     /// ```
     pub(super) fn is_retokenized(
         &self,
-        units: &[PromptUnit],
+        prompt: OwnedPrompt<'_>,
         prefix_hashes: &[u64],
         tokenizer: &dyn Tokenizer,
     ) -> bool {
         let longest = self.longest(prefix_hashes);
-        let mut text = self.of(prefix_hashes, longest).map_or_else(TextHash::default, |known| known.text);
-        for unit in units.iter().skip(longest) {
+        let known = self.of(prefix_hashes, longest);
+        let mut text = known.map_or_else(|| TextHash::of_owner(prompt.owner), |known| known.text);
+        for unit in prompt.units.iter().skip(longest) {
             let Ok(more) = self.with_unit(text, unit, tokenizer) else { return false };
             if more != text && self.texts.contains_key(&more) {
                 return true;
@@ -154,6 +157,11 @@ impl Default for TextHash {
 }
 
 impl TextHash {
+    /// No text of an owner: those of two owners are compared as little as their units are.
+    fn of_owner(owner: Option<Digest>) -> Self {
+        owner.map_or_else(Self::default, |owner| Self::default().beside(owner.as_bytes()))
+    }
+
     /// Adds bytes by FNV-1a, which hashes byte by byte, so that the borders of tokens make no difference.
     fn with(self, bytes: &[u8]) -> Self {
         let mut hash = self.0;
@@ -239,7 +247,8 @@ mod tests {
         let opened = [256, u32::from(b'a')];
         let before = units(opened.into_iter().chain(before.iter().copied()));
         let now = units(opened.into_iter().chain(now.iter().copied()));
-        knowing(&before).is_retokenized(&now, &hashes(&now), &pairs())
+        let prompt = OwnedPrompt { units: &now, owner: None };
+        knowing(&before).is_retokenized(prompt, &hashes(&now), &pairs())
     }
 
     #[test]

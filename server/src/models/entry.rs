@@ -1,0 +1,136 @@
+//! A model by its names, and what of it is in memory.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use alloquy_core::{Error, ErrorKind, Manager, Result};
+use tokio::sync::watch;
+
+use super::source::{OpenedModel, ServedModel};
+
+/// A model in memory.
+pub(super) struct LoadedModel {
+    pub(super) opened: OpenedModel,
+    pub(super) manager: Manager,
+}
+
+/// What a load has become: nothing until it has ended.
+pub(super) type Outcome = Option<Result<Arc<LoadedModel>>>;
+
+/// Where a model is.
+enum Place {
+    Absent,
+    /// A task loads it, for everybody who waits.
+    Loading(watch::Receiver<Outcome>),
+    Loaded(Arc<LoadedModel>),
+}
+
+/// A model, and what is loaded of it.
+pub(super) struct Entry {
+    pub(super) model: ServedModel,
+    place: Mutex<Place>,
+    used: AtomicU64,
+}
+
+/// What a request for a model finds.
+pub(super) enum Found {
+    Loaded(Arc<LoadedModel>),
+    /// Another request has begun to load it.
+    Loading(watch::Receiver<Outcome>),
+    /// This request is the first one, and has to begin.
+    Begun(watch::Sender<Outcome>, watch::Receiver<Outcome>),
+}
+
+impl Entry {
+    pub(super) fn new(model: ServedModel) -> Self {
+        Self { model, place: Mutex::new(Place::Absent), used: AtomicU64::new(0) }
+    }
+
+    /// Notes the time of a use.
+    pub(super) fn set_used(&self, time: u64) {
+        self.used.store(time, Ordering::Relaxed);
+    }
+
+    /// Returns the time of the last use.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Returns the loaded model, or what is to be waited for.
+    pub(super) fn find(&self) -> Found {
+        let mut place = self.place();
+        match &*place {
+            Place::Loaded(loaded) => Found::Loaded(Arc::clone(loaded)),
+            Place::Loading(waiting) => Found::Loading(waiting.clone()),
+            Place::Absent => {
+                let (done, waiting) = watch::channel(None);
+                *place = Place::Loading(waiting.clone());
+                Found::Begun(done, waiting)
+            }
+        }
+    }
+
+    /// Ends a load, successful or not.
+    pub(super) fn set_outcome(&self, outcome: &Result<Arc<LoadedModel>>) {
+        *self.place() = match outcome {
+            Ok(loaded) => Place::Loaded(Arc::clone(loaded)),
+            Err(_) => Place::Absent,
+        };
+    }
+
+    /// Returns the model if it is in memory. Nobody waits for one that is being loaded.
+    pub(super) fn loaded(&self) -> Option<Arc<LoadedModel>> {
+        match &*self.place() {
+            Place::Loaded(loaded) => Some(Arc::clone(loaded)),
+            Place::Absent | Place::Loading(_) => None,
+        }
+    }
+
+    /// Returns whether the model is in memory.
+    pub(super) fn is_loaded(&self) -> bool {
+        matches!(&*self.place(), Place::Loaded(_))
+    }
+
+    /// Returns the positions of the model's context, if it is in memory and they are known.
+    pub(super) fn context_length(&self) -> Option<usize> {
+        match &*self.place() {
+            Place::Loaded(loaded) => loaded.opened.context_length,
+            Place::Absent | Place::Loading(_) => None,
+        }
+    }
+
+    /// Unloads the model unless it is used or being loaded, and returns whether it is out of memory.
+    ///
+    /// # Errors
+    /// Those of the store, which gets the partial replies before.
+    pub(super) async fn unload(&self) -> Result<bool> {
+        let Some(loaded) = self.taken() else { return Ok(matches!(*self.place(), Place::Absent)) };
+        let flushed = loaded.manager.flush().await;
+        // Freeing gigabytes takes a while.
+        let freed = tokio::task::spawn_blocking(move || drop(loaded)).await;
+        freed.map_err(|source| {
+            let message = format!("unloading the model {:?} failed", self.model.name());
+            Error::new(ErrorKind::Model, message).with_source(source)
+        })?;
+        flushed.map(|()| true)
+    }
+
+    /// Takes the model out of its place if nobody uses it.
+    fn taken(&self) -> Option<Arc<LoadedModel>> {
+        let mut place = self.place();
+        // A lease is created under this lock, so none can begin between this check and the removal.
+        let is_idle = matches!(&*place, Place::Loaded(loaded) if Arc::strong_count(loaded) == 1);
+        if !is_idle {
+            return None;
+        }
+        match std::mem::replace(&mut *place, Place::Absent) {
+            Place::Loaded(loaded) => Some(loaded),
+            Place::Absent | Place::Loading(_) => None,
+        }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        // The place is valid even if a thread panicked while it held the lock.
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
