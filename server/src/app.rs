@@ -22,13 +22,13 @@ use tokio::sync::broadcast::Receiver;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
-use crate::embedders::ServedEmbedders;
+use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
 use crate::flow_set::Flows;
 use crate::limited_model::LimitedModel;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
-use crate::metrics::{MeasuredCalls, Metrics};
+use crate::metrics::{MeasuredCalls, MeasuredEmbedding, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
 use crate::rerankers::ServedRerankers;
 use crate::response_runs::ResponseRuns;
@@ -210,6 +210,26 @@ impl App {
     pub(crate) fn temporary_manager(&self, model: &ModelLease, caller: &Caller) -> Result<Manager> {
         let builder = Manager::builder(Arc::clone(&model.opened().chat)).owner(caller.owner.clone());
         (self.0.setup)(builder).build()
+    }
+
+    /// Computes the vectors of texts, and measures it.
+    ///
+    /// # Errors
+    /// As [`ServedEmbedder::vectors`].
+    pub(crate) async fn vectors(
+        &self,
+        embedder: &ServedEmbedder,
+        texts: &[String],
+        wanted: TextUse,
+        caller: &Caller,
+    ) -> ApiResult<Vectors> {
+        let measured = MeasuredEmbedding::begin(&self.0.metrics, embedder.name(), &caller.tally);
+        let outcome = embedder.vectors(texts, wanted).await;
+        match &outcome {
+            Ok(vectors) => measured.ended(vectors.tokens),
+            Err(error) => measured.failed(error.code_text().unwrap_or("model")),
+        }
+        outcome
     }
 
     /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
