@@ -198,7 +198,7 @@ async fn a_call_goes_to_the_client_and_its_output_continues_the_response() {
     let fields = json!({"input": output, "previous_response_id": called["id"], "tools": weather()});
     let next = response(&server, fields).await;
     let seen = model.last();
-    let results: Vec<_> = seen.path.iter().flat_map(|message| message.tool_results()).collect();
+    let results: Vec<_> = seen.path.iter().flat_map(Message::tool_results).collect();
     assert_eq!((results[0].name.as_str(), results[0].text().as_str()), ("weather", "-3"));
     let sent =
         server.get(&format!("/v1/responses/{}/input_items", next["id"].as_str().unwrap())).await.json();
@@ -207,7 +207,7 @@ async fn a_call_goes_to_the_client_and_its_output_continues_the_response() {
     let input = json!([{"role": "user", "content": "Hi"}, call, output[0]]);
     response(&server, json!({"input": input, "tools": weather(), "store": false})).await;
     let seen = model.last();
-    assert_eq!(seen.path.iter().flat_map(|message| message.tool_results()).count(), 1);
+    assert_eq!(seen.path.iter().flat_map(Message::tool_results).count(), 1);
 }
 
 #[tokio::test]
@@ -497,7 +497,7 @@ async fn items_of_a_stored_response_are_named_by_their_ids() {
     let seen = model.last();
     let roles: Vec<Role> = seen.path.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool]);
-    assert_eq!(seen.path.get(0).unwrap().text(), "Hi");
+    assert_eq!(seen.path.first().unwrap().text(), "Hi");
     let unknown = json!([named(&json!("msg_x")), {"role": "user", "content": "x"}]);
     let answer = respond(&server, json!({"input": unknown})).await;
     assert_eq!((answer.status, &answer.error()["param"]), (400, &json!("input[0].id")));
@@ -520,7 +520,7 @@ async fn calls_have_all_their_outputs_or_none() {
     // Without any, the model reads that they were not answered.
     response(&server, next(json!("Never mind."))).await;
     let seen = model.last();
-    assert!(seen.path.iter().flat_map(|message| message.tool_results()).all(|result| result.is_error));
+    assert!(seen.path.iter().flat_map(Message::tool_results).all(|result| result.is_error));
 }
 
 #[tokio::test]
