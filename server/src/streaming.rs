@@ -51,7 +51,6 @@ impl Frame {
     }
 
     /// A line of JSON, in a response of [`Framing::Lines`].
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     pub(crate) fn line(value: &Value) -> Self {
         Self(format!("{value}\n").into())
     }
@@ -63,7 +62,6 @@ pub(crate) enum Framing {
     /// Server-sent events.
     Events,
     /// Lines of JSON.
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     Lines,
 }
 
@@ -76,7 +74,7 @@ impl Framing {
     }
 
     /// What keeps a silent response open: a comment, or a space before the next line, which JSON allows.
-    fn heartbeat(self) -> &'static [u8] {
+    pub(crate) fn heartbeat(self) -> &'static [u8] {
         match self {
             Self::Events => b": waiting\n\n",
             Self::Lines => b" ",
@@ -298,7 +296,8 @@ pub(crate) fn respond_with(
     response(body, framing)
 }
 
-fn response(
+/// Creates a streamed response.
+pub(crate) fn response(
     body: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static,
     framing: Framing,
 ) -> Response {

@@ -51,6 +51,9 @@ struct Exchange {
     /// The events of a stream, all of them.
     #[serde(default)]
     events: Option<Vec<Value>>,
+    /// The lines of a stream, all of them.
+    #[serde(default)]
+    lines: Option<Vec<Value>>,
 }
 
 fn reply(case: CaseReply) -> ScriptedReply {
@@ -117,6 +120,11 @@ async fn run(name: &str, case: Case) {
             let found = Value::Array(found.collect());
             check(&Value::Array(events), &found, &id, &place);
         }
+        if let Some(lines) = exchange.lines {
+            let found = answer.text.lines().map(|line| serde_json::from_str(line).unwrap());
+            let found = Value::Array(found.collect());
+            check(&Value::Array(lines), &found, &id, &place);
+        }
         let Some(expected) = exchange.answer else { continue };
         let body = answer.json();
         if id.is_empty() {
@@ -136,5 +144,5 @@ async fn exchanges_are_as_in_their_files() {
         run(&name, case.unwrap_or_else(|error| panic!("{name}: {error}"))).await;
         count += 1;
     }
-    assert!(count >= 6, "{count}");
+    assert!(count >= 9, "{count}");
 }

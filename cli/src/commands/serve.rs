@@ -22,6 +22,7 @@ use crate::limit_counts;
 use crate::listener;
 use crate::served::NamedModel;
 use crate::served_list::ServedList;
+use crate::served_retrieval::ServedRetrieval;
 use crate::settings::Settings;
 
 const EXAMPLES: &str = "\
@@ -29,12 +30,13 @@ Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
+  alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
-Clients of OpenAI's API need only the address. Models are loaded by the first request that names them. How they run is set in the \
+Clients of OpenAI, Anthropic and Ollama need only the address. Models are loaded by the first request that names them. How they run is set in the \
 configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
 SIGTERM ends the server once the running replies have ended, and a second Ctrl-C ends it at once; SIGHUP reads the keys and the configuration file \
 again: models that have changed are unloaded once they write no reply.";
@@ -58,6 +60,8 @@ pub(crate) struct Serve {
     check: bool,
     #[command(flatten)]
     serving: ServingArguments,
+    #[command(flatten)]
+    retrieval: ServedRetrieval,
     #[command(flatten)]
     remote: RemoteArguments,
     #[command(flatten)]
@@ -86,11 +90,13 @@ impl Serve {
             }
             let store = pollster::block_on(kept::inspect_store(&store))?;
             let builder = builder(context, &serving, models)?;
+            self.retrieval.check()?;
             builder.build()?.check_address(address)?;
             return report(context, address, &summaries, &store);
         }
         let opened = pollster::block_on(kept::kept(&store))?;
-        let mut builder = builder(context, &serving, models)?.store(opened.store).owner(opened.owner);
+        let builder = self.retrieval.add_to(builder(context, &serving, models)?)?;
+        let mut builder = builder.store(opened.store).owner(opened.owner);
         if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
             builder = builder.limit_store(counts);
         }
