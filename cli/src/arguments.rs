@@ -35,7 +35,7 @@ pub(crate) use remote::{
 };
 pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;
-pub(crate) use serving::{KeyArguments, ServingArguments};
+pub(crate) use serving::{KeyArguments, LogFormat, ServingArguments};
 
 /// Which tools a model may call, and under which rules they run.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]

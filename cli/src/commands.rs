@@ -43,12 +43,11 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::log;
 use crate::notes::{Notes, Output};
-use crate::screen;
 use crate::settings::{Origin, Settings, Sources};
 
 const EXAMPLES: &str = "\
@@ -235,9 +234,13 @@ fn sources(matches: &ArgMatches) -> Sources {
 
 /// Runs the command that the arguments name.
 pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure> {
-    trace(arguments.output.verbose, matches!(arguments.command, Command::Serve(_)));
     let notes = Notes::new(&arguments.output);
     let settings = Settings::read(arguments.config.as_deref(), sources)?;
+    let format = match &arguments.command {
+        Command::Serve(serve) => Some(serve.log_format(&settings)?),
+        _ => None,
+    };
+    let _log = log::begin(arguments.output.verbose, format)?;
     if !arguments.command.reports_settings() {
         settings.check()?;
     }
@@ -282,22 +285,6 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Completions(completions) => completions.run(full_command(), &context),
         Command::Man(manual) => manual.run(full_command(), &context),
     }
-}
-
-/// Writes traces to standard error, at the level of `-v` or of `RUST_LOG`. Those of a server are its log.
-fn trace(verbose: u8, is_server: bool) {
-    let level = match verbose {
-        0 if is_server => "warn,alloquy_server=info",
-        0 => "off",
-        1 => "warn,alloquy=info",
-        2 => "info,alloquy=debug",
-        _ => "trace",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    // `screen` would remove the colors anyway.
-    let traces = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
-    // A server whose log nothing reads any longer serves on: what cannot be written is not reported where that fails too.
-    traces.with_writer(screen::err).log_internal_errors(false).without_time().init();
 }
 
 /// Every argument of every command.

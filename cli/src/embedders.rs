@@ -8,6 +8,7 @@ use std::sync::Arc;
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::onnx::OnnxEmbedder;
 use alloquy::retrieval::{Chunker, Embedder, IndexSettings, NgramEmbedder, VectorSettings};
+use alloquy_server::ServedEmbedder;
 
 use crate::found;
 
@@ -22,6 +23,24 @@ const MODEL: &str = "embedder";
 
 /// As many tokens of what a model reads are left for the headings of a passage, but at most a quarter.
 const FOR_HEADINGS: usize = 32;
+
+/// Returns the folder of a model.
+fn folder(name: &str) -> Result<PathBuf> {
+    let path = found::resolved(Path::new(name));
+    if path.exists() {
+        return Ok(path);
+    }
+    let message = format!(
+        "{name:?} is no embedder: write the folder of a model of embeddings, such as all-MiniLM-L6-v2, or {NGRAMS}, \
+         or {NONE} for an index of words alone"
+    );
+    Err(Error::new(ErrorKind::Invalid, message))
+}
+
+fn no_vectors() -> Error {
+    let message = format!("{NONE} has no vectors to serve: name a model of embeddings, or {NGRAMS}");
+    Error::new(ErrorKind::Invalid, message)
+}
 
 /// What computes the vectors of an index, and counts the tokens of its passages.
 #[derive(Clone, Default)]
@@ -41,18 +60,32 @@ impl Embedding {
         match name {
             NGRAMS => Ok(Self::of(NgramEmbedder::default())),
             NONE => Ok(Self::default()),
-            other => {
-                let path = found::resolved(Path::new(other));
-                if path.exists() {
-                    return Self::model(&path);
-                }
-                let message = format!(
-                    "{other:?} is no embedder: write the folder of a model of embeddings, such as all-MiniLM-L6-v2, or {NGRAMS}, \
-                     or {NONE} for an index of words alone"
-                );
-                Err(Error::new(ErrorKind::Invalid, message))
-            }
+            other => Self::model(&folder(other)?),
         }
+    }
+
+    /// Checks what the argument `--embedding` names, and loads nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for an unknown name, and for none.
+    pub(crate) fn check(name: &str) -> Result<()> {
+        match name {
+            NGRAMS => Ok(()),
+            NONE => Err(no_vectors()),
+            other => folder(other).map(drop),
+        }
+    }
+
+    /// Returns the model under a name of the server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for none.
+    pub(crate) fn served(self, name: String) -> Result<ServedEmbedder> {
+        let served = ServedEmbedder::new(name, self.embedder.ok_or_else(no_vectors)?);
+        Ok(match self.model {
+            Some((_, model)) => served.tokens(move |text| model.count_tokens(text).unwrap_or_default()),
+            None => served,
+        })
     }
 
     /// Opens the usual embedder of a new index.

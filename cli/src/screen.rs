@@ -48,6 +48,11 @@ pub(crate) fn err() -> Screen<Stderr> {
     Screen::new(io::stderr(), Rule::Line)
 }
 
+/// Standard error, for lines of JSON.
+pub(crate) fn err_of_json() -> Screen<Stderr> {
+    Screen::new(io::stderr(), Rule::Json)
+}
+
 /// Returns whether a person reads standard output.
 pub(crate) fn is_out_a_terminal() -> bool {
     io::stdout().is_terminal()

@@ -13,6 +13,8 @@ use axum::response::Response;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::keys::{KeyFile, KeyLimits};
+use crate::metrics_token::MetricsToken;
+use crate::tally::Tally;
 
 /// The header of keys in Anthropic's API.
 const API_KEY: &str = "x-api-key";
@@ -24,13 +26,21 @@ pub(crate) struct Access {
     hosts: Arc<[String]>,
     /// The owner of requests where there are no keys.
     owner: Owner,
+    /// What reads the metrics of a server with keys.
+    metrics: Option<MetricsToken>,
 }
 
 impl Access {
     /// Access with these keys under these names; without keys, everybody on this machine has it, as one owner.
     pub(crate) fn new(keys: Option<KeyFile>, hosts: Vec<String>, owner: Owner) -> Self {
         let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
-        Self { keys: keys.map(|keys| Arc::new(RwLock::new(keys))), hosts, owner }
+        Self { keys: keys.map(|keys| Arc::new(RwLock::new(keys))), hosts, owner, metrics: None }
+    }
+
+    /// Sets the token of the metrics.
+    pub(crate) fn metrics_token(mut self, token: Option<MetricsToken>) -> Self {
+        self.metrics = token;
+        self
     }
 
     /// Returns whether requests need a key.
@@ -54,7 +64,8 @@ impl Access {
 
     fn caller(&self, headers: &HeaderMap) -> ApiResult<Caller> {
         let Some(keys) = &self.keys else {
-            return Ok(Caller { owner: self.owner.clone(), limits: KeyLimits::default() });
+            let owner = self.owner.clone();
+            return Ok(Caller { owner, limits: KeyLimits::default(), tally: Tally::default() });
         };
         let Some(secret) = secret(headers) else {
             let message = "no key is given: send it as the header \"Authorization: Bearer KEY\"";
@@ -62,8 +73,27 @@ impl Access {
         };
         let keys = keys.read().unwrap_or_else(PoisonError::into_inner);
         match keys.find(secret) {
-            Some(key) => Ok(Caller { owner: key.owner.clone(), limits: key.limits.clone() }),
+            Some(key) => {
+                let (owner, limits) = (key.owner.clone(), key.limits.clone());
+                Ok(Caller { owner, limits, tally: Tally::default() })
+            }
             None => Err(unauthorized("the key is unknown or revoked: `alloquy keys add` creates one")),
+        }
+    }
+
+    /// Checks who reads the metrics. They count the requests of all owners, so the key of one of them is not enough.
+    fn check_metrics(&self, headers: &HeaderMap) -> ApiResult<()> {
+        match &self.metrics {
+            Some(token) if secret(headers).is_some_and(|secret| token.is(secret)) => Ok(()),
+            Some(_) => {
+                let message = "the metrics need their own token: send it as \"Authorization: Bearer TOKEN\"";
+                Err(unauthorized(message))
+            }
+            None if self.has_keys() => {
+                let message = "the metrics of a server with keys need a token of their own: start it with --metrics-token-file FILE";
+                Err(unauthorized(message))
+            }
+            None => self.check_host(headers),
         }
     }
 
@@ -114,9 +144,18 @@ pub(crate) async fn check_host(State(access): State<Access>, request: Request, n
     Ok(next.run(request).await)
 }
 
+/// Refuses the metrics to those who may not read them.
+pub(crate) async fn check_metrics(State(access): State<Access>, request: Request, next: Next) -> ApiResult {
+    access.check_metrics(request.headers())?;
+    Ok(next.run(request).await)
+}
+
 /// Refuses requests without a valid key, and adds the [`Caller`] to the others.
 pub(crate) async fn check_key(State(access): State<Access>, mut request: Request, next: Next) -> ApiResult {
-    let caller = access.caller(request.headers())?;
+    let mut caller = access.caller(request.headers())?;
+    if let Some(tally) = request.extensions().get::<Tally>() {
+        caller.tally = tally.clone();
+    }
     request.extensions_mut().insert(caller);
     let response: Response = next.run(request).await;
     Ok(response)

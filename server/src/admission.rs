@@ -76,6 +76,17 @@ impl Admissions {
         }
     }
 
+    /// Returns how many requests have a place, and how many wait for one.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = (0, 0);
+        for ((_, places), owner) in owners.iter() {
+            counts.0 += places.saturating_sub(owner.running.available_permits());
+            counts.1 += owner.waiting.load(Ordering::Relaxed);
+        }
+        counts
+    }
+
     /// Returns the places of an owner.
     fn places(&self, owner: &Owner, running: usize) -> Arc<Places> {
         // The map is valid even if a thread panicked while it held the lock.

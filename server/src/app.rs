@@ -4,21 +4,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use alloquy_core::chat_model::Origin;
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::middleware::Middleware;
 use alloquy_core::prompt::PromptCounter;
+use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::ConversationStore;
-use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
+use alloquy_core::{
+    ChatModel, Conversation, ConversationId, Error, ErrorKind, Manager, Request, Result, TurnRequest,
+};
+use alloquy_cost::PriceTable;
 use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
+use alloquy_guards::spans::Spans;
 use axum::http::StatusCode;
+use tokio::sync::broadcast::Receiver;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
+use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
+use crate::flow_set::Flows;
+use crate::limited_model::LimitedModel;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
+use crate::metrics::{MeasuredCalls, MeasuredEmbedding, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::rerankers::ServedRerankers;
+use crate::response_runs::ResponseRuns;
+use crate::watched_store::{Changed, WatchedStore};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -32,7 +46,9 @@ pub(crate) struct App(Arc<Parts>);
 /// The parts of an [`App`].
 pub(crate) struct Parts {
     pub(crate) models: ServedModels,
-    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) embedders: ServedEmbedders,
+    pub(crate) rerankers: ServedRerankers,
+    pub(crate) store: Arc<WatchedStore>,
     /// The manager without a model.
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
@@ -42,9 +58,18 @@ pub(crate) struct Parts {
     pub(crate) media_within: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
+    /// The prompts of the host.
+    pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
+    /// The flows of the host.
+    pub(crate) flows: Flows,
+    /// What replies cost.
+    pub(crate) prices: PriceTable,
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
+    pub(crate) metrics: Metrics,
+    /// The responses in the background, and where the latest ones ended.
+    pub(crate) responses: ResponseRuns,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -59,8 +84,33 @@ impl App {
         &self.0.models
     }
 
+    pub(crate) fn embedders(&self) -> &ServedEmbedders {
+        &self.0.embedders
+    }
+
+    pub(crate) fn rerankers(&self) -> &ServedRerankers {
+        &self.0.rerankers
+    }
+
     pub(crate) fn store(&self) -> &dyn ConversationStore {
         &*self.0.store
+    }
+
+    /// Returns the conversations that this process changes, from now on.
+    pub(crate) fn changes(&self) -> Receiver<Changed> {
+        self.0.store.changes()
+    }
+
+    pub(crate) fn prompts(&self) -> Option<&dyn PromptLibrary> {
+        self.0.prompts.as_deref()
+    }
+
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.0.flows
+    }
+
+    pub(crate) fn prices(&self) -> &PriceTable {
+        &self.0.prices
     }
 
     pub(crate) fn limits(&self) -> &RequestLimits {
@@ -91,6 +141,14 @@ impl App {
     #[allow(dead_code, reason = "protocols that take no addresses use it")]
     pub(crate) fn media(&self) -> &MediaPolicy {
         &self.0.media_within
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn responses(&self) -> &ResponseRuns {
+        &self.0.responses
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {
@@ -126,7 +184,13 @@ impl App {
     pub(crate) async fn admit(&self, caller: &Caller) -> ApiResult<Admission> {
         let limits = &self.0.limits;
         let running = caller.limits.running.unwrap_or(limits.running);
-        self.0.admissions.admit(&caller.owner, running, limits).await
+        let admitted = self.0.admissions.admit(&caller.owner, running, limits).await;
+        admitted.inspect_err(|_| self.0.metrics.refused())
+    }
+
+    /// Returns how many requests have a place, and how many wait for one.
+    pub(crate) fn requests(&self) -> (usize, usize) {
+        self.0.admissions.counts()
     }
 
     /// Returns the manager of the caller's stored conversations with a model.
@@ -148,16 +212,70 @@ impl App {
         (self.0.setup)(builder).build()
     }
 
-    /// Prepares a turn of the caller's: the limits of the key apply, and it ends with the server.
+    /// Computes the vectors of texts, and measures it.
+    ///
+    /// # Errors
+    /// As [`ServedEmbedder::vectors`].
+    pub(crate) async fn vectors(
+        &self,
+        embedder: &ServedEmbedder,
+        texts: &[String],
+        wanted: TextUse,
+        caller: &Caller,
+    ) -> ApiResult<Vectors> {
+        let measured = MeasuredEmbedding::begin(&self.0.metrics, embedder.name(), &caller.tally);
+        let outcome = embedder.vectors(texts, wanted).await;
+        match &outcome {
+            Ok(vectors) => measured.ended(vectors.tokens),
+            Err(error) => measured.failed(error.code_text().unwrap_or("model")),
+        }
+        outcome
+    }
+
+    /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for limits that cannot be.
     pub(crate) fn turn(&self, turn: TurnRequest, model: &ModelLease, caller: &Caller) -> Result<TurnRequest> {
-        let mut turn = turn.group(&self.0.turns);
+        let measured = MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally);
+        // Measured outside of the limits, so that their refusals are counted.
+        let turn = turn.group(&self.0.turns).middleware(measured);
+        let mut turn = turn.middleware(Spans::new(model.name()));
         for middleware in self.limits_of(model.opened(), caller)? {
             turn = turn.middleware(middleware);
         }
         Ok(turn)
+    }
+
+    /// Returns what limits the turns of a caller's key, for turns that the server does not start itself.
+    ///
+    /// # Errors
+    /// As [`App::turn`].
+    pub(crate) fn limited(
+        &self,
+        mut conversation: Conversation,
+        model: &ModelLease,
+        caller: &Caller,
+    ) -> Result<Conversation> {
+        for middleware in self.limits_of(model.opened(), caller)? {
+            conversation = conversation.with_middleware(middleware);
+        }
+        Ok(conversation)
+    }
+
+    /// Returns a model under the limits of a caller's key, for questions about a conversation.
+    ///
+    /// # Errors
+    /// As [`App::turn`].
+    pub(crate) fn limited_model(
+        &self,
+        conversation: &ConversationId,
+        model: &ModelLease,
+        caller: &Caller,
+    ) -> Result<LimitedModel> {
+        let middleware = self.limits_of(model.opened(), caller)?;
+        let origin = Origin::new(caller.owner.clone(), conversation.clone());
+        Ok(LimitedModel { model: Arc::clone(&model.opened().chat), middleware, origin })
     }
 
     fn limits_of(&self, model: &OpenedModel, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {

@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 
 use crate::error::{ApiError, ApiResult};
 use crate::keys::KeyLimits;
+use crate::tally::Tally;
 
 /// Who sent a request. A handler receives it as an argument.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct Caller {
     pub(crate) owner: Owner,
     /// The limits of its key.
     pub(crate) limits: KeyLimits,
+    /// What the request costs.
+    pub(crate) tally: Tally,
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

@@ -9,6 +9,8 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// How long a client waits before it tries again, where nothing better is known.
@@ -22,6 +24,26 @@ pub(crate) struct ApiError {
     param: Option<String>,
     message: String,
     retry_after: Option<Duration>,
+}
+
+/// The body of an error.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct ErrorBody {
+    error: ErrorFields,
+}
+
+/// What was wrong, and where.
+#[derive(Debug, JsonSchema, Serialize)]
+struct ErrorFields {
+    /// A sentence for people.
+    message: String,
+    /// The family of the error.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The field or the parameter that was wrong.
+    param: Option<String>,
+    /// What programs compare.
+    code: Option<&'static str>,
 }
 
 /// The result of a handler.
@@ -61,6 +83,11 @@ impl ApiError {
         Self { retry_after: Some(RETRY), ..error }
     }
 
+    /// Returns the status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Sets what programs compare.
     pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
@@ -73,14 +100,36 @@ impl ApiError {
         self
     }
 
+    /// Returns the sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns what programs compare.
+    pub(crate) fn code_text(&self) -> Option<&'static str> {
+        self.code
+    }
+
+    /// Returns the field that is wrong.
+    pub(crate) fn param_text(&self) -> Option<&str> {
+        self.param.as_deref()
+    }
+
+    /// Returns whether it says that something does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
+    /// Returns whether the client can change what is wrong.
+    pub(crate) fn is_of_client(&self) -> bool {
+        self.status.is_client_error()
+    }
+
     /// Returns the body.
     pub(crate) fn body(&self) -> Value {
-        json!({"error": {
-            "message": self.message,
-            "type": self.kind(),
-            "param": self.param,
-            "code": self.code,
-        }})
+        let message = self.message.clone();
+        let error = ErrorFields { message, kind: self.kind(), param: self.param.clone(), code: self.code };
+        json!(ErrorBody { error })
     }
 
     /// Returns the family of the error, as OpenAI's clients know it.
@@ -98,6 +147,8 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body())).into_response();
+        // `error_form` writes it in the form of another protocol.
+        response.extensions_mut().insert(self.clone());
         if let Some(wait) = self.retry_after {
             // Whole seconds, rounded up: a client that comes back a moment early is refused again.
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);

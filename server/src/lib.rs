@@ -1,4 +1,4 @@
-//! Serves the models and the stored conversations of Alloquy over HTTP, for the clients of OpenAI's API.
+//! Serves the models and the stored conversations of Alloquy over HTTP, for the clients of OpenAI, Anthropic and Ollama.
 //!
 //! ```no_run
 //! use alloquy_server::{Server, ServedModel};
@@ -27,14 +27,32 @@
 //! | `GET /v1/chat/completions` | lists the stored ones |
 //! | `GET`, `POST`, `DELETE /v1/chat/completions/{id}` | one of them, its metadata, its end |
 //! | `GET /v1/chat/completions/{id}/messages` | the messages that were sent |
+//! | `POST /v1/responses` | answers items, whole, as a stream or in the background; a response's id is its place in the tree |
+//! | `GET`, `DELETE /v1/responses/{id}` | a stored response or its events, its end |
+//! | `POST /v1/responses/{id}/cancel`, `GET /v1/responses/{id}/input_items` | ends one in the background; what was sent |
+//! | `POST /v1/responses/input_tokens` | the number of a prompt's tokens |
+//! | `POST /v1/conversations`, `GET`, `POST`, `DELETE /v1/conversations/{id}` | conversations and their metadata |
+//! | `GET`, `POST /v1/conversations/{id}/items`, `GET`, `DELETE /v1/conversations/{id}/items/{item}` | the items of the path to the head |
+//! | `POST /v1/messages`, `POST /v1/messages/count_tokens` | Anthropic's Messages, whole or as a stream, and the number of their tokens |
+//! | `POST /api/chat`, `POST /api/generate` | Ollama's chats and prompts, as lines or whole |
+//! | `GET /api/tags`, `GET /api/ps`, `POST /api/show`, `GET /api/version` | the models, as Ollama's clients know them |
+//! | `POST /v1/embeddings`, `POST /api/embed` | the vectors of texts |
+//! | `POST /v1/rerank` | the order of texts by how well they answer a question |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
+//! | `/v1/alloquy/conversations` | stored conversations as trees: turns, branches, the head, notes, copies, documents, costs |
+//! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
+//! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
+//! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
+//! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
 //! # What holds for each request
 //!
 //! * **Nothing is ignored in silence.** An unknown field is a 400 that names it, and so is a value that has no effect here. What a model
 //!   did not do as asked is in `alloquy.warnings` of its reply.
-//! * **Every error has one body**: `{"error": {"message", "type", "param", "code"}}`, also for unknown addresses and damaged JSON.
+//! * **Every error has one body**: `{"error": {"message", "type", "param", "code"}}`, also for unknown addresses and damaged JSON. Below
+//!   `/v1/messages` and `/api` it is that of the protocol.
 //! * **A client that leaves ends its reply**, and a client that does not read ends it after a while. Where the conversation is stored, the
 //!   text so far is kept.
 //! * **A model is never unloaded while it writes.** [`ServerBuilder::memory`] has the rules.
@@ -42,7 +60,7 @@
 //!
 //! # Where to read on
 //!
-//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`RequestLimits`] for
+//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors, and [`ServedReranker`] for rerankers; [`RequestLimits`] for
 //! sizes and times. `docs/server.md` in the repository describes every route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -53,23 +71,54 @@ mod body;
 mod caller;
 mod chat_completions;
 mod connections;
+mod conversations;
+mod embedders;
+mod embeddings;
 mod error;
+mod error_form;
+mod flow_runs;
+mod flow_set;
 mod health;
+mod image;
+mod items;
 mod keys;
+mod limited_model;
 mod limits;
+mod logprobs;
 mod media_policy;
+mod messages;
+mod metrics;
+mod metrics_page;
+mod metrics_token;
 mod model_list;
 mod models;
 mod no_model;
+mod observation;
+mod ollama;
+mod openapi;
+mod operation;
 mod paging;
+mod prompts;
 mod reply_report;
+mod rerank;
+mod rerankers;
+mod response_runs;
+mod responses;
 mod routes;
 mod running;
 mod server;
+mod service_manager;
 mod streaming;
+mod tally;
+mod text_or;
 mod times;
+mod trees;
+mod turn_options;
+mod watched_store;
 
+pub use embedders::ServedEmbedder;
 pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;
 pub use models::{ModelSource, OpenedModel, ServedModel};
+pub use rerankers::ServedReranker;
 pub use server::{Server, ServerBuilder, ServerHandle};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::server::{Server, ServerHandle};
+use crate::service_manager::{self, READY};
 
 /// The exit code after Ctrl-C: 128 and the number of SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -40,6 +41,8 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(listener);
             let listener = listener.map_err(|source| failed("the listener", source))?;
             let signals = tokio::spawn(signals(self.handle(), reload)?);
+            // Connections wait in the socket from now on.
+            service_manager::report(READY);
             let served = self.serve(listener).await;
             signals.abort();
             served

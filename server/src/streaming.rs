@@ -15,6 +15,7 @@ use futures::stream::{self, Stream};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use crate::error::{ApiError, ApiResult, broken_reply};
 use crate::limits::RequestLimits;
@@ -40,13 +41,16 @@ impl Frame {
     }
 
     /// A server-sent event of JSON with a name.
-    #[allow(dead_code, reason = "Responses and Messages use it")]
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self(format!("event: {name}\ndata: {value}\n\n").into())
     }
 
+    /// Returns how many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// A line of JSON, in a response of [`Framing::Lines`].
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     pub(crate) fn line(value: &Value) -> Self {
         Self(format!("{value}\n").into())
     }
@@ -58,7 +62,6 @@ pub(crate) enum Framing {
     /// Server-sent events.
     Events,
     /// Lines of JSON.
-    #[allow(dead_code, reason = "Ollama's protocol uses it")]
     Lines,
 }
 
@@ -71,7 +74,7 @@ impl Framing {
     }
 
     /// What keeps a silent response open: a comment, or a space before the next line, which JSON allows.
-    fn heartbeat(self) -> &'static [u8] {
+    pub(crate) fn heartbeat(self) -> &'static [u8] {
         match self {
             Self::Events => b": waiting\n\n",
             Self::Lines => b" ",
@@ -129,7 +132,7 @@ pub(crate) async fn respond_or(
     let (begun, beginning) = oneshot::channel();
     let first_event = limits.first_event;
     // The task has the turn from the beginning, so that a client that leaves before the first word ends it in the same way.
-    tokio::spawn(async move {
+    let pumped = async move {
         let outcome = match first(&mut turn, &sink, first_event).await {
             Ok(first) => {
                 // It fails when the client has gone, which the queue says as well.
@@ -151,7 +154,9 @@ pub(crate) async fn respond_or(
         if outcome.is_err() {
             otherwise.await;
         }
-    });
+    };
+    // The model calls of the turn belong to the span of the request.
+    tokio::spawn(pumped.in_current_span());
     match beginning.await {
         Ok(Ok(())) => Ok(response(body(queue, limits.heartbeat, framing), framing)),
         Ok(Err(error)) => Err(error),
@@ -275,7 +280,24 @@ fn body(
     })
 }
 
-fn response(
+/// Answers with frames that come from elsewhere, and comments while none come. A client that hangs up ends nothing.
+pub(crate) fn respond_with(
+    frames: impl Stream<Item = Frame> + Send + 'static,
+    limits: &RequestLimits,
+) -> Response {
+    let heartbeat = limits.heartbeat;
+    let framing = Framing::Events;
+    let body = stream::unfold(Box::pin(frames), move |mut frames| async move {
+        match timeout(heartbeat, frames.next()).await {
+            Ok(frame) => frame.map(|frame| (Ok(frame.0), frames)),
+            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), frames)),
+        }
+    });
+    response(body, framing)
+}
+
+/// Creates a streamed response.
+pub(crate) fn response(
     body: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static,
     framing: Framing,
 ) -> Response {

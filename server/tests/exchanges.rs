@@ -51,6 +51,9 @@ struct Exchange {
     /// The events of a stream, all of them.
     #[serde(default)]
     events: Option<Vec<Value>>,
+    /// The lines of a stream, all of them.
+    #[serde(default)]
+    lines: Option<Vec<Value>>,
 }
 
 fn reply(case: CaseReply) -> ScriptedReply {
@@ -106,7 +109,7 @@ async fn run(name: &str, case: Case) {
             Some(body) => server
                 .request(&exchange.method, &path)
                 .header("content-type", "application/json")
-                .body(body.to_string()),
+                .body(body.to_string().replace("{id}", &id)),
             None => server.request(&exchange.method, &path),
         };
         let answer = server.send(request).await;
@@ -116,6 +119,11 @@ async fn run(name: &str, case: Case) {
                 answer.events().into_iter().map(|event| serde_json::from_str(&event).unwrap_or(json!(event)));
             let found = Value::Array(found.collect());
             check(&Value::Array(events), &found, &id, &place);
+        }
+        if let Some(lines) = exchange.lines {
+            let found = answer.text.lines().map(|line| serde_json::from_str(line).unwrap());
+            let found = Value::Array(found.collect());
+            check(&Value::Array(lines), &found, &id, &place);
         }
         let Some(expected) = exchange.answer else { continue };
         let body = answer.json();
@@ -136,5 +144,5 @@ async fn exchanges_are_as_in_their_files() {
         run(&name, case.unwrap_or_else(|error| panic!("{name}: {error}"))).await;
         count += 1;
     }
-    assert!(count >= 6, "{count}");
+    assert!(count >= 9, "{count}");
 }

@@ -1,134 +1,102 @@
-//! Random requests to all routes: no answer is a failure of the server, and every error has its body.
+//! Random requests to all routes: no answer is a failure of the server, nothing panics, and every error has its body.
+//!
+//! `ALLOQUY_RANDOM_REQUESTS=100000 cargo test -p alloquy-server --test random_requests` sends as many as are named.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use alloquy_server::{ServedModel, Server};
-use alloquy_testing::{Draws, EchoModel};
-use serde_json::{Map, Value, json};
+use alloquy_testing::Draws;
+use futures::future::join_all;
+use serde_json::Value;
 
-use shared::TestServer;
+use shared::grammar::{Grammar, Ids};
+use shared::sending::{Outcome, Sending};
+use shared::{ObedientModel, TestServer};
 
-const REQUESTS: usize = 400;
+/// How many requests are sent by default.
+const REQUESTS: usize = 600;
+/// How many requests one server receives, so that lists stay short.
+const PER_SERVER: usize = 4000;
+/// How many are sent at once.
+const AT_ONCE: usize = 6;
 
-fn one_of<'a, T>(draws: &mut Draws, all: &'a [T]) -> &'a T {
-    &all[draws.below(all.len())]
-}
+static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-fn value(draws: &mut Draws, depth: usize) -> Value {
-    match draws.below(if depth == 0 { 7 } else { 9 }) {
-        0 => Value::Null,
-        1 => json!(draws.below(2) == 0),
-        2 => json!(draws.below(40) as i64 - 20),
-        3 => json!(draws.below(1000) as f64 / 100.0),
-        4 => json!(one_of(
-            draws,
-            &["user", "assistant", "tool", "auto", "", "text", "\u{0}", "Hi", "data:image/png;base64,AA=="]
-        )),
-        5 => json!("x".repeat(draws.below(600))),
-        6 => json!(u64::MAX),
-        7 => Value::Array((0..draws.below(4)).map(|_| value(draws, depth - 1)).collect()),
-        _ => object(draws, depth - 1),
+/// Checks that an answer is no failure of the server, and that a refusal has the body of its protocol.
+fn check(outcome: &Outcome) {
+    let Outcome { drawn, status, text, .. } = outcome;
+    assert!(*status < 500, "{drawn:?}: {status} {text}");
+    if *status < 400 {
+        return;
     }
-}
-
-fn object(draws: &mut Draws, depth: usize) -> Value {
-    let names = [
-        "role",
-        "content",
-        "type",
-        "text",
-        "name",
-        "function",
-        "id",
-        "tool_calls",
-        "image_url",
-        "url",
-        "parameters",
-        "schema",
-    ];
-    let mut fields = Map::new();
-    for _ in 0..draws.below(5) {
-        let name = (*one_of(draws, &names)).to_owned();
-        fields.insert(name, value(draws, depth));
-    }
-    Value::Object(fields)
-}
-
-fn request(draws: &mut Draws) -> Value {
-    let names = [
-        "model",
-        "temperature",
-        "top_p",
-        "top_k",
-        "n",
-        "stop",
-        "stream",
-        "stream_options",
-        "store",
-        "metadata",
-        "tools",
-        "tool_choice",
-        "response_format",
-        "logprobs",
-        "top_logprobs",
-        "logit_bias",
-        "seed",
-        "max_tokens",
-        "max_completion_tokens",
-        "reasoning_effort",
-        "parallel_tool_calls",
-        "modalities",
-        "user",
-        "extra",
-    ];
-    let messages = if draws.below(2) == 0 {
-        json!([{"role": "user", "content": "Hi"}])
+    let body: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{drawn:?}: {error}: {text}"));
+    let error = &body["error"];
+    let has_body = if drawn.path.starts_with("/api/") && error.is_string() {
+        true
+    } else if drawn.path.starts_with("/v1/messages") && body["type"] == "error" {
+        error["type"].is_string() && error["message"].is_string()
     } else {
-        json!([object(draws, 3)])
+        ["message", "type", "param", "code"].iter().all(|name| error.get(name).is_some())
     };
-    let mut fields = Map::from_iter([("messages".to_owned(), messages)]);
-    for _ in 0..draws.below(3) {
-        let name = (*one_of(draws, &names)).to_owned();
-        fields.insert(name, value(draws, 3));
-    }
-    Value::Object(fields)
+    assert!(has_body, "{drawn:?}: {status} {text}");
 }
 
-#[tokio::test]
-async fn no_request_makes_the_server_fail() {
-    let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", EchoModel))).await;
-    let mut draws = Draws::default();
-    let paths = [
-        "/v1/chat/completions",
-        "/v1/chat/completions/chatcmpl-1",
-        "/v1/chat/completions/x/messages",
-        "/v1/models",
-        "/v1/models/tea",
-        "/v1/models/%FF",
-        "/health",
-        "/v1/chat/completions?limit=x",
-        "/v1/chat/completions?after=chatcmpl-1",
-        "/",
-        "//",
-        "/v1/%2e%2e/health",
-    ];
-    let mut answered = 0;
-    for index in 0..REQUESTS {
-        let is_chat = draws.below(4) > 0;
-        let path = if is_chat { paths[0] } else { one_of(&mut draws, &paths) };
-        let method =
-            if is_chat { "POST" } else { one_of(&mut draws, &["GET", "POST", "PUT", "DELETE", "PATCH"]) };
-        let body = request(&mut draws);
-        let sent =
-            server.request(method, path).header("content-type", "application/json").body(body.to_string());
-        let answer = server.send(sent).await;
-        assert!(answer.status < 500, "{index}: {method} {path} {body}: {}", answer.text);
-        if answer.status >= 400 {
-            answer.error();
-        } else {
-            answered += 1;
+/// How many answers there were of each class of status, by the first segments of the address.
+type Counts = std::collections::BTreeMap<String, [usize; 2]>;
+
+async fn round(grammar: &Grammar, draws: &mut Draws, requests: usize, counts: &mut Counts) {
+    let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", ObedientModel))).await;
+    let mut ids = Ids::default();
+    let mut sent = 0;
+    while sent < requests {
+        let mut batch = Vec::new();
+        for _ in 0..AT_ONCE {
+            let drawn = grammar.draw(draws, &ids);
+            let is_damaged = draws.below(60) == 0;
+            batch.push(Sending::new(&server).damaged(is_damaged).send(drawn));
+        }
+        sent += batch.len();
+        for outcome in join_all(batch).await {
+            check(&outcome);
+            ids.read(&outcome.text);
+            let path = outcome.drawn.path.split('?').next().unwrap_or_default();
+            let route: Vec<&str> = path.split('/').take(4).collect();
+            let place = usize::from(outcome.status >= 400);
+            counts
+                .entry(format!("{} {}", outcome.drawn.method, route[..route.len().min(3)].join("/")))
+                .or_default()[place] += 1;
         }
     }
-    assert!(answered > REQUESTS / 20, "only {answered} requests were valid");
+    server.handle.shut_down();
+    server.served.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_request_makes_the_server_fail() {
+    let wanted = std::env::var("ALLOQUY_RANDOM_REQUESTS").map_or(REQUESTS, |text| text.parse().unwrap());
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        hook(panic);
+    }));
+    let grammar = Grammar::read();
+    let mut draws = Draws::default();
+    let mut counts = Counts::new();
+    let mut left = wanted;
+    while left > 0 {
+        let requests = left.min(PER_SERVER);
+        round(&grammar, &mut draws, requests, &mut counts).await;
+        left -= requests;
+    }
+    assert_eq!(PANICS.load(Ordering::Relaxed), 0);
+    let answered: usize = counts.values().map(|[answered, _]| answered).sum();
+    let refused: usize = counts.values().map(|[_, refused]| refused).sum();
+    eprintln!("{answered} answered, {refused} refused");
+    for (route, [answered, refused]) in counts {
+        eprintln!("{route}: {answered} answered, {refused} refused");
+    }
+    assert!(answered > wanted / 20, "only {answered} requests were valid");
 }

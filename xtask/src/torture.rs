@@ -2,12 +2,12 @@
 
 use crate::{Error, Result, command};
 
-/// Kills programs at random moments and looks at what they left: writers of a store, flows, or servers of models.
+/// Kills programs at random moments and looks at what they left: writers of a store, flows, servers of models, or `alloquy serve`.
 ///
 /// PostgreSQL and S3 need servers: `ALLOQUY_TEST_POSTGRES` and `ALLOQUY_TEST_S3` say where they are.
 #[derive(Debug, clap::Args)]
 pub struct Torture {
-    /// What is killed: writers of a store, programs that run a flow, or servers in the middle of replies.
+    /// What is killed: writers of a store, programs that run a flow, servers in the middle of replies, or one of two `alloquy serve`.
     #[arg(value_enum, default_value = "writers")]
     what: Victim,
     /// The store: file, sqlite, postgres or s3. Flows run over file, sqlite and postgres unless one is named, servers over
@@ -17,6 +17,9 @@ pub struct Torture {
     /// How many programs to kill.
     #[arg(long, value_name = "N", default_value_t = 500)]
     kills: u64,
+    /// How many conversations clients hold with `alloquy serve`, at least.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    conversations: u64,
 }
 
 /// What is killed.
@@ -28,6 +31,8 @@ enum Victim {
     Flows,
     /// Servers of llama.cpp in the middle of replies. `ALLOQUY_LLAMA_PYTHON` is a Python that has one.
     Servers,
+    /// One of two `alloquy serve` over one PostgreSQL database, while clients hold conversations.
+    Serve,
 }
 
 impl Victim {
@@ -37,6 +42,7 @@ impl Victim {
             Self::Writers => &["file", "sqlite", "postgres", "s3"],
             Self::Flows => &["file", "sqlite", "postgres"],
             Self::Servers => &[],
+            Self::Serve => &["postgres"],
         }
     }
 }
@@ -51,6 +57,10 @@ const FLOWS: &str = "cargo test --package alloquy-flows --test torture -- --noca
 
 /// The test that kills servers of models.
 const SERVERS: &str = "cargo test --package alloquy-tests --test remote_kills -- --nocapture --exact \
+    killed_servers_as_the_environment_says 2>&1";
+
+/// The test that kills `alloquy serve`.
+const SERVE: &str = "cargo test --package alloquy-cli --test server_kills -- --nocapture --exact \
     killed_servers_as_the_environment_says 2>&1";
 
 impl Torture {
@@ -81,9 +91,11 @@ impl Torture {
             Victim::Writers => (WRITERS, format!("torture {store}: ")),
             Victim::Flows => (FLOWS, "torture flows ".to_owned()),
             Victim::Servers => (SERVERS, "torture servers, ".to_owned()),
+            Victim::Serve => (SERVE, "torture serve, ".to_owned()),
         };
         let mut shell = command::shell(line);
         shell.env("ALLOQUY_TORTURE_STORE", store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());
+        shell.env("ALLOQUY_TORTURE_CONVERSATIONS", self.conversations.to_string());
         let (printed, ended) = command::tee(&mut shell)?;
         ended?;
         let figures: Vec<_> = printed.lines().filter(|line| line.starts_with(&prefix)).collect();

@@ -1,6 +1,6 @@
 //! What an answer of a server that is not a reply means.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use alloquy_core::error::Upstream;
 use alloquy_core::{Error, ErrorKind};
@@ -129,7 +129,37 @@ fn sentence(status: u16, body: &Value, text: &str) -> String {
     format!("{ANSWERED} {status} {said:?}{advice}")
 }
 
-/// Reads `Retry-After`, if it is a number of seconds.
-pub(crate) fn retry_after(value: &str) -> Option<Duration> {
-    value.trim().parse().ok().map(Duration::from_secs)
+/// Reads `Retry-After`: seconds, or a date.
+///
+/// Reference: RFC 9110, section 10.2.3.
+pub(crate) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    // A date that has passed asks for no wait.
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_a_number_of_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        let cases = [
+            ("7", Some(7)),
+            (" 120 ", Some(120)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(7)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+            ("", None),
+        ];
+        for (value, seconds) in cases {
+            assert_eq!(retry_after(value, now), seconds.map(Duration::from_secs), "{value:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
@@ -173,7 +173,7 @@ impl Http {
             return Ok(response);
         }
         let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let wait = wait.and_then(fault::retry_after);
+        let wait = wait.and_then(|value| fault::retry_after(value, SystemTime::now()));
         let text = self.text(response, 1 << 16).await.unwrap_or_default();
         Err(fault::of_status(status.as_u16(), &text, wait))
     }

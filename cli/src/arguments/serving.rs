@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::count;
@@ -60,9 +60,28 @@ pub(crate) struct ServingArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_DRAIN", value_parser = count::<u64>("drain"))]
     pub(crate) drain: Option<u64>,
 
+    /// The form of the log on standard error: text or json; text unless set
+    #[arg(long, value_enum, value_name = "FORM", env = "ALLOQUY_LOG_FORMAT", hide_possible_values = true)]
+    pub(crate) log_format: Option<LogFormat>,
+
+    /// Let /metrics be read by the token in this file; on a server with keys, by nobody unless set
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_METRICS_TOKEN_FILE")]
+    pub(crate) metrics_token_file: Option<PathBuf>,
+
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) keys: KeyArguments,
+}
+
+/// The form of a server's log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LogFormat {
+    /// Lines for people. The system's journal adds the time.
+    #[default]
+    Text,
+    /// Objects with the time, one a line.
+    Json,
 }
 
 /// Where keys are.

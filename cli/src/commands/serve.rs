@@ -1,8 +1,9 @@
 //! `alloquy serve`: models and stored conversations over HTTP.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
+use std::{fmt, fs};
 
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::guards::redact::RedactReplies;
@@ -11,28 +12,31 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use crate::arguments::{RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
+use crate::arguments::{LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::guards::Guards;
 use crate::kept;
 use crate::key_file;
-use crate::limit_database::LimitDatabase;
+use crate::limit_counts;
+use crate::listener;
 use crate::served::NamedModel;
 use crate::served_list::ServedList;
-use crate::settings::state_folder;
+use crate::served_retrieval::ServedRetrieval;
+use crate::settings::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
+  alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
-Clients of OpenAI's API need only the address. Models are loaded by the first request that names them. How they run is set in the \
+Clients of OpenAI, Anthropic and Ollama need only the address. Models are loaded by the first request that names them. How they run is set in the \
 configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
 SIGTERM ends the server once the running replies have ended, and a second Ctrl-C ends it at once; SIGHUP reads the keys and the configuration file \
 again: models that have changed are unloaded once they write no reply.";
@@ -56,6 +60,8 @@ pub(crate) struct Serve {
     check: bool,
     #[command(flatten)]
     serving: ServingArguments,
+    #[command(flatten)]
+    retrieval: ServedRetrieval,
     #[command(flatten)]
     remote: RemoteArguments,
     #[command(flatten)]
@@ -84,19 +90,40 @@ impl Serve {
             }
             let store = pollster::block_on(kept::inspect_store(&store))?;
             let builder = builder(context, &serving, models)?;
+            self.retrieval.check()?;
             builder.build()?.check_address(address)?;
             return report(context, address, &summaries, &store);
         }
         let opened = pollster::block_on(kept::kept(&store))?;
-        let server = builder(context, &serving, models)?.store(opened.store).owner(opened.owner).build()?;
-        server.check_address(address)?;
-        let listener = listen(address)?;
-        for (name, summary) in &summaries {
-            context.notes.say(format_args!("{name}: {summary}"));
+        let builder = self.retrieval.add_to(builder(context, &serving, models)?)?;
+        let mut builder = builder.store(opened.store).owner(opened.owner);
+        if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
+            builder = builder.limit_store(counts);
         }
-        context.notes.say(format_args!("serving at http://{}/v1", listener.local_addr().unwrap_or(address)));
+        let server = builder.build()?;
+        let listener = match listener::passed()? {
+            Some(listener) => listener,
+            None => {
+                server.check_address(address)?;
+                listener::listen(address)?
+            }
+        };
+        let format = serving.log_format.unwrap_or_default();
+        for (name, summary) in &summaries {
+            say(context, format, format_args!("{name}: {summary}"));
+        }
+        let address = listener.local_addr().unwrap_or(address);
+        say(context, format, format_args!("serving at http://{address}/v1"));
         let settings = context.settings.clone();
         Ok(server.run(listener, move |server| list.reload(&settings, server))?)
+    }
+
+    /// Returns the form of the log.
+    ///
+    /// # Errors
+    /// Those of the settings.
+    pub(crate) fn log_format(&self, settings: &Settings) -> Result<LogFormat> {
+        Ok(settings.settle(&self.serving)?.log_format.unwrap_or_default())
     }
 }
 
@@ -120,9 +147,8 @@ fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel
     if let Some(keys) = key_file::keys(&serving.keys)? {
         builder = builder.keys(keys);
     }
-    // Budgets of a day outlive a restart.
-    if let Some(folder) = state_folder() {
-        builder = builder.limit_store(Arc::new(LimitDatabase::new(folder)));
+    if let Some(path) = &serving.metrics_token_file {
+        builder = builder.metrics_token(metrics_token(path)?);
     }
     let redaction = context.settings.settle(&RedactionArguments::default())?;
     if let Some(redactor) = Guards::redacting(&redaction)?.redactor().cloned() {
@@ -139,12 +165,25 @@ fn limits(serving: &ServingArguments) -> RequestLimits {
     limits
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).map_err(|source| {
-        let message =
-            format!("{address} cannot be listened at: choose another address with --bind ADDRESS:PORT");
-        Error::new(ErrorKind::Backend, message).with_source(source)
-    })
+/// Reads the token of the metrics. The line break at the end of a file is no part of it.
+fn metrics_token(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(source) => {
+            let message = format!(
+                "the token of the metrics cannot be read from {path:?}: write one there with `openssl rand -hex 32`"
+            );
+            Err(Error::new(ErrorKind::Invalid, message).with_source(source))
+        }
+    }
+}
+
+/// Says something to whoever started the server, in the form of its log.
+fn say(context: &Context, format: LogFormat, text: fmt::Arguments<'_>) {
+    match format {
+        LogFormat::Text => context.notes.say(text),
+        LogFormat::Json => tracing::info!(target: "alloquy_server", "{text}"),
+    }
 }
 
 /// Prints what would be served.

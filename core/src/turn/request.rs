@@ -10,6 +10,7 @@ use crate::media::Digest;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
 use crate::output::OutputConstraints;
+use crate::preface::ToolSpec;
 use crate::prompt_library::{FilledPrompt, OUTPUT_KEY, PROMPT_KEY, Prompt, PromptName, Values};
 use crate::report::{FinishReason, ReplyFacts, Warning};
 use crate::sampling::SamplingOptions;
@@ -53,6 +54,7 @@ pub struct TurnRequest {
     pub(crate) turn_data: TurnData,
     pub(crate) model: Option<String>,
     pub(crate) tools: Option<Toolbox>,
+    pub(crate) host_tools: Option<Vec<ToolSpec>>,
     pub(crate) middleware: Vec<Arc<dyn Middleware>>,
     pub(crate) group: Option<TaskGroup>,
 }
@@ -294,6 +296,32 @@ impl TurnRequest {
     /// Sets the tools of this turn instead of those of the manager.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.tools = Some(tools);
+        self
+    }
+
+    /// Sets the tools that the host runs in this turn, instead of those of the preface. The stored preface does not change.
+    ///
+    /// ```
+    /// use alloquy_core::turn::TurnEnd;
+    /// use alloquy_core::{Conversation, ToolSpec, TurnRequest};
+    /// # use alloquy_core::message::ToolCall;
+    /// # use alloquy_core::{Content, Message, Reply, Role};
+    /// # use alloquy_testing::{ScriptedModel, ScriptedReply};
+    /// use serde_json::json;
+    ///
+    /// # pollster::block_on(async {
+    /// # let call = Content::ToolCall(ToolCall::new("call_1", "weather", json!({"city": "Oslo"})));
+    /// # let called = Reply::new(Message::new(Role::Assistant, vec![call]));
+    /// # let model = ScriptedModel::replying([ScriptedReply::from(called)]);
+    /// let conversation = Conversation::new(model);
+    /// let weather = ToolSpec::new("weather", "The weather in a city", json!({"type": "object"}));
+    /// let reply = conversation.send(TurnRequest::from("How is Oslo?").host_tools(vec![weather])).await?;
+    /// assert_eq!((reply.end, reply.pending.len()), (TurnEnd::HostCalls, 1));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn host_tools(mut self, tools: Vec<ToolSpec>) -> Self {
+        self.host_tools = Some(tools);
         self
     }
 

@@ -51,7 +51,11 @@ pub(super) async fn open_path(
     place: &Place,
     ask: &TurnRequest,
 ) -> Result<(ConversationRecord, Trail)> {
-    let record = parts.settled().await.record(&parts.owner, conversation).await?;
+    let mut record = parts.settled().await.record(&parts.owner, conversation).await?;
+    if let Some(tools) = &ask.host_tools {
+        // The turn works with its own copy of the record, so the stored preface keeps its tools.
+        record.preface.tools.clone_from(tools);
+    }
     let from = match (place, &ask.at) {
         (Place::Beside(node), _) | (_, Some(node)) => parts.node_at(conversation, node).await?,
         (Place::Head | Place::Question, None) => record.head,

@@ -3,9 +3,8 @@
 use alloquy_core::{Delta, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
-use super::logprobs;
 use super::request::StreamOptions;
-use super::response::{Completion, call_of};
+use super::response::{Completion, call_of, choice_logprobs};
 use crate::error::{ApiError, broken_reply};
 use crate::models::OpenedModel;
 use crate::streaming::{Frame, TurnWriter};
@@ -68,7 +67,7 @@ impl ChunkWriter {
             return vec![Frame::json(&broken_reply(error).body())];
         }
         let report = self.completion.report(reply);
-        let logprobs = self.has_logprobs.then(|| logprobs::shown(&reply.reply.logprobs, &self.model));
+        let logprobs = self.has_logprobs.then(|| choice_logprobs(&reply.reply.logprobs, &self.model));
         let choice =
             json!({"index": 0, "delta": {}, "logprobs": logprobs, "finish_reason": report.finish_reason()});
         let mut last = self.chunk(&json!([choice]));

@@ -3,26 +3,20 @@
 use std::collections::BTreeMap;
 
 use alloquy_core::tokenizer::TokenId;
-use alloquy_core::{Error, Preface, Role, SamplingOptions, TurnRequest};
+use alloquy_core::{Preface, Role, SamplingOptions, TurnRequest};
 use alloquy_formats::messages::OpenAiOptions;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::messages;
 use crate::error::{ApiError, ApiResult};
+use crate::logprobs::check_top;
 use crate::media_policy::MediaPolicy;
-
-/// How many pairs of metadata an object has at most.
-const METADATA_PAIRS: usize = 16;
-/// How many characters the name of such a pair has at most.
-const NAME_LENGTH: usize = 64;
-/// How many characters its value has at most.
-const VALUE_LENGTH: usize = 512;
-/// How many tokens are reported beside each sampled one at most.
-const TOP_LOGPROBS: usize = 20;
+use crate::turn_options::{Stops, check_metadata, only, validated};
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChatRequest {
     messages: Value,
@@ -95,7 +89,7 @@ pub(super) struct ChatRequest {
 }
 
 /// What a stream contains beside the reply.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamOptions {
     #[serde(default)]
@@ -110,14 +104,6 @@ impl StreamOptions {
     pub(super) fn includes_usage(self) -> bool {
         self.include_usage.unwrap_or_default()
     }
-}
-
-/// One stop text, or several.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a text or a list of texts")]
-enum Stops {
-    One(String),
-    Several(Vec<String>),
 }
 
 /// Whether the conversation of a request is stored.
@@ -139,23 +125,6 @@ pub(super) struct Asked {
     /// The options of a stream; `None` for a whole reply.
     pub(super) stream: Option<StreamOptions>,
     pub(super) logprobs: bool,
-}
-
-/// The change of a stored completion.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Change {
-    pub(super) metadata: Option<BTreeMap<String, String>>,
-}
-
-impl Change {
-    /// # Errors
-    /// For metadata that is too long.
-    pub(super) fn metadata(self) -> ApiResult<BTreeMap<String, String>> {
-        let metadata = self.metadata.unwrap_or_default();
-        check_metadata(&metadata)?;
-        Ok(metadata)
-    }
 }
 
 impl ChatRequest {
@@ -227,17 +196,12 @@ impl ChatRequest {
             // A negative seed is as good as any other, and has the same bits each time.
             seed: self.seed.map(i64::cast_unsigned),
             max_tokens: self.max_tokens()?,
-            stop: match &self.stop {
-                None => Vec::new(),
-                Some(Stops::One(text)) => vec![text.clone()],
-                Some(Stops::Several(texts)) => texts.clone(),
-            },
+            stop: self.stop.as_ref().map(Stops::texts).unwrap_or_default(),
             logit_bias: self.logit_bias()?,
             logprobs: self.logprobs_of_each()?,
             ..SamplingOptions::default()
         };
-        sampling.validate().map_err(sampling_error)?;
-        Ok(sampling)
+        validated(sampling)
     }
 
     fn max_tokens(&self) -> ApiResult<Option<usize>> {
@@ -271,11 +235,8 @@ impl ChatRequest {
     }
 
     fn logprobs_of_each(&self) -> ApiResult<Option<usize>> {
+        check_top(self.top_logprobs)?;
         match (self.logprobs.unwrap_or_default(), self.top_logprobs) {
-            (_, Some(top)) if top > TOP_LOGPROBS => {
-                let message = format!("top_logprobs is {top}, expected 0 to {TOP_LOGPROBS}");
-                Err(ApiError::invalid("top_logprobs", message))
-            }
             (false, Some(_)) => {
                 Err(ApiError::invalid("top_logprobs", "top_logprobs is given without \"logprobs\": true"))
             }
@@ -299,51 +260,4 @@ impl ChatRequest {
         }
         Ok(OpenAiOptions::of(&fields)?)
     }
-}
-
-/// Checks that a field has one of its possible values.
-fn only(field: &'static str, given: Option<&str>, possible: &[&str]) -> ApiResult<()> {
-    match given.filter(|given| !possible.contains(given)) {
-        Some(given) => {
-            let message = format!("{field} is {given:?}, expected one of {}", json!(possible));
-            Err(ApiError::unsupported(field, message))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Adds the field to an error of a sampling option, with whose name the sentence begins.
-fn sampling_error(error: Error) -> ApiError {
-    let message = error.to_string();
-    let fields = [
-        ("temperature", "temperature"),
-        ("top-p", "top_p"),
-        ("min-p", "min_p"),
-        ("repetition penalty", "repetition_penalty"),
-        ("presence penalty", "presence_penalty"),
-        ("frequency penalty", "frequency_penalty"),
-        ("logit bias", "logit_bias"),
-        ("a stop text", "stop"),
-    ];
-    let field = fields.iter().find(|(words, _)| message.starts_with(words));
-    match field {
-        Some((_, field)) => ApiError::from(error).param(*field),
-        None => error.into(),
-    }
-}
-
-fn check_metadata(metadata: &BTreeMap<String, String>) -> ApiResult<()> {
-    if metadata.len() > METADATA_PAIRS {
-        let message = format!("metadata has {} pairs, expected at most {METADATA_PAIRS}", metadata.len());
-        return Err(ApiError::invalid("metadata", message));
-    }
-    for (name, value) in metadata {
-        if name.chars().count() > NAME_LENGTH || value.chars().count() > VALUE_LENGTH {
-            let message = format!(
-                "metadata.{name}: a name has at most {NAME_LENGTH} characters, and a value at most {VALUE_LENGTH}"
-            );
-            return Err(ApiError::invalid("metadata", message));
-        }
-    }
-    Ok(())
 }

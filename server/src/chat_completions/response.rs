@@ -1,10 +1,11 @@
 //! The objects of completions.
 
+use alloquy_core::sampling::TokenLogprobs;
 use alloquy_core::{Content, ConversationId, Message, TurnReply};
 use serde_json::{Map, Value, json};
 
 use super::identity::ID;
-use super::logprobs;
+use crate::logprobs;
 use crate::models::OpenedModel;
 use crate::reply_report::ReplyReport;
 
@@ -31,7 +32,7 @@ impl Completion {
 
     /// Returns the object of a whole reply.
     pub(super) fn whole(&self, reply: &TurnReply, model: &OpenedModel, has_logprobs: bool) -> Value {
-        let logprobs = has_logprobs.then(|| logprobs::shown(&reply.reply.logprobs, model));
+        let logprobs = has_logprobs.then(|| choice_logprobs(&reply.reply.logprobs, model));
         self.object(reply.message(), &self.report(reply), logprobs.as_ref())
     }
 
@@ -67,6 +68,11 @@ impl Completion {
             "choices": choices,
         })
     }
+}
+
+/// Returns the field `logprobs` of a choice.
+pub(super) fn choice_logprobs(logprobs: &[TokenLogprobs], model: &OpenedModel) -> Value {
+    json!({"content": logprobs::tokens(logprobs, model), "refusal": null})
 }
 
 /// Returns a message of the assistant.

@@ -13,7 +13,6 @@ use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::identity::{ID, METADATA, conversation_of, no_completion};
-use super::request::Change;
 use super::response::Completion;
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
@@ -22,6 +21,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::paging::{Order, Page, PageQuery};
 use crate::reply_report::ReplyReport;
 use crate::times::unix_seconds;
+use crate::turn_options::MetadataChange;
 
 /// A stored completion.
 struct StoredCompletion {
@@ -235,7 +235,7 @@ pub(super) async fn update(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-    JsonBody(change): JsonBody<Change>,
+    JsonBody(change): JsonBody<MetadataChange>,
 ) -> ApiResult<Json<Value>> {
     let metadata: BTreeMap<String, String> = change.metadata()?;
     let manager = app.conversations(&caller);

@@ -1,16 +1,27 @@
 //! A server on a real loopback socket, and a client of it.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod document;
+pub(crate) mod grammar;
+mod obedient;
+pub(crate) mod prompts;
+pub(crate) mod sending;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use alloquy_core::report::CacheReport;
-use alloquy_core::{ChatModel, Reply, ReplyStream, Request, Result};
+use alloquy_core::report::{CacheReport, FinishReason};
+use alloquy_core::stream::EventStream;
+use alloquy_core::{ChatModel, Delta, Message, Reply, ReplyStream, Request, Result};
 use alloquy_server::{ServedModel, Server, ServerBuilder, ServerHandle};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+
+use document::DOCUMENT;
+#[allow(unused_imports, reason = "each test binary uses a part of it")]
+pub(crate) use obedient::ObedientModel;
 
 pub(crate) struct TestServer {
     pub(crate) url: String,
@@ -72,11 +83,20 @@ impl TestServer {
         Self::start(Server::builder().model(scripted("tea", texts))).await
     }
 
+    /// Sends a request, and compares the answer with the document of OpenAPI.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
+        let request = request.build().unwrap();
+        let method = request.method().to_string();
+        let address = request.url().path().to_owned();
+        let response = self.client.execute(request).await.unwrap();
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        Answer { status, headers, text: response.text().await.unwrap() }
+        let answer = Answer { status, headers, text: response.text().await.unwrap() };
+        let is_json = answer.headers.get("content-type").is_some_and(|kind| kind == "application/json");
+        if is_json && method != "HEAD" {
+            DOCUMENT.check(&method, &address, status, &answer.json());
+        }
+        answer
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
@@ -149,6 +169,41 @@ impl ChatModel for Recorder {
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         self.requests.lock().unwrap().push(request.clone());
         ScriptedModel::replying([ScriptedReply::from(self.reply.clone())]).reply(request).await
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+/// Writes ten words, each after a pause.
+#[derive(Clone, Debug)]
+pub(crate) struct Paced(pub(crate) Duration);
+
+const WORDS: &str = "one two three four five six seven eight nine ten";
+
+#[async_trait]
+impl ChatModel for Paced {
+    fn name(&self) -> &str {
+        "paced"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let pause = self.0;
+        Ok(EventStream::new(|mut emit| async move {
+            let mut said = String::new();
+            for word in WORDS.split_inclusive(' ') {
+                tokio::time::sleep(pause).await;
+                if request.stop.is_stopped() {
+                    let mut reply = Reply::new(Message::assistant(said));
+                    reply.finish = FinishReason::Cancelled;
+                    return Ok(reply);
+                }
+                said.push_str(word);
+                emit.send(Delta::Text(word.to_owned())).await;
+            }
+            Ok(Reply::new(Message::assistant(said)))
+        }))
     }
 
     async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {

@@ -1,0 +1,126 @@
+//! `/v1/conversations`: OpenAI's Conversations. Each is one of the stored conversations; its items are those of the path to its head.
+
+mod items;
+
+use alloquy_core::manager::NewConversation;
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::{Conversation, ConversationManager as _, Preface};
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::body::{JsonBody, PathOf};
+use crate::caller::Caller;
+use crate::error::ApiResult;
+use crate::items::{Input, MARK, conversation_id};
+use crate::responses::open_conversation;
+use crate::times::unix_seconds;
+use crate::turn_options::{Metadata, MetadataChange, check_metadata};
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/conversations", post(create))
+        .route("/v1/conversations/{id}", get(one).post(update).delete(delete))
+        .route("/v1/conversations/{id}/items", get(items::list).post(items::create))
+        .route("/v1/conversations/{id}/items/{item}", get(items::one).delete(items::delete))
+}
+
+/// The fields of a new conversation.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct NewRequest {
+    #[schemars(with = "Option<Input>")]
+    items: Option<Value>,
+    metadata: Option<Metadata>,
+}
+
+/// A conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ConversationObject {
+    id: String,
+    object: &'static str,
+    created_at: u64,
+    metadata: Value,
+    alloquy: Value,
+}
+
+impl ConversationObject {
+    fn of(record: &ConversationRecord) -> Self {
+        let metadata = record.metadata.get(MARK).and_then(|fields| fields.get("metadata")).cloned();
+        Self {
+            id: conversation_id(&record.id),
+            object: "conversation",
+            created_at: unix_seconds(record.created),
+            metadata: metadata.unwrap_or_else(|| json!({})),
+            alloquy: json!({"conversation": record.id, "head": record.head}),
+        }
+    }
+}
+
+/// `POST /v1/conversations`
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    body: JsonBody<NewRequest>,
+) -> ApiResult<Json<ConversationObject>> {
+    let JsonBody(request) = body;
+    let metadata = request.metadata.unwrap_or_default();
+    check_metadata(&metadata)?;
+    let items = request.items.unwrap_or_else(|| json!([]));
+    let given = items::given(&items)?;
+    let manager = app.conversations(&caller);
+    let messages = items::messages(given, &[], &app, &manager).await?;
+    let new = NewConversation::from(Preface::default()).metadata(MARK, json!({"metadata": metadata}));
+    let conversation = manager.create(new).await?;
+    if let Err(error) = items::add(&conversation, messages).await {
+        manager.delete(conversation.id()).await?;
+        return Err(error);
+    }
+    object(&conversation).await
+}
+
+async fn object(conversation: &Conversation) -> ApiResult<Json<ConversationObject>> {
+    Ok(Json(ConversationObject::of(&conversation.record().await?)))
+}
+
+/// `GET /v1/conversations/{id}`
+async fn one(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+) -> ApiResult<Json<ConversationObject>> {
+    object(&open_conversation(&app.conversations(&caller), &id).await?).await
+}
+
+/// `POST /v1/conversations/{id}`: replaces the metadata.
+async fn update(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    JsonBody(change): JsonBody<MetadataChange>,
+) -> ApiResult<Json<ConversationObject>> {
+    let metadata = change.metadata()?;
+    let conversation = open_conversation(&app.conversations(&caller), &id).await?;
+    let mut fields = conversation.metadata().await?.get(MARK).cloned().unwrap_or_else(|| json!({}));
+    if let Some(fields) = fields.as_object_mut() {
+        fields.insert("metadata".to_owned(), json!(metadata));
+    }
+    conversation.set_metadata(MARK, fields).await?;
+    object(&conversation).await
+}
+
+/// `DELETE /v1/conversations/{id}`: deletes it with all its branches.
+async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+) -> ApiResult<Json<Value>> {
+    let manager = app.conversations(&caller);
+    let conversation = open_conversation(&manager, &id).await?;
+    manager.delete(conversation.id()).await?;
+    Ok(Json(json!({"id": id, "object": "conversation.deleted", "deleted": true})))
+}

@@ -1,0 +1,74 @@
+//! `/v1/messages`: Anthropic's Messages, whole or streamed, and the number of their tokens. Nothing is stored.
+
+mod blocks;
+mod events;
+mod request;
+mod response;
+mod tools;
+
+use alloquy_core::manager::NewConversation;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum::routing::post;
+use axum::{Json, Router};
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::caller::Caller;
+use crate::error::{ApiError, ApiResult};
+use crate::reply_report::complete;
+use crate::streaming;
+use events::EventWriter;
+use request::{CountRequest, MessagesRequest};
+use response::{Heading, TokenCount};
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/v1/messages", post(create)).route("/v1/messages/count_tokens", post(count_tokens))
+}
+
+/// Answers a list of messages.
+async fn create(State(app): State<App>, caller: Caller, body: JsonBody<MessagesRequest>) -> ApiResult {
+    let JsonBody(request) = body;
+    let asked = request.asked(app.media())?;
+    let place = app.admit(&caller).await?;
+    let model = app.model(asked.model.as_deref()).await?;
+    let turn = app.turn(asked.turn, &model, &caller)?;
+    let manager = app.temporary_manager(&model, &caller)?;
+    let conversation = manager.create(NewConversation::from(asked.preface)).await?;
+    let heading = Heading {
+        conversation: conversation.id().clone(),
+        model: model.name().to_owned(),
+        hides_thinking: asked.hides_thinking,
+        is_compared: asked.is_compared,
+    };
+    let turn = conversation.send(turn);
+    if asked.is_streamed {
+        return streaming::respond(turn, EventWriter::new(heading), app.limits(), (model, place)).await;
+    }
+    let reply = complete(turn.await?)?;
+    Ok(Json(heading.whole(&reply)).into_response())
+}
+
+/// Counts the tokens of a prompt, with the template of the model, and computes nothing of it.
+async fn count_tokens(
+    State(app): State<App>,
+    caller: Caller,
+    body: JsonBody<CountRequest>,
+) -> ApiResult<Json<TokenCount>> {
+    let JsonBody(request) = body;
+    let asked = request.asked(app.media())?;
+    let _place = app.admit(&caller).await?;
+    let model = app.model(asked.model.as_deref()).await?;
+    let manager = app.temporary_manager(&model, &caller)?;
+    let conversation = manager.create(NewConversation::from(asked.preface)).await?;
+    match conversation.prompt(asked.turn).await? {
+        Some(prompt) => Ok(Json(TokenCount { input_tokens: prompt.positions() })),
+        None => {
+            let message = format!(
+                "model: {:?} does not report its prompts, so their tokens are not counted",
+                model.name()
+            );
+            Err(ApiError::unsupported("model", message))
+        }
+    }
+}

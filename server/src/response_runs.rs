@@ -1,0 +1,325 @@
+//! The responses of this process: those that run, those of the background with their events, and where the latest ones ended.
+//!
+//! The store has what was generated. What is here is kept for a few minutes, so that a stream can be resumed, and so that the next
+//! request of a conversation need not read its tree.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use alloquy_core::stop::StopSignal;
+use alloquy_core::{NodeId, Owner};
+use futures::stream::{self, Stream};
+use tokio::sync::Notify;
+
+use crate::items::ResponseId;
+use crate::streaming::Frame;
+
+/// How long the events of a response are kept after its end.
+const KEPT: Duration = Duration::from_secs(5 * 60);
+/// How many responses that have ended keep their events.
+const ENDED: usize = 64;
+/// How many bytes of events a response keeps.
+const BYTES: usize = 4 << 20;
+/// Of how many responses the last node is known.
+const LAST: usize = 16 << 10;
+
+/// A response of an owner. Copies of a conversation have the same ids, and may belong to several owners.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RunKey {
+    owner: Owner,
+    id: ResponseId,
+}
+
+impl RunKey {
+    pub(crate) fn new(owner: &Owner, id: ResponseId) -> Self {
+        Self { owner: owner.clone(), id }
+    }
+}
+
+/// The responses of this process.
+#[derive(Debug, Default)]
+pub(crate) struct ResponseRuns {
+    runs: Mutex<HashMap<RunKey, Arc<Run>>>,
+    /// Those that are being streamed to a client that waits.
+    streamed: Mutex<HashSet<RunKey>>,
+    last: Mutex<LastNodes>,
+}
+
+/// The last nodes of the latest responses, in their order.
+#[derive(Debug, Default)]
+struct LastNodes {
+    nodes: HashMap<RunKey, NodeId>,
+    order: VecDeque<RunKey>,
+}
+
+/// A response in the background.
+#[derive(Debug)]
+pub(crate) struct Run {
+    stop: StopSignal,
+    log: Mutex<Log>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Log {
+    is_queued: bool,
+    /// The number of the first event that is kept.
+    first: u64,
+    frames: VecDeque<Frame>,
+    bytes: usize,
+    ended: Option<Instant>,
+}
+
+/// How far a response in the background is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunState {
+    Queued,
+    InProgress,
+    Ended,
+}
+
+impl ResponseRuns {
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<Run>>> {
+        // The map is valid even if a thread panicked while it held the lock.
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last(&self) -> MutexGuard<'_, LastNodes> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a response in the background, which `stop` cancels.
+    pub(crate) fn begin(&self, key: RunKey, stop: StopSignal) -> Arc<Run> {
+        let log = Log { is_queued: true, first: 0, frames: VecDeque::new(), bytes: 0, ended: None };
+        let run = Arc::new(Run { stop, log: Mutex::new(log), changed: Notify::new() });
+        let mut runs = self.runs();
+        forget_old(&mut runs);
+        runs.insert(key, Arc::clone(&run));
+        run
+    }
+
+    /// Returns a response in the background, while its events are kept.
+    pub(crate) fn find(&self, key: &RunKey) -> Option<Arc<Run>> {
+        let mut runs = self.runs();
+        forget_old(&mut runs);
+        runs.get(key).cloned()
+    }
+
+    /// Forgets the events of a response.
+    pub(crate) fn forget(&self, key: &RunKey) {
+        self.runs().remove(key);
+        self.last().nodes.remove(key);
+    }
+
+    fn streamed(&self) -> MutexGuard<'_, HashSet<RunKey>> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a response is being streamed to a client that waits.
+    pub(crate) fn begin_stream(&self, key: RunKey) {
+        self.streamed().insert(key);
+    }
+
+    /// Notes that the stream of a response has ended.
+    pub(crate) fn end_stream(&self, key: &RunKey) {
+        self.streamed().remove(key);
+    }
+
+    /// Returns whether a response is being streamed to a client that waits.
+    pub(crate) fn is_streamed(&self, key: &RunKey) -> bool {
+        self.streamed().contains(key)
+    }
+
+    /// Notes the last node of a response.
+    pub(crate) fn note_last(&self, key: RunKey, node: NodeId) {
+        let mut last = self.last();
+        if last.nodes.insert(key.clone(), node).is_none() {
+            last.order.push_back(key);
+        }
+        if last.order.len() > LAST {
+            let oldest = last.order.pop_front();
+            if let Some(oldest) = oldest {
+                last.nodes.remove(&oldest);
+            }
+        }
+    }
+
+    /// Returns the last node of a response that has ended lately.
+    pub(crate) fn last_node(&self, key: &RunKey) -> Option<NodeId> {
+        self.last().nodes.get(key).copied()
+    }
+}
+
+/// Forgets the events of responses that have ended long ago, and those of the oldest ones where there are many.
+fn forget_old(runs: &mut HashMap<RunKey, Arc<Run>>) {
+    runs.retain(|_, run| run.log().ended.is_none_or(|ended| ended.elapsed() < KEPT));
+    let mut ended: Vec<(Instant, RunKey)> =
+        runs.iter().filter_map(|(id, run)| Some((run.log().ended?, id.clone()))).collect();
+    ended.sort_by_key(|(ended, _)| std::cmp::Reverse(*ended));
+    for (_, id) in ended.into_iter().skip(ENDED) {
+        runs.remove(&id);
+    }
+}
+
+impl Run {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels the response.
+    pub(crate) fn cancel(&self) {
+        self.stop.stop();
+    }
+
+    /// Returns how far it is.
+    pub(crate) fn state(&self) -> RunState {
+        let log = self.log();
+        if log.ended.is_some() {
+            RunState::Ended
+        } else if log.is_queued {
+            RunState::Queued
+        } else {
+            RunState::InProgress
+        }
+    }
+
+    /// Notes that a model works on it.
+    pub(crate) fn start(&self) {
+        self.log().is_queued = false;
+    }
+
+    /// Adds events. The oldest ones are forgotten where they are too many.
+    pub(crate) fn push(&self, frames: Vec<Frame>) {
+        let mut log = self.log();
+        for frame in frames {
+            log.bytes += frame.len();
+            log.frames.push_back(frame);
+        }
+        while log.bytes > BYTES {
+            let oldest = log.frames.pop_front();
+            log.bytes -= oldest.map_or(log.bytes, |frame| frame.len());
+            log.first += 1;
+        }
+        drop(log);
+        self.changed.notify_waiters();
+    }
+
+    /// Ends it. Its events are kept for a while.
+    pub(crate) fn end(&self) {
+        self.log().ended.get_or_insert_with(Instant::now);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&self) {
+        loop {
+            // It is created before the check, so an end between the two wakes it.
+            let changed = self.changed.notified();
+            if self.log().ended.is_some() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Returns whether the events from a number on are kept.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.log().first <= number
+    }
+
+    /// Returns the events from a number on, as they come, to the last one.
+    pub(crate) fn events(self: Arc<Self>, number: u64) -> impl Stream<Item = Frame> + Send + 'static {
+        stream::unfold((self, number), |(run, number)| async move {
+            loop {
+                let changed = run.changed.notified();
+                match run.log().at(number) {
+                    Found::Frame(frame) => return Some((frame, (Arc::clone(&run), number + 1))),
+                    Found::End => return None,
+                    Found::Later => {}
+                }
+                changed.await;
+            }
+        })
+    }
+}
+
+/// What a log has at a number.
+enum Found {
+    Frame(Frame),
+    /// The event has not come yet.
+    Later,
+    /// There is no such event, or it was forgotten before a slow reader came to it.
+    End,
+}
+
+impl Log {
+    fn at(&self, number: u64) -> Found {
+        let Some(index) = number.checked_sub(self.first) else { return Found::End };
+        let frame = usize::try_from(index).ok().and_then(|index| self.frames.get(index));
+        match frame {
+            Some(frame) => Found::Frame(frame.clone()),
+            None if self.ended.is_some() => Found::End,
+            None => Found::Later,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use serde_json::json;
+
+    use super::*;
+
+    fn frame(number: u64) -> Frame {
+        Frame::json(&json!(number))
+    }
+
+    fn id() -> RunKey {
+        let id = ResponseId { conversation: alloquy_core::ConversationId::new(), node: NodeId::new() };
+        RunKey::new(&Owner::local(), id)
+    }
+
+    #[tokio::test]
+    async fn events_are_read_again_from_any_number_while_they_come() {
+        let runs = ResponseRuns::default();
+        let id = id();
+        let run = runs.begin(id.clone(), StopSignal::default());
+        run.push(vec![frame(0), frame(1)]);
+        let reader = tokio::spawn(runs.find(&id).unwrap().events(1).collect::<Vec<_>>());
+        tokio::task::yield_now().await;
+        run.push(vec![frame(2)]);
+        run.end();
+        assert_eq!(reader.await.unwrap(), [frame(1), frame(2)]);
+        assert_eq!(Arc::clone(&run).events(7).collect::<Vec<_>>().await, []);
+        assert_eq!(run.state(), RunState::Ended);
+    }
+
+    #[test]
+    fn old_events_and_old_runs_are_forgotten() {
+        let runs = ResponseRuns::default();
+        let run = runs.begin(id(), StopSignal::default());
+        let long = Frame::text(&"x".repeat(BYTES / 2));
+        run.push(vec![long.clone(), long.clone(), long]);
+        assert!(!run.has(0) && run.log().bytes <= BYTES);
+        let ids: Vec<_> = (0..ENDED + 3).map(|_| id()).collect();
+        for id in &ids {
+            runs.begin(id.clone(), StopSignal::default()).end();
+        }
+        assert_eq!(ids.iter().filter(|id| runs.find(id).is_some()).count(), ENDED);
+    }
+
+    #[test]
+    fn the_last_nodes_are_bounded() {
+        let runs = ResponseRuns::default();
+        let first = id();
+        runs.note_last(first.clone(), first.id.node);
+        assert_eq!(runs.last_node(&first), Some(first.id.node));
+        for _ in 0..LAST {
+            let id = id();
+            runs.note_last(id.clone(), id.id.node);
+        }
+        assert_eq!(runs.last_node(&first), None);
+    }
+}

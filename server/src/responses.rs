@@ -1,0 +1,411 @@
+//! `/v1/responses`: OpenAI's Responses, stored or not, whole, streamed, or in the background.
+//!
+//! A response is a turn. Its id has the conversation and the node that is answered, so `previous_response_id` at an older response is
+//! a turn at that place: a branch.
+
+mod background;
+mod events;
+mod include;
+mod object;
+mod place;
+mod request;
+mod settings;
+mod stored;
+mod tools;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use alloquy_core::{ConversationId, Owner, TurnEvent, TurnReply, TurnRequest};
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::body::{JsonBody, PathOf, QueryOf};
+use crate::caller::Caller;
+use crate::error::{ApiError, ApiResult};
+use crate::items::ResponseId;
+use crate::logprobs;
+use crate::models::ModelLease;
+use crate::paging::{Order, PageQuery};
+use crate::reply_report::complete;
+use crate::response_runs::{Run, RunKey, RunState};
+use crate::streaming::{self, Frame, TurnWriter};
+use crate::times::unix_seconds;
+use background::Background;
+use events::EventWriter;
+pub(crate) use include::Included;
+use object::{Ending, HeadPlace, Sources, Status};
+use place::{Place, Unfinished, managers, marked};
+pub(crate) use place::{leading_system, note_system, open_conversation, references};
+use request::{Asked, ResponseRequest, TokensRequest};
+use settings::ResponseMark;
+use stored::StoredResponse;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/responses", post(create))
+        .route("/v1/responses/input_tokens", post(input_tokens))
+        .route("/v1/responses/{id}", get(one).delete(delete))
+        .route("/v1/responses/{id}/cancel", post(cancel))
+        .route("/v1/responses/{id}/input_items", get(input_items))
+}
+
+/// A request that is ready for its turn.
+struct Ready {
+    place: Place,
+    turn: TurnRequest,
+    mark: ResponseMark,
+    writer: EventWriter,
+}
+
+impl Ready {
+    /// Finds the place of a request and prepares its turn.
+    async fn new(mut asked: Asked, app: &App, model: &ModelLease, caller: &Caller) -> ApiResult<Self> {
+        model.name().clone_into(&mut asked.settings.model);
+        if asked.logprobs {
+            logprobs::must_have_tokens("include", model)?;
+        }
+        let (stored, temporary) = managers(&asked, app, model, caller)?;
+        let place = Place::open(&asked, app, caller, stored, temporary).await?;
+        match Self::at(&place, asked, app, model, caller).await {
+            Ok((turn, mark, writer)) => Ok(Self { place, turn, mark, writer }),
+            Err(error) => {
+                place.remove_unanswered().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn at(
+        place: &Place,
+        asked: Asked,
+        app: &App,
+        model: &ModelLease,
+        caller: &Caller,
+    ) -> ApiResult<(TurnRequest, ResponseMark, EventWriter)> {
+        let messages = place.messages(&asked, app, caller).await?;
+        place.note_system(&messages).await?;
+        let turn = place.instructed(asked.options.turn(messages.clone()), &asked, &messages);
+        let mark = ResponseMark::new(asked.settings.clone());
+        let turn = app.turn(marked(turn, &mark), model, caller)?;
+        let turn = match place.at {
+            Some(node) => turn.at(node),
+            None => turn,
+        };
+        let mut writer = asked.writer(place.conversation.id());
+        if asked.logprobs {
+            writer.set_logprobs(model.opened().clone());
+        }
+        Ok((turn, mark, writer))
+    }
+}
+
+/// Answers a request: whole, as a stream, or later.
+async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseRequest>) -> ApiResult {
+    let JsonBody(request) = body;
+    let asked = request.asked(unix_seconds(SystemTime::now()))?;
+    if asked.settings.background {
+        return Background::begin(asked, app, caller).await;
+    }
+    let held = app.admit(&caller).await?;
+    let model = app.model(asked.model.as_deref()).await?;
+    let is_streamed = asked.is_streamed;
+    let has_logprobs = asked.logprobs;
+    let ready = Ready::new(asked, &app, &model, &caller).await?;
+    let Ready { place, turn, mark, writer } = ready;
+    let turn = place.conversation.send(turn);
+    if is_streamed {
+        let limits = *app.limits();
+        let writer = Foreground {
+            app,
+            writer,
+            is_stored: mark.settings.store,
+            owner: caller.owner.clone(),
+            key: None,
+        };
+        let held = (model, held);
+        return streaming::respond_or(turn, writer, &limits, held, place.remove_unanswered()).await;
+    }
+    let conversation = place.conversation.id().clone();
+    let unfinished = Unfinished::new(place);
+    let answered = turn.await.map_err(ApiError::from).and_then(complete);
+    let reply = unfinished.ended(answered).await?;
+    let question = reply.answers.unwrap_or(reply.node);
+    if mark.settings.store {
+        note_last(&app, &caller, &conversation, &reply);
+    }
+    let sources = Sources {
+        settings: &mark.settings,
+        conversation: &conversation,
+        question,
+        nodes: &reply.nodes,
+        head: Some(HeadPlace::after(reply.head, reply.last)),
+    };
+    let mut response = sources.ended(Ending::of(&mark.settings, &reply.nodes));
+    if has_logprobs {
+        response.add_logprobs(&logprobs::tokens(&reply.reply.logprobs, model.opened()));
+    }
+    Ok(Json(response).into_response())
+}
+
+fn note_last(app: &App, caller: &Caller, conversation: &ConversationId, reply: &TurnReply) {
+    if let Some(question) = reply.answers {
+        let id = ResponseId { conversation: conversation.clone(), node: question };
+        app.responses().note_last(RunKey::new(&caller.owner, id), reply.last);
+    }
+}
+
+/// Writes a stream that ends with its client.
+struct Foreground {
+    app: App,
+    writer: EventWriter,
+    is_stored: bool,
+    owner: Owner,
+    /// The response, once it is known.
+    key: Option<RunKey>,
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        if let Some(key) = &self.key {
+            self.app.responses().end_stream(key);
+        }
+    }
+}
+
+impl TurnWriter for Foreground {
+    fn begin(&mut self) -> Vec<Frame> {
+        // The first event has the id of the response, which is known once the model has accepted the request.
+        Vec::new()
+    }
+
+    fn event(&mut self, event: TurnEvent) -> Vec<Frame> {
+        let ended = match &event {
+            TurnEvent::Finished(reply) => Some(reply.last),
+            _ => None,
+        };
+        let events = self.writer.event(event);
+        if self.key.is_none() && self.is_stored && !events.is_empty() {
+            self.key = self.writer.id().map(|id| RunKey::new(&self.owner, id));
+            if let Some(key) = &self.key {
+                self.app.responses().begin_stream(key.clone());
+            }
+        }
+        if let (Some(last), Some(key)) = (ended, &self.key) {
+            self.app.responses().note_last(key.clone(), last);
+        }
+        events.iter().map(events::Event::frame).collect()
+    }
+
+    fn error(&mut self, error: &ApiError) -> Vec<Frame> {
+        self.writer.error(error).iter().map(events::Event::frame).collect()
+    }
+}
+
+/// What the address of a stored response says.
+#[derive(Debug, Default)]
+struct OneQuery {
+    is_streamed: bool,
+    starting_after: Option<u64>,
+}
+
+impl OneQuery {
+    fn read(pairs: Vec<(String, String)>) -> ApiResult<Self> {
+        let mut query = Self::default();
+        let mut include = Vec::new();
+        for (name, value) in pairs {
+            match (name.as_str(), value.as_str()) {
+                ("stream", "true") => query.is_streamed = true,
+                ("stream" | "include_obfuscation", "false") => {}
+                ("starting_after", number) => query.starting_after = Some(event_number(number)?),
+                ("include" | "include[]", _) => include.push(value),
+                _ => {
+                    let message = format!("the address has {name}={value:?}, which is not possible here");
+                    return Err(ApiError::unsupported(name, message));
+                }
+            }
+        }
+        Included::read(include.iter().map(String::as_str))?;
+        if query.starting_after.is_some() && !query.is_streamed {
+            let message = "starting_after is given without stream=true";
+            return Err(ApiError::invalid("starting_after", message));
+        }
+        Ok(query)
+    }
+}
+
+fn event_number(text: &str) -> ApiResult<u64> {
+    text.parse().map_err(|_| {
+        let message = format!("starting_after is {text:?}, expected the number of an event");
+        ApiError::invalid("starting_after", message)
+    })
+}
+
+/// `GET /v1/responses/{id}`: the response as it is now, or its events, as far as they follow a number.
+async fn one(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    QueryOf(query): QueryOf<Vec<(String, String)>>,
+) -> ApiResult {
+    let query = OneQuery::read(query)?;
+    // How far it is comes first: what has ended by then is in the store.
+    let progress = Progress::of(&id, &app, &caller);
+    let stored = StoredResponse::open(&app.conversations(&caller), &id).await?;
+    let first = query.starting_after.map_or(0, |number| number.saturating_add(1));
+    if !query.is_streamed {
+        return Ok(match progress.status() {
+            Some(status) => Json(stored.running(status)).into_response(),
+            None => Json(stored.object()).into_response(),
+        });
+    }
+    match progress {
+        Progress::Background(run, _) if run.has(first) => {
+            Ok(streaming::respond_with(run.events(first), app.limits()))
+        }
+        Progress::Background(_, RunState::Ended) | Progress::Ended => Ok(replayed(&stored, first, &app)),
+        Progress::Background(..) => {
+            let message = format!("the event {first} is no longer kept: fetch the response without a stream");
+            Err(ApiError::invalid("starting_after", message))
+        }
+        Progress::Streamed => {
+            let message =
+                format!("the response {id:?} is streamed to the client that asked for it, and to no other");
+            Err(ApiError::invalid("stream", message))
+        }
+    }
+}
+
+/// How far a response is.
+enum Progress {
+    /// Its events are kept.
+    Background(Arc<Run>, RunState),
+    Streamed,
+    Ended,
+}
+
+impl Progress {
+    fn of(id: &str, app: &App, caller: &Caller) -> Self {
+        let Some(id) = ResponseId::parse(id) else { return Self::Ended };
+        let key = RunKey::new(&caller.owner, id);
+        match app.responses().find(&key) {
+            Some(run) => {
+                let state = run.state();
+                Self::Background(run, state)
+            }
+            None if app.responses().is_streamed(&key) => Self::Streamed,
+            None => Self::Ended,
+        }
+    }
+
+    /// Returns the status of a response that has not ended.
+    fn status(&self) -> Option<Status> {
+        match self {
+            Self::Background(_, RunState::Queued) => Some(Status::Queued),
+            Self::Background(_, RunState::InProgress) | Self::Streamed => Some(Status::InProgress),
+            Self::Background(_, RunState::Ended) | Self::Ended => None,
+        }
+    }
+
+    /// Cancels a response of the background, and waits for its end.
+    async fn cancel(&self) {
+        if let Self::Background(run, RunState::Queued | RunState::InProgress) = self {
+            run.cancel();
+            run.ended().await;
+        }
+    }
+}
+
+/// Answers with the events of a response whose own are gone: its texts come in one piece each.
+fn replayed(stored: &StoredResponse, first: u64, app: &App) -> axum::response::Response {
+    let settings = stored.mark.settings.clone();
+    let mut writer = EventWriter::new(settings, stored.id.conversation.clone(), Vec::new());
+    let mut events = writer.begin(stored.id.node);
+    events.extend(writer.replay(&stored.nodes, stored.ending(), stored.head()));
+    let skipped = usize::try_from(first).unwrap_or(usize::MAX);
+    let frames: Vec<Frame> = events.iter().skip(skipped).map(events::Event::frame).collect();
+    streaming::respond_with(futures::stream::iter(frames), app.limits())
+}
+
+/// `DELETE /v1/responses/{id}`
+async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+) -> ApiResult<Json<Value>> {
+    let manager = app.conversations(&caller);
+    let progress = Progress::of(&id, &app, &caller);
+    // Only its owner ends it.
+    StoredResponse::open(&manager, &id).await?;
+    progress.cancel().await;
+    let stored = StoredResponse::open(&manager, &id).await?;
+    app.responses().forget(&RunKey::new(&caller.owner, stored.id.clone()));
+    stored.delete(&manager).await?;
+    Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
+}
+
+/// `POST /v1/responses/{id}/cancel`: ends a response in the background, and keeps its text so far.
+async fn cancel(State(app): State<App>, caller: Caller, PathOf(id): PathOf<String>) -> ApiResult {
+    let manager = app.conversations(&caller);
+    let progress = Progress::of(&id, &app, &caller);
+    let stored = StoredResponse::open(&manager, &id).await?;
+    if !stored.mark.settings.background {
+        let message =
+            format!("the response {id:?} is not one of the background: it ends when its client hangs up");
+        return Err(ApiError::invalid("response_id", message));
+    }
+    progress.cancel().await;
+    let stored = StoredResponse::open(&manager, &id).await?;
+    Ok(Json(stored.object()).into_response())
+}
+
+/// `GET /v1/responses/{id}/input_items`: the items of the request, the last one first unless the order is `asc`.
+async fn input_items(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    QueryOf(pairs): QueryOf<Vec<(String, String)>>,
+) -> ApiResult<Json<Value>> {
+    let (page, included) = page_of(pairs)?;
+    let stored = StoredResponse::open(&app.conversations(&caller), &id).await?;
+    let mut items: Vec<Value> = stored.input(included.images)?.into_iter().map(Value::from).collect();
+    if page.order_or(Order::Descending) == Order::Descending {
+        items.reverse();
+    }
+    Ok(Json(page.of(items)?.json()))
+}
+
+/// Reads the page of a list of items, and what they include.
+pub(crate) fn page_of(pairs: Vec<(String, String)>) -> ApiResult<(PageQuery, Included)> {
+    let mut page = PageQuery::default();
+    let mut include = Vec::new();
+    for (name, value) in pairs {
+        match name.as_str() {
+            "include" | "include[]" => include.push(value),
+            _ => page.set(&name, value)?,
+        }
+    }
+    Ok((page, Included::read(include.iter().map(String::as_str))?))
+}
+
+/// `POST /v1/responses/input_tokens`: how many tokens the prompt of a request has. The model writes nothing.
+async fn input_tokens(
+    State(app): State<App>,
+    caller: Caller,
+    body: JsonBody<TokensRequest>,
+) -> ApiResult<Json<Value>> {
+    let JsonBody(request) = body;
+    let asked = ResponseRequest::from(request).asked(unix_seconds(SystemTime::now()))?;
+    let _held = app.admit(&caller).await?;
+    let model = app.model(asked.model.as_deref()).await?;
+    let ready = Ready::new(asked, &app, &model, &caller).await?;
+    let Some(prompt) = ready.place.conversation.prompt(ready.turn).await? else {
+        let message = format!("the model {:?} does not count tokens before it answers", model.name());
+        return Err(ApiError::unsupported("model", message));
+    };
+    Ok(Json(json!({"object": "response.input_tokens", "input_tokens": prompt.positions()})))
+}

@@ -1,0 +1,208 @@
+//! Responses in the background: they go on without their client, and their events can be read again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloquy_core::stop::Task;
+use alloquy_core::{Conversation, ConversationManager as _, NodeId, Turn, TurnEvent, TurnRequest};
+use axum::Json;
+use axum::response::IntoResponse;
+use futures::StreamExt;
+use futures::stream;
+use tokio::time::timeout;
+
+use super::events::{Event, EventWriter};
+use super::object::{Ending, Sources, Status};
+use super::place::Place;
+use super::request::Asked;
+use super::settings::ResponseMark;
+use super::stored::note_ending;
+use crate::admission::Admission;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::{ApiError, ApiResult};
+use crate::items::{MARK, ResponseId};
+use crate::logprobs::must_have_tokens;
+use crate::models::ModelLease;
+use crate::response_runs::{Run, RunKey};
+use crate::streaming;
+
+/// How long a cancelled response may take to end by itself.
+const CANCELLING: Duration = Duration::from_secs(5);
+
+/// A response in the background.
+pub(super) struct Background {
+    app: App,
+    caller: Caller,
+    asked: Asked,
+    conversation: Conversation,
+    mark: ResponseMark,
+    /// The options of the turn.
+    turn: TurnRequest,
+    /// The last message, which is stored and waits for its reply.
+    question: NodeId,
+    id: ResponseId,
+    task: Task,
+    run: Arc<Run>,
+}
+
+/// Ends a run when it is dropped, also by a panic.
+struct RunGuard(Arc<Run>);
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Background {
+    /// Stores the messages of a request, and begins its reply in a task of its own.
+    ///
+    /// # Errors
+    /// Those of a request that is not valid. What is refused later, such as a prompt that is too long, is a failed response.
+    pub(super) async fn begin(mut asked: Asked, app: App, caller: Caller) -> ApiResult {
+        asked.settings.model = model_name(&app, asked.model.as_deref())?;
+        let manager = app.conversations(&caller);
+        let place = Place::open(&asked, &app, &caller, manager, None).await?;
+        let mark = ResponseMark::new(asked.settings.clone());
+        let (question, turn) = match stored(&place, &asked, &app, &caller, &mark).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                place.remove_unanswered().await;
+                return Err(error);
+            }
+        };
+        let conversation = place.conversation;
+        let id = ResponseId { conversation: conversation.id().clone(), node: question };
+        let task = app.turns().begin();
+        let run = app.responses().begin(RunKey::new(&caller.owner, id.clone()), task.stop_signal());
+        let is_streamed = asked.is_streamed;
+        let sources = Sources {
+            settings: &mark.settings,
+            conversation: conversation.id(),
+            question,
+            nodes: &[],
+            head: None,
+        };
+        let queued = sources.running(Status::Queued);
+        let limits = *app.limits();
+        let background =
+            Self { app, caller, asked, conversation, mark, turn, question, id, task, run: Arc::clone(&run) };
+        tokio::spawn(background.work());
+        if is_streamed {
+            return Ok(streaming::respond_with(run.events(0), &limits));
+        }
+        Ok(Json(queued).into_response())
+    }
+
+    async fn work(self) {
+        let guard = RunGuard(Arc::clone(&self.run));
+        let mut writer = self.asked.writer(&self.id.conversation);
+        self.push(&writer.create(self.question));
+        if let Err(ending) = self.generate(&mut writer).await {
+            note_ending(&self.conversation, self.question, &ending).await;
+            self.push(&writer.end(self.question, &[], ending, None));
+        }
+        drop(guard);
+    }
+
+    /// Waits for a place and the model, and generates the reply.
+    async fn generate(&self, writer: &mut EventWriter) -> Result<(), Ending> {
+        let stop = self.task.stop_signal();
+        let mut stopped = stop.cut(stream::pending::<()>());
+        // A response that is cancelled gives up its place in the queue.
+        let ready = tokio::select! {
+            _ = stopped.next() => return Err(Ending::of_status(Status::Cancelled)),
+            ready = self.ready() => ready.map_err(|error| Ending::failed(&error))?,
+        };
+        let (_held, model, mut turn) = ready;
+        if self.asked.logprobs {
+            writer.set_logprobs(model.opened().clone());
+        }
+        self.run.start();
+        self.push(Vec::from_iter(writer.start()).as_slice());
+        tokio::select! {
+            outcome = self.read(&mut turn, writer) => return outcome,
+            _ = stopped.next() => turn.cancel(),
+        }
+        // The text so far is stored by the turn, which is dropped where the model does not end.
+        match timeout(CANCELLING, self.read(&mut turn, writer)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Ending::of_status(Status::Cancelled)),
+        }
+    }
+
+    /// Reads a turn to its end.
+    async fn read(&self, turn: &mut Turn, writer: &mut EventWriter) -> Result<(), Ending> {
+        while let Some(event) = turn.next().await {
+            match event {
+                Ok(event) => self.write(event, writer),
+                Err(error) if error.is_cancelled() => return Err(Ending::of_status(Status::Cancelled)),
+                Err(error) => return Err(Ending::failed(&error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, event: TurnEvent, writer: &mut EventWriter) {
+        if let TurnEvent::Finished(reply) = &event {
+            let key = RunKey::new(&self.caller.owner, self.id.clone());
+            self.app.responses().note_last(key, reply.last);
+        }
+        self.push(&writer.event(event));
+    }
+
+    /// Waits for a place and the model, and returns the turn.
+    async fn ready(&self) -> ApiResult<(Admission, ModelLease, Turn)> {
+        let held = self.app.admit(&self.caller).await?;
+        let model = self.app.model(Some(&self.mark.settings.model)).await?;
+        if self.asked.logprobs {
+            must_have_tokens("include", &model)?;
+        }
+        let manager = self.app.manager(&model, &self.caller);
+        let conversation = manager.open(&self.id.conversation).await?;
+        let turn = self.app.turn(self.turn.clone(), &model, &self.caller)?;
+        Ok((held, model, conversation.complete(turn)))
+    }
+
+    fn push(&self, events: &[Event]) {
+        self.run.push(events.iter().map(Event::frame).collect());
+    }
+}
+
+/// Returns the name under which a model is served.
+fn model_name(app: &App, name: Option<&str>) -> ApiResult<String> {
+    let Some(name) = name else {
+        let first = app.models().list().first().map(|status| status.model.name().to_owned());
+        return first.ok_or_else(|| ApiError::not_found("no model is served").param("model"));
+    };
+    match app.models().status(name) {
+        Ok(status) => Ok(status.model.name().to_owned()),
+        Err(error) => Err(ApiError::from(error).param("model").code("model_not_found")),
+    }
+}
+
+/// Stores the messages of a request, and returns the last one and the turn that answers it.
+///
+/// They are stored at once, so that the response has an id and survives a crash. The head stays until there is a reply, so another
+/// request to the conversation becomes a sibling, as it does without the background.
+async fn stored(
+    place: &Place,
+    asked: &Asked,
+    app: &App,
+    caller: &Caller,
+    mark: &ResponseMark,
+) -> ApiResult<(NodeId, TurnRequest)> {
+    let messages = place.messages(asked, app, caller).await?;
+    place.note_system(&messages).await?;
+    let turn = place.instructed(asked.options.turn(Vec::new()), asked, &messages);
+    // No node has this id, so the head does not move.
+    let elsewhere = Some(NodeId::new());
+    let adding = TurnRequest::from(messages).at(place.at).expected_head(elsewhere);
+    let added = place.conversation.add(adding.message_metadata(MARK, mark.of_message())).await?;
+    let Some(question) = added.node else {
+        return Err(ApiError::invalid("input", "input has no messages, so nothing is asked"));
+    };
+    let turn = turn.metadata(MARK, mark.of_reply()).at(question).expected_head(place.record.head);
+    Ok((question, turn))
+}

@@ -1,0 +1,146 @@
+//! The commands with `curl` in docs/server.md, run in their order against a server.
+//!
+//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$NODE` and `$HEAD`, which are the ids in the answers before it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod shared;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::PreparedPrompt;
+use alloquy_core::report::CacheReport;
+use alloquy_core::{ChatModel, ReplyStream, Request, Result};
+use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
+use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, Server};
+use alloquy_testing::{EchoModel, ScriptedModel};
+use async_trait::async_trait;
+
+use shared::TestServer;
+
+/// The address in the documentation.
+const ADDRESS: &str = "http://127.0.0.1:8080";
+
+/// What begins each command: silent, but with errors.
+const PREAMBLE: &str =
+    "set -euo pipefail; curl() { command curl -sS --fail-with-body --max-time 60 \"$@\"; echo; };";
+
+/// Variables, and how the ids begin that are put into them.
+const VARIABLES: [(&str, &str); 4] =
+    [("COMPLETION", "chatcmpl-"), ("RESPONSE", "resp_"), ("CONVERSATION", "conv_"), ("ITEM", "msg_")];
+
+/// Variables, and the fields of numbers or texts that are put into them.
+const FIELDS: [(&str, &str); 2] = [("NODE", "node"), ("HEAD", "head")];
+
+/// Repeats what it is asked, and reports its prompts.
+#[derive(Debug)]
+struct Echo(ScriptedModel);
+
+#[async_trait]
+impl ChatModel for Echo {
+    fn name(&self) -> &str {
+        "echo"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        EchoModel.reply(request).await
+    }
+
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        self.0.prompt(request)
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        EchoModel.warm(request).await
+    }
+}
+
+/// Keeps the order of texts.
+#[derive(Debug)]
+struct Unchanged;
+
+#[async_trait]
+impl Reranker for Unchanged {
+    fn digest(&self) -> Digest {
+        Digest::of(b"unchanged")
+    }
+
+    async fn rerank(&self, _: &str, passages: Vec<Passage>) -> Result<Vec<Passage>> {
+        Ok(passages)
+    }
+}
+
+/// Returns the blocks of shell commands that begin with `curl`.
+fn commands(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut block: Option<String> = None;
+    for line in text.lines() {
+        match (&mut block, line) {
+            (None, "```sh") => block = Some(String::new()),
+            (Some(_), "```") => commands.extend(block.take()),
+            (Some(lines), _) => {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+            (None, _) => {}
+        }
+    }
+    commands.retain(|command| command.starts_with("curl"));
+    commands
+}
+
+/// Returns the last text in quotation marks that begins so.
+fn last_id<'a>(answer: &'a str, prefix: &str) -> Option<&'a str> {
+    let start = answer.rfind(&format!("\"{prefix}"))? + 1;
+    answer[start..].split('"').next()
+}
+
+/// Returns the last value of a field that is a number or a text.
+fn last_value<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let name = format!("\"{name}\":");
+    let start = answer.rfind(&name)? + name.len();
+    let value = answer[start..].split([',', '}']).next()?.trim().trim_matches('"');
+    (!value.is_empty() && !value.starts_with(['{', '[']) && value != "null").then_some(value)
+}
+
+fn run(command: &str, variables: &BTreeMap<&str, String>) -> Output {
+    let script = format!("{PREAMBLE}\n{command}");
+    Command::new("bash").args(["-c", &script]).envs(variables).output().expect("bash")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_command_of_the_page_succeeds() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
+    let builder = Server::builder()
+        .model(ServedModel::loaded("qwen", Echo(ScriptedModel::new([("", "")]))))
+        .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))
+        .reranker(ServedReranker::new("minilm-rank", Unchanged));
+    let server = TestServer::start(builder).await;
+    let mut variables = BTreeMap::new();
+    for command in commands(&page) {
+        let command = command.replace(ADDRESS, &server.url);
+        let known = variables.clone();
+        let asked = command.clone();
+        let output = tokio::task::spawn_blocking(move || run(&asked, &known)).await.unwrap();
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}\n{errors}\n{answer}\nwith {variables:?}");
+        assert!(!answer.trim().is_empty(), "{command}\nprints nothing");
+        for (name, prefix) in VARIABLES {
+            if let Some(id) = last_id(&answer, prefix) {
+                variables.insert(name, id.to_owned());
+            }
+        }
+        for (name, field) in FIELDS {
+            if let Some(value) = last_value(&answer, field) {
+                variables.insert(name, value.to_owned());
+            }
+        }
+    }
+    assert!(variables.contains_key("COMPLETION"), "no command stores a completion");
+}

@@ -1,0 +1,216 @@
+//! Two tenants of one server: whatever ids of the other one sends, the answer is that for an id which never was, no text of the other's is in it,
+//! and nothing of the other's changes.
+//!
+//! `ALLOQUY_RANDOM_REQUESTS=100000 cargo test -p alloquy-server --test tenants` sends as many as are named.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod shared;
+
+use std::collections::BTreeMap;
+
+use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
+use alloquy_testing::Draws;
+
+use shared::grammar::{Drawn, Grammar, Ids, KINDS};
+use shared::sending::{Outcome, Sending};
+use shared::{ObedientModel, TestServer};
+
+/// How many requests are sent by default.
+const REQUESTS: usize = 500;
+/// A word in every text of Ann's.
+const MARK: &str = "amaranthine";
+
+/// Two servers of one kind. An id of the second is one that never was at the first.
+struct Servers {
+    first: TestServer,
+    second: TestServer,
+    ann: String,
+    bob: String,
+}
+
+impl Servers {
+    async fn start() -> Self {
+        let mut keys = KeyFile::default();
+        let mut key = |owner: &str| keys.add(owner.parse().unwrap(), KeyLimits::default()).unwrap();
+        let (ann, bob) = (key("ann"), key("bob"));
+        let start = |keys| {
+            let model = ServedModel::loaded("tea", ObedientModel);
+            TestServer::start(Server::builder().model(model).keys(keys))
+        };
+        Self { first: start(keys.clone()).await, second: start(keys).await, ann, bob }
+    }
+}
+
+/// The example with a word in all its texts.
+fn marked(example: &Drawn, mark: &str) -> Drawn {
+    let mut example = example.clone();
+    let Some(body) = &example.body else { return example };
+    let text = body.to_string();
+    let text = text.replace("say ", &format!("say {mark} ")).replace("Be brief.", mark);
+    let text = text.replace("\"b\"", &format!("\"{mark}\"")).replace("\"Hi\"", &format!("\"{mark}\""));
+    example.body = Some(serde_json::from_str(&text).unwrap());
+    example
+}
+
+/// Sends every example that removes nothing a few times, and returns the ids that came back.
+async fn fill(grammar: &Grammar, sending: Sending<'_>, mark: &str, draws: &mut Draws) -> Ids {
+    let mut ids = Ids::default();
+    for _ in 0..3 {
+        for example in &grammar.examples {
+            if example.method == "DELETE" || example.path.contains("/events") {
+                continue;
+            }
+            let mut drawn = marked(example, mark);
+            for (kind, place) in KINDS {
+                drawn = drawn.replace(place, ids.draw(kind, draws).unwrap_or("none"));
+            }
+            let outcome = sending.send(drawn).await;
+            if outcome.status < 300 {
+                ids.read(&outcome.text);
+            }
+        }
+    }
+    ids
+}
+
+/// What all addresses with ids answer.
+async fn read_all(grammar: &Grammar, sending: Sending<'_>, ids: &Ids) -> BTreeMap<String, (u16, String)> {
+    let mut answers = BTreeMap::new();
+    for example in &grammar.examples {
+        if example.method != "GET" || example.path.contains("/events") {
+            continue;
+        }
+        for (kind, id) in ids.all() {
+            let place = format!("{{{kind}}}");
+            if example.has(&place) {
+                let drawn = example.replace(&place, id);
+                if KINDS.iter().any(|(_, place)| drawn.has(place)) {
+                    continue;
+                }
+                let outcome = sending.send(drawn).await;
+                answers.insert(outcome.drawn.path.clone(), (outcome.status, outcome.text));
+            }
+        }
+    }
+    answers
+}
+
+/// An id whose parts are those of one's own, but for the last, which is foreign.
+fn mixed(own: &str, foreign: &str) -> Option<String> {
+    let (own, _) = own.rsplit_once('_')?;
+    let (before, last) = foreign.rsplit_once('_')?;
+    (own.matches('_').count() == before.matches('_').count()).then(|| format!("{own}_{last}"))
+}
+
+/// A text in which the ids that were sent, and their parts, are one word.
+fn without(text: &str, id: &str) -> String {
+    let mut text = text.replace(id, "ID");
+    for part in id.split(['_', ':', '.']).filter(|part| part.len() >= 12) {
+        text = text.replace(part, "PART");
+    }
+    text
+}
+
+struct Attack<'a> {
+    grammar: &'a Grammar,
+    servers: &'a Servers,
+    anns: &'a Ids,
+    ghosts: &'a Ids,
+    bobs: Ids,
+    secrets: Vec<String>,
+}
+
+impl Attack<'_> {
+    /// Sends one request: with an id of Ann's, and again with one that never was. Returns whether there was a place for an id.
+    async fn send(&mut self, draws: &mut Draws) -> bool {
+        let example = &self.grammar.examples[draws.below(self.grammar.examples.len())];
+        let mut places = KINDS.to_vec();
+        places.retain(|(kind, place)| example.has(place) && self.anns.has(kind) && self.ghosts.has(kind));
+        let sending = Sending::with_key(&self.servers.first, &self.servers.bob);
+        if places.is_empty() {
+            // Lists and the like.
+            let answer = sending.send(self.with_own(example, "", draws)).await;
+            self.check(&answer, "none");
+            return false;
+        }
+        let (kind, place) = places[draws.below(places.len())];
+        let (foreign, unknown) = self.ids(kind, draws);
+        let drawn = self.with_own(example, place, draws);
+        let answer = sending.send(drawn.replace(place, &foreign)).await;
+        let expected = sending.send(drawn.replace(place, &unknown)).await;
+        self.check(&answer, &foreign);
+        compare(&answer, &foreign, &expected, &unknown);
+        self.bobs.read(&expected.text);
+        true
+    }
+
+    /// An id of Ann's and one that never was, both at times within an id of Bob's.
+    fn ids(&self, kind: &str, draws: &mut Draws) -> (String, String) {
+        let foreign = self.anns.draw(kind, draws).unwrap();
+        let unknown = self.ghosts.draw(kind, draws).unwrap();
+        if draws.below(3) == 0
+            && let Some(own) = self.bobs.draw(kind, draws)
+            && let (Some(foreign), Some(unknown)) = (mixed(own, foreign), mixed(own, unknown))
+        {
+            return (foreign, unknown);
+        }
+        (foreign.to_owned(), unknown.to_owned())
+    }
+
+    /// The request with Bob's ids in all places but one.
+    fn with_own(&self, example: &Drawn, except: &str, draws: &mut Draws) -> Drawn {
+        let mut drawn = example.clone();
+        for (kind, place) in KINDS {
+            if place != except {
+                drawn = drawn.replace(place, self.bobs.draw(kind, draws).unwrap_or("none"));
+            }
+        }
+        drawn
+    }
+
+    /// Nothing of Ann's is in an answer, but for the id that was sent.
+    fn check(&self, answer: &Outcome, sent: &str) {
+        assert!(!answer.text.contains(MARK), "{answer:?}");
+        let text = without(&answer.text, sent);
+        for secret in &self.secrets {
+            assert!(!text.contains(secret), "{secret} is in {answer:?}");
+        }
+    }
+}
+
+/// The answer for another's id is that for an id which never was.
+fn compare(answer: &Outcome, foreign: &str, expected: &Outcome, unknown: &str) {
+    assert_eq!(answer.status, expected.status, "{answer:?}\n{expected:?}");
+    assert_eq!(answer.headers, expected.headers, "{answer:?}\n{expected:?}");
+    if answer.status >= 400 {
+        assert_eq!(without(&answer.text, foreign), without(&expected.text, unknown), "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ids_of_another_are_ids_that_never_were() {
+    let wanted = std::env::var("ALLOQUY_RANDOM_REQUESTS").map_or(REQUESTS, |text| text.parse().unwrap());
+    let grammar = Grammar::read();
+    let servers = Servers::start().await;
+    let mut draws = Draws::default();
+    let ann = Sending::with_key(&servers.first, &servers.ann);
+    let bob = Sending::with_key(&servers.first, &servers.bob);
+    let anns = fill(&grammar, ann, MARK, &mut draws).await;
+    let bobs = fill(&grammar, bob, "plain", &mut draws).await;
+    let ghosts = fill(&grammar, Sending::with_key(&servers.second, &servers.ann), "plain", &mut draws).await;
+    let before = read_all(&grammar, ann, &anns).await;
+    assert!(before.values().any(|(_, text)| text.contains(MARK)), "nothing of Ann's is marked");
+    let mut secrets: Vec<String> = anns.all().map(|(_, id)| id.to_owned()).collect();
+    // The id of a call is what its model wrote, and may be the same for both.
+    secrets.retain(|id| bobs.all().all(|(_, other)| other != id));
+    let mut attack =
+        Attack { grammar: &grammar, servers: &servers, anns: &anns, ghosts: &ghosts, bobs, secrets };
+    let mut sent = 0;
+    for _ in 0..wanted {
+        sent += usize::from(attack.send(&mut draws).await);
+    }
+    assert!(sent > 0, "no request had a place for an id");
+    for (path, answer) in read_all(&grammar, ann, &anns).await {
+        assert_eq!(before.get(&path), Some(&answer), "{path} has changed");
+    }
+}
