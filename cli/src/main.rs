@@ -57,6 +57,7 @@ mod schema;
 mod screen;
 mod served;
 mod served_list;
+mod served_retrieval;
 mod settings;
 mod stored;
 mod table;

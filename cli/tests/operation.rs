@@ -128,6 +128,7 @@ fn a_socket_of_the_service_manager_is_used() {
 }
 
 /// Returns the URL of an empty schema, where there is a PostgreSQL server.
+#[cfg(feature = "postgres")]
 fn postgres() -> Option<String> {
     let Some(url) = std::env::var("ALLOQUY_TEST_POSTGRES").ok().filter(|url| !url.is_empty()) else {
         eprintln!("skipped: ALLOQUY_TEST_POSTGRES does not say where a server is");

@@ -39,7 +39,11 @@ fn what_would_not_work_is_found_without_serving() {
         checked.contains("address: http://127.0.0.1:8080/v1") && checked.contains("model pocket: "),
         "{checked}"
     );
-    let cases: [(&[&str], i32, &str); 7] = [
+    program.run(&["serve", "--check", "--embedding", "words=ngrams"]).ok();
+    let cases: [(&[&str], i32, &str); 10] = [
+        (&["--reranker", "rank=no/such/model"], 1, "there is no folder"),
+        (&["--embedding", "words=no/such/model"], 1, "is no embedder"),
+        (&["--embedding", "words=none"], 1, "has no vectors"),
         (&["--model", "tea=no/such/model"], 1, "tea"),
         (&["--model", "tea="], 1, "NAME=MODEL"),
         (&["--model", "pocket", "--model", "pocket"], 1, "two models have the name"),

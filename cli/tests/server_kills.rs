@@ -326,9 +326,8 @@ fn verify(
                 continue;
             }
             let found = found.json();
-            let metadata = found.get("metadata").cloned().unwrap_or(json!({}));
-            let is_same =
-                protocol.text(&found) == answer.text && (metadata == answer.metadata || metadata.is_null());
+            let has_metadata = protocol == Protocol::Responses || found["metadata"] == answer.metadata;
+            let is_same = has_metadata && protocol.text(&found) == answer.text;
             if !is_same {
                 figures.count(
                     &figures.different,

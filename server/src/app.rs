@@ -4,25 +4,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use alloquy_core::chat_model::Origin;
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::middleware::Middleware;
 use alloquy_core::prompt::PromptCounter;
+use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::ConversationStore;
-use alloquy_core::{ChatModel, Error, ErrorKind, Manager, Request, Result, TurnRequest};
+use alloquy_core::{
+    ChatModel, Conversation, ConversationId, Error, ErrorKind, Manager, Request, Result, TurnRequest,
+};
+use alloquy_cost::PriceTable;
 use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
 use alloquy_guards::spans::Spans;
 use axum::http::StatusCode;
+use tokio::sync::broadcast::Receiver;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
-use crate::embedders::ServedEmbedders;
+use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
+use crate::flow_set::Flows;
+use crate::limited_model::LimitedModel;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
-use crate::metrics::{MeasuredCalls, Metrics};
+use crate::metrics::{MeasuredCalls, MeasuredEmbedding, Metrics};
 use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::rerankers::ServedRerankers;
 use crate::response_runs::ResponseRuns;
+use crate::watched_store::{Changed, WatchedStore};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -37,7 +47,8 @@ pub(crate) struct App(Arc<Parts>);
 pub(crate) struct Parts {
     pub(crate) models: ServedModels,
     pub(crate) embedders: ServedEmbedders,
-    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) rerankers: ServedRerankers,
+    pub(crate) store: Arc<WatchedStore>,
     /// The manager without a model.
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
@@ -47,6 +58,12 @@ pub(crate) struct Parts {
     pub(crate) media_within: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
+    /// The prompts of the host.
+    pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
+    /// The flows of the host.
+    pub(crate) flows: Flows,
+    /// What replies cost.
+    pub(crate) prices: PriceTable,
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
@@ -71,8 +88,29 @@ impl App {
         &self.0.embedders
     }
 
+    pub(crate) fn rerankers(&self) -> &ServedRerankers {
+        &self.0.rerankers
+    }
+
     pub(crate) fn store(&self) -> &dyn ConversationStore {
         &*self.0.store
+    }
+
+    /// Returns the conversations that this process changes, from now on.
+    pub(crate) fn changes(&self) -> Receiver<Changed> {
+        self.0.store.changes()
+    }
+
+    pub(crate) fn prompts(&self) -> Option<&dyn PromptLibrary> {
+        self.0.prompts.as_deref()
+    }
+
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.0.flows
+    }
+
+    pub(crate) fn prices(&self) -> &PriceTable {
+        &self.0.prices
     }
 
     pub(crate) fn limits(&self) -> &RequestLimits {
@@ -174,6 +212,26 @@ impl App {
         (self.0.setup)(builder).build()
     }
 
+    /// Computes the vectors of texts, and measures it.
+    ///
+    /// # Errors
+    /// As [`ServedEmbedder::vectors`].
+    pub(crate) async fn vectors(
+        &self,
+        embedder: &ServedEmbedder,
+        texts: &[String],
+        wanted: TextUse,
+        caller: &Caller,
+    ) -> ApiResult<Vectors> {
+        let measured = MeasuredEmbedding::begin(&self.0.metrics, embedder.name(), &caller.tally);
+        let outcome = embedder.vectors(texts, wanted).await;
+        match &outcome {
+            Ok(vectors) => measured.ended(vectors.tokens),
+            Err(error) => measured.failed(error.code_text().unwrap_or("model")),
+        }
+        outcome
+    }
+
     /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
     ///
     /// # Errors
@@ -187,6 +245,37 @@ impl App {
             turn = turn.middleware(middleware);
         }
         Ok(turn)
+    }
+
+    /// Returns what limits the turns of a caller's key, for turns that the server does not start itself.
+    ///
+    /// # Errors
+    /// As [`App::turn`].
+    pub(crate) fn limited(
+        &self,
+        mut conversation: Conversation,
+        model: &ModelLease,
+        caller: &Caller,
+    ) -> Result<Conversation> {
+        for middleware in self.limits_of(model.opened(), caller)? {
+            conversation = conversation.with_middleware(middleware);
+        }
+        Ok(conversation)
+    }
+
+    /// Returns a model under the limits of a caller's key, for questions about a conversation.
+    ///
+    /// # Errors
+    /// As [`App::turn`].
+    pub(crate) fn limited_model(
+        &self,
+        conversation: &ConversationId,
+        model: &ModelLease,
+        caller: &Caller,
+    ) -> Result<LimitedModel> {
+        let middleware = self.limits_of(model.opened(), caller)?;
+        let origin = Origin::new(caller.owner.clone(), conversation.clone());
+        Ok(LimitedModel { model: Arc::clone(&model.opened().chat), middleware, origin })
     }
 
     fn limits_of(&self, model: &OpenedModel, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {

@@ -33,8 +33,20 @@ impl<T: DeserializeOwned> FromRequestParts<App> for QueryOf<T> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         match Query::from_request_parts(parts, app).await {
             Ok(Query(query)) => Ok(Self(query)),
-            Err(rejection) => Err(ApiError::new(StatusCode::BAD_REQUEST, rejection.body_text())),
+            Err(rejection) => Err(query_error(&rejection.body_text())),
         }
+    }
+}
+
+/// Creates the error of a query, with the parameter that it names.
+fn query_error(text: &str) -> ApiError {
+    let message = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(text);
+    let quoted = message.split('`').nth(1);
+    let place = message.split_once(": ").map(|(place, _)| place);
+    let error = ApiError::new(StatusCode::BAD_REQUEST, message).code("invalid_value");
+    match quoted.filter(|_| message.contains("field `")).or(place) {
+        Some(param) => error.param(param),
+        None => error,
     }
 }
 

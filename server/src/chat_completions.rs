@@ -2,9 +2,10 @@
 
 mod chunks;
 mod identity;
-mod messages;
+pub(crate) mod messages;
 mod request;
 mod response;
+mod schemas;
 mod stored;
 
 use std::time::SystemTime;
@@ -22,19 +23,46 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
+use crate::operation::Operation;
+use crate::paging::PageParameters;
 use crate::reply_report::complete;
 use crate::streaming;
 use crate::times::unix_seconds;
+use crate::turn_options::MetadataChange;
 use chunks::ChunkWriter;
 use identity::METADATA;
 use request::{ChatRequest, Storing};
 use response::Completion;
+use schemas::{ChatCompletion, CompletionDeleted, CompletionList, CompletionListParameters, MessageList};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/chat/completions", get(stored::list).post(create))
         .route("/v1/chat/completions/{id}", get(stored::one).post(stored::update).delete(stored::delete))
         .route("/v1/chat/completions/{id}/messages", get(stored::messages))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    let all = "/v1/chat/completions";
+    let one = "/v1/chat/completions/{id}";
+    vec![
+        Operation::post(all, "Answers a list of messages, whole or as a stream.")
+            .body::<ChatRequest>()
+            .answer::<ChatCompletion>()
+            .events(),
+        Operation::get(all, "Lists the stored completions.")
+            .query::<CompletionListParameters>()
+            .answer::<CompletionList>(),
+        Operation::get(one, "Returns a stored completion.").answer::<ChatCompletion>(),
+        Operation::post(one, "Replaces the metadata of a stored completion.")
+            .body::<MetadataChange>()
+            .answer::<ChatCompletion>(),
+        Operation::delete(one, "Deletes a stored completion with its conversation.")
+            .answer::<CompletionDeleted>(),
+        Operation::get("/v1/chat/completions/{id}/messages", "Lists the messages that were sent.")
+            .query::<PageParameters>()
+            .answer::<MessageList>(),
+    ]
 }
 
 /// The stored conversation of a request.

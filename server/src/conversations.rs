@@ -73,7 +73,7 @@ async fn create(
     let items = request.items.unwrap_or_else(|| json!([]));
     let given = items::given(&items)?;
     let manager = app.conversations(&caller);
-    let messages = items::messages(&given, &[], &app, &manager).await?;
+    let messages = items::messages(given, &[], &app, &manager).await?;
     let new = NewConversation::from(Preface::default()).metadata(MARK, json!({"metadata": metadata}));
     let conversation = manager.create(new).await?;
     if let Err(error) = items::add(&conversation, messages).await {

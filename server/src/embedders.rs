@@ -143,16 +143,18 @@ pub(crate) struct ServedEmbedders(Vec<ServedEmbedder>);
 
 impl ServedEmbedders {
     /// # Errors
-    /// [`ErrorKind::Invalid`] for two of one name, and for the name of a model of replies.
+    /// [`ErrorKind::Invalid`] for two of one name, also where the other is a model of another kind, which `taken` names.
     pub(crate) fn new(embedders: Vec<ServedEmbedder>, taken: &[String]) -> Result<Self> {
-        let mut names = taken.to_vec();
-        for embedder in &embedders {
-            let name = embedder.name();
-            if names.iter().any(|known| known == name) {
+        let mut names: Vec<&str> = taken.iter().map(String::as_str).collect();
+        names.extend(embedders.iter().map(ServedEmbedder::name));
+        names.sort_unstable();
+        for pair in names.windows(2) {
+            if let [name, next] = pair
+                && name == next
+            {
                 let message = format!("two models have the name {name:?}: give one of them another");
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
-            names.push(name.to_owned());
         }
         Ok(Self(embedders))
     }

@@ -136,7 +136,7 @@ async fn create(
     let _place = app.admit(&caller).await?;
     let embedder = app.embedders().get(&request.model)?;
     must_have(embedder.dimensions(), request.dimensions)?;
-    let vectors = embedder.vectors(&texts, request.input_type.unwrap_or_default()).await?;
+    let vectors = app.vectors(embedder, &texts, request.input_type.unwrap_or_default(), &caller).await?;
     let encoding = request.encoding_format.unwrap_or_default();
     let mut data = Vec::with_capacity(vectors.vectors.len());
     for (index, vector) in vectors.vectors.into_iter().enumerate() {

@@ -9,6 +9,8 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// How long a client waits before it tries again, where nothing better is known.
@@ -22,6 +24,26 @@ pub(crate) struct ApiError {
     param: Option<String>,
     message: String,
     retry_after: Option<Duration>,
+}
+
+/// The body of an error.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct ErrorBody {
+    error: ErrorFields,
+}
+
+/// What was wrong, and where.
+#[derive(Debug, JsonSchema, Serialize)]
+struct ErrorFields {
+    /// A sentence for people.
+    message: String,
+    /// The family of the error.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The field or the parameter that was wrong.
+    param: Option<String>,
+    /// What programs compare.
+    code: Option<&'static str>,
 }
 
 /// The result of a handler.
@@ -105,12 +127,9 @@ impl ApiError {
 
     /// Returns the body.
     pub(crate) fn body(&self) -> Value {
-        json!({"error": {
-            "message": self.message,
-            "type": self.kind(),
-            "param": self.param,
-            "code": self.code,
-        }})
+        let message = self.message.clone();
+        let error = ErrorFields { message, kind: self.kind(), param: self.param.clone(), code: self.code };
+        json!(ErrorBody { error })
     }
 
     /// Returns the family of the error, as OpenAI's clients know it.

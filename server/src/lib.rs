@@ -37,7 +37,13 @@
 //! | `POST /api/chat`, `POST /api/generate` | Ollama's chats and prompts, as lines or whole |
 //! | `GET /api/tags`, `GET /api/ps`, `POST /api/show`, `GET /api/version` | the models, as Ollama's clients know them |
 //! | `POST /v1/embeddings`, `POST /api/embed` | the vectors of texts |
+//! | `POST /v1/rerank` | the order of texts by how well they answer a question |
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
+//! | `/v1/alloquy/conversations` | stored conversations as trees: turns, branches, the head, notes, copies, documents, costs |
+//! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
+//! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
+//! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //! | `GET /metrics` | what is counted and measured, for Prometheus |
 //!
@@ -54,7 +60,7 @@
 //!
 //! # Where to read on
 //!
-//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors; [`RequestLimits`] for
+//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors, and [`ServedReranker`] for rerankers; [`RequestLimits`] for
 //! sizes and times. `docs/server.md` in the repository describes every route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -70,10 +76,13 @@ mod embedders;
 mod embeddings;
 mod error;
 mod error_form;
+mod flow_runs;
+mod flow_set;
 mod health;
 mod image;
 mod items;
 mod keys;
+mod limited_model;
 mod limits;
 mod logprobs;
 mod media_policy;
@@ -86,8 +95,13 @@ mod models;
 mod no_model;
 mod observation;
 mod ollama;
+mod openapi;
+mod operation;
 mod paging;
+mod prompts;
 mod reply_report;
+mod rerank;
+mod rerankers;
 mod response_runs;
 mod responses;
 mod routes;
@@ -98,10 +112,13 @@ mod streaming;
 mod tally;
 mod text_or;
 mod times;
+mod trees;
 mod turn_options;
+mod watched_store;
 
 pub use embedders::ServedEmbedder;
 pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;
 pub use models::{ModelSource, OpenedModel, ServedModel};
+pub use rerankers::ServedReranker;
 pub use server::{Server, ServerBuilder, ServerHandle};

@@ -39,6 +39,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<MessagesR
         conversation: conversation.id().clone(),
         model: model.name().to_owned(),
         hides_thinking: asked.hides_thinking,
+        is_compared: asked.is_compared,
     };
     let turn = conversation.send(turn);
     if asked.is_streamed {

@@ -5,6 +5,7 @@
 //! patterns, and errors are kinds, so that the number of series is bounded.
 
 mod calls;
+mod embeddings;
 mod labels;
 
 use std::fmt;
@@ -21,7 +22,13 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 pub(crate) use calls::MeasuredCalls;
+pub(crate) use embeddings::MeasuredEmbedding;
 use labels::{CallLabels, MissLabels, ModelLabels, RouteLabels};
+
+/// The operation of models that answer.
+const CHAT: &str = "chat";
+/// The operation of models of vectors.
+const EMBEDDINGS: &str = "embeddings";
 
 /// The limits of the buckets of a call's seconds, as the conventions have them.
 const CALL_SECONDS: [f64; 14] =
@@ -118,9 +125,9 @@ impl Metrics {
     }
 
     /// Notes that a model call ended; `error` is why it failed.
-    fn call_ended(&self, model: &str, error: Option<&'static str>, took: Duration) {
+    fn call_ended(&self, operation: &'static str, model: &str, error: Option<&'static str>, took: Duration) {
         let labels = CallLabels {
-            gen_ai_operation_name: "chat",
+            gen_ai_operation_name: operation,
             gen_ai_provider_name: "alloquy",
             gen_ai_request_model: model.to_owned(),
             error_type: error.unwrap_or_default(),

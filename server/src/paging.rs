@@ -1,5 +1,7 @@
 //! Pages of lists, as OpenAI's API has them: `after`, `limit` and `order`.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, ApiResult};
@@ -93,6 +95,70 @@ impl Page {
             "last_id": last,
             "has_more": self.has_more,
         })
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ListOf{T}")]
+pub(crate) struct ListOf<T> {
+    /// Always `list`.
+    object: &'static str,
+    data: Vec<T>,
+    /// The id of the first object.
+    first_id: Option<String>,
+    /// The id of the last object, after which the next page begins.
+    last_id: Option<String>,
+    /// Whether there are more after the last one.
+    has_more: bool,
+}
+
+impl<T> ListOf<T> {
+    /// A page of objects, whose ids `id` returns.
+    pub(crate) fn of(data: Vec<T>, id: impl Fn(&T) -> &str, has_more: bool) -> Self {
+        let first_id = data.first().map(|object| id(object).to_owned());
+        let last_id = data.last().map(|object| id(object).to_owned());
+        Self { object: "list", data, first_id, last_id, has_more }
+    }
+}
+
+/// Which page of a list is asked for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PageParameters {
+    /// The id of the object before the first one.
+    #[serde(default)]
+    after: Option<String>,
+    /// At most so many: 20 unless it is given, and no more than 100.
+    #[serde(default)]
+    #[schemars(with = "Option<usize>")]
+    limit: Option<String>,
+    /// `asc` unless it is given, or `desc`.
+    #[serde(default)]
+    order: Option<String>,
+}
+
+impl PageParameters {
+    /// Returns the page of a list in ascending order.
+    ///
+    /// # Errors
+    /// 400 for a value that is not valid, and 404 where no object has the id of `after`.
+    pub(crate) fn of<T>(self, mut objects: Vec<T>, id: impl Fn(&T) -> &str) -> ApiResult<ListOf<T>> {
+        let most = self.limit.as_deref().map(limit).transpose()?.unwrap_or(LIMIT);
+        let direction = self.order.as_deref().map(order).transpose()?;
+        if direction == Some(Order::Descending) {
+            objects.reverse();
+        }
+        let mut start = 0;
+        if let Some(after) = &self.after {
+            let Some(place) = objects.iter().position(|object| id(object) == after) else {
+                return Err(ApiError::not_found(format!("there is no object {after:?}")).param("after"));
+            };
+            start = place + 1;
+        }
+        let has_more = objects.len() > start + most;
+        let data = objects.into_iter().skip(start).take(most).collect();
+        Ok(ListOf::of(data, id, has_more))
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use alloquy_core::NodeId;
 use alloquy_core::stop::StopSignal;
+use alloquy_core::{NodeId, Owner};
 use futures::stream::{self, Stream};
 use tokio::sync::Notify;
 
@@ -24,20 +24,33 @@ const BYTES: usize = 4 << 20;
 /// Of how many responses the last node is known.
 const LAST: usize = 16 << 10;
 
+/// A response of an owner. Copies of a conversation have the same ids, and may belong to several owners.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RunKey {
+    owner: Owner,
+    id: ResponseId,
+}
+
+impl RunKey {
+    pub(crate) fn new(owner: &Owner, id: ResponseId) -> Self {
+        Self { owner: owner.clone(), id }
+    }
+}
+
 /// The responses of this process.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseRuns {
-    runs: Mutex<HashMap<ResponseId, Arc<Run>>>,
+    runs: Mutex<HashMap<RunKey, Arc<Run>>>,
     /// Those that are being streamed to a client that waits.
-    streamed: Mutex<HashSet<ResponseId>>,
+    streamed: Mutex<HashSet<RunKey>>,
     last: Mutex<LastNodes>,
 }
 
 /// The last nodes of the latest responses, in their order.
 #[derive(Debug, Default)]
 struct LastNodes {
-    nodes: HashMap<ResponseId, NodeId>,
-    order: VecDeque<ResponseId>,
+    nodes: HashMap<RunKey, NodeId>,
+    order: VecDeque<RunKey>,
 }
 
 /// A response in the background.
@@ -67,7 +80,7 @@ pub(crate) enum RunState {
 }
 
 impl ResponseRuns {
-    fn runs(&self) -> MutexGuard<'_, HashMap<ResponseId, Arc<Run>>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<Run>>> {
         // The map is valid even if a thread panicked while it held the lock.
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,52 +90,52 @@ impl ResponseRuns {
     }
 
     /// Begins a response in the background, which `stop` cancels.
-    pub(crate) fn begin(&self, id: ResponseId, stop: StopSignal) -> Arc<Run> {
+    pub(crate) fn begin(&self, key: RunKey, stop: StopSignal) -> Arc<Run> {
         let log = Log { is_queued: true, first: 0, frames: VecDeque::new(), bytes: 0, ended: None };
         let run = Arc::new(Run { stop, log: Mutex::new(log), changed: Notify::new() });
         let mut runs = self.runs();
         forget_old(&mut runs);
-        runs.insert(id, Arc::clone(&run));
+        runs.insert(key, Arc::clone(&run));
         run
     }
 
     /// Returns a response in the background, while its events are kept.
-    pub(crate) fn find(&self, id: &ResponseId) -> Option<Arc<Run>> {
+    pub(crate) fn find(&self, key: &RunKey) -> Option<Arc<Run>> {
         let mut runs = self.runs();
         forget_old(&mut runs);
-        runs.get(id).cloned()
+        runs.get(key).cloned()
     }
 
     /// Forgets the events of a response.
-    pub(crate) fn forget(&self, id: &ResponseId) {
-        self.runs().remove(id);
-        self.last().nodes.remove(id);
+    pub(crate) fn forget(&self, key: &RunKey) {
+        self.runs().remove(key);
+        self.last().nodes.remove(key);
     }
 
-    fn streamed(&self) -> MutexGuard<'_, HashSet<ResponseId>> {
+    fn streamed(&self) -> MutexGuard<'_, HashSet<RunKey>> {
         self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a response is being streamed to a client that waits.
-    pub(crate) fn begin_stream(&self, id: ResponseId) {
-        self.streamed().insert(id);
+    pub(crate) fn begin_stream(&self, key: RunKey) {
+        self.streamed().insert(key);
     }
 
     /// Notes that the stream of a response has ended.
-    pub(crate) fn end_stream(&self, id: &ResponseId) {
-        self.streamed().remove(id);
+    pub(crate) fn end_stream(&self, key: &RunKey) {
+        self.streamed().remove(key);
     }
 
     /// Returns whether a response is being streamed to a client that waits.
-    pub(crate) fn is_streamed(&self, id: &ResponseId) -> bool {
-        self.streamed().contains(id)
+    pub(crate) fn is_streamed(&self, key: &RunKey) -> bool {
+        self.streamed().contains(key)
     }
 
     /// Notes the last node of a response.
-    pub(crate) fn note_last(&self, id: ResponseId, node: NodeId) {
+    pub(crate) fn note_last(&self, key: RunKey, node: NodeId) {
         let mut last = self.last();
-        if last.nodes.insert(id.clone(), node).is_none() {
-            last.order.push_back(id);
+        if last.nodes.insert(key.clone(), node).is_none() {
+            last.order.push_back(key);
         }
         if last.order.len() > LAST {
             let oldest = last.order.pop_front();
@@ -133,15 +146,15 @@ impl ResponseRuns {
     }
 
     /// Returns the last node of a response that has ended lately.
-    pub(crate) fn last_node(&self, id: &ResponseId) -> Option<NodeId> {
-        self.last().nodes.get(id).copied()
+    pub(crate) fn last_node(&self, key: &RunKey) -> Option<NodeId> {
+        self.last().nodes.get(key).copied()
     }
 }
 
 /// Forgets the events of responses that have ended long ago, and those of the oldest ones where there are many.
-fn forget_old(runs: &mut HashMap<ResponseId, Arc<Run>>) {
+fn forget_old(runs: &mut HashMap<RunKey, Arc<Run>>) {
     runs.retain(|_, run| run.log().ended.is_none_or(|ended| ended.elapsed() < KEPT));
-    let mut ended: Vec<(Instant, ResponseId)> =
+    let mut ended: Vec<(Instant, RunKey)> =
         runs.iter().filter_map(|(id, run)| Some((run.log().ended?, id.clone()))).collect();
     ended.sort_by_key(|(ended, _)| std::cmp::Reverse(*ended));
     for (_, id) in ended.into_iter().skip(ENDED) {
@@ -263,8 +276,9 @@ mod tests {
         Frame::json(&json!(number))
     }
 
-    fn id() -> ResponseId {
-        ResponseId { conversation: alloquy_core::ConversationId::new(), node: NodeId::new() }
+    fn id() -> RunKey {
+        let id = ResponseId { conversation: alloquy_core::ConversationId::new(), node: NodeId::new() };
+        RunKey::new(&Owner::local(), id)
     }
 
     #[tokio::test]
@@ -300,11 +314,11 @@ mod tests {
     fn the_last_nodes_are_bounded() {
         let runs = ResponseRuns::default();
         let first = id();
-        runs.note_last(first.clone(), first.node);
-        assert_eq!(runs.last_node(&first), Some(first.node));
+        runs.note_last(first.clone(), first.id.node);
+        assert_eq!(runs.last_node(&first), Some(first.id.node));
         for _ in 0..LAST {
             let id = id();
-            runs.note_last(id.clone(), id.node);
+            runs.note_last(id.clone(), id.id.node);
         }
         assert_eq!(runs.last_node(&first), None);
     }

@@ -16,7 +16,7 @@ mod tools;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alloquy_core::{TurnEvent, TurnReply, TurnRequest};
+use alloquy_core::{ConversationId, Owner, TurnEvent, TurnReply, TurnRequest};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -32,14 +32,14 @@ use crate::logprobs;
 use crate::models::ModelLease;
 use crate::paging::{Order, PageQuery};
 use crate::reply_report::complete;
-use crate::response_runs::{Run, RunState};
+use crate::response_runs::{Run, RunKey, RunState};
 use crate::streaming::{self, Frame, TurnWriter};
 use crate::times::unix_seconds;
 use background::Background;
 use events::EventWriter;
 pub(crate) use include::Included;
 use object::{Ending, HeadPlace, Sources, Status};
-use place::{Place, managers, marked};
+use place::{Place, Unfinished, managers, marked};
 pub(crate) use place::{leading_system, note_system, open_conversation, references};
 use request::{Asked, ResponseRequest, TokensRequest};
 use settings::ResponseMark;
@@ -74,7 +74,7 @@ impl Ready {
         match Self::at(&place, asked, app, model, caller).await {
             Ok((turn, mark, writer)) => Ok(Self { place, turn, mark, writer }),
             Err(error) => {
-                place.remove_if_empty().await;
+                place.remove_unanswered().await;
                 Err(error)
             }
         }
@@ -120,42 +120,42 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseR
     let turn = place.conversation.send(turn);
     if is_streamed {
         let limits = *app.limits();
-        let writer = Foreground { app, writer, is_stored: mark.settings.store, id: None };
-        let response = streaming::respond(turn, writer, &limits, (model, held)).await;
-        if response.is_err() {
-            place.remove_if_empty().await;
-        }
-        return response;
+        let writer = Foreground {
+            app,
+            writer,
+            is_stored: mark.settings.store,
+            owner: caller.owner.clone(),
+            key: None,
+        };
+        let held = (model, held);
+        return streaming::respond_or(turn, writer, &limits, held, place.remove_unanswered()).await;
     }
-    let reply = match turn.await.map_err(ApiError::from).and_then(complete) {
-        Ok(reply) => reply,
-        Err(error) => {
-            place.remove_if_empty().await;
-            return Err(error);
-        }
-    };
+    let conversation = place.conversation.id().clone();
+    let unfinished = Unfinished::new(place);
+    let answered = turn.await.map_err(ApiError::from).and_then(complete);
+    let reply = unfinished.ended(answered).await?;
     let question = reply.answers.unwrap_or(reply.node);
     if mark.settings.store {
-        note_last(&app, &place, &reply);
+        note_last(&app, &caller, &conversation, &reply);
     }
     let sources = Sources {
         settings: &mark.settings,
-        conversation: place.conversation.id(),
+        conversation: &conversation,
         question,
         nodes: &reply.nodes,
         head: Some(HeadPlace::after(reply.head, reply.last)),
     };
     let mut response = sources.ended(Ending::of(&mark.settings, &reply.nodes));
     if has_logprobs {
-        response.add_logprobs(logprobs::tokens(&reply.reply.logprobs, model.opened()));
+        response.add_logprobs(&logprobs::tokens(&reply.reply.logprobs, model.opened()));
     }
     Ok(Json(response).into_response())
 }
 
-fn note_last(app: &App, place: &Place, reply: &TurnReply) {
+fn note_last(app: &App, caller: &Caller, conversation: &ConversationId, reply: &TurnReply) {
     if let Some(question) = reply.answers {
-        let id = ResponseId { conversation: place.conversation.id().clone(), node: question };
-        app.responses().note_last(id, reply.last);
+        let id = ResponseId { conversation: conversation.clone(), node: question };
+        app.responses().note_last(RunKey::new(&caller.owner, id), reply.last);
     }
 }
 
@@ -164,14 +164,15 @@ struct Foreground {
     app: App,
     writer: EventWriter,
     is_stored: bool,
+    owner: Owner,
     /// The response, once it is known.
-    id: Option<ResponseId>,
+    key: Option<RunKey>,
 }
 
 impl Drop for Foreground {
     fn drop(&mut self) {
-        if let Some(id) = &self.id {
-            self.app.responses().end_stream(id);
+        if let Some(key) = &self.key {
+            self.app.responses().end_stream(key);
         }
     }
 }
@@ -188,14 +189,14 @@ impl TurnWriter for Foreground {
             _ => None,
         };
         let events = self.writer.event(event);
-        if self.id.is_none() && self.is_stored && !events.is_empty() {
-            self.id = self.writer.id();
-            if let Some(id) = &self.id {
-                self.app.responses().begin_stream(id.clone());
+        if self.key.is_none() && self.is_stored && !events.is_empty() {
+            self.key = self.writer.id().map(|id| RunKey::new(&self.owner, id));
+            if let Some(key) = &self.key {
+                self.app.responses().begin_stream(key.clone());
             }
         }
-        if let (Some(last), Some(id)) = (ended, &self.id) {
-            self.app.responses().note_last(id.clone(), last);
+        if let (Some(last), Some(key)) = (ended, &self.key) {
+            self.app.responses().note_last(key.clone(), last);
         }
         events.iter().map(events::Event::frame).collect()
     }
@@ -253,7 +254,7 @@ async fn one(
 ) -> ApiResult {
     let query = OneQuery::read(query)?;
     // How far it is comes first: what has ended by then is in the store.
-    let progress = Progress::of(&id, &app);
+    let progress = Progress::of(&id, &app, &caller);
     let stored = StoredResponse::open(&app.conversations(&caller), &id).await?;
     let first = query.starting_after.map_or(0, |number| number.saturating_add(1));
     if !query.is_streamed {
@@ -288,14 +289,15 @@ enum Progress {
 }
 
 impl Progress {
-    fn of(id: &str, app: &App) -> Self {
+    fn of(id: &str, app: &App, caller: &Caller) -> Self {
         let Some(id) = ResponseId::parse(id) else { return Self::Ended };
-        match app.responses().find(&id) {
+        let key = RunKey::new(&caller.owner, id);
+        match app.responses().find(&key) {
             Some(run) => {
                 let state = run.state();
                 Self::Background(run, state)
             }
-            None if app.responses().is_streamed(&id) => Self::Streamed,
+            None if app.responses().is_streamed(&key) => Self::Streamed,
             None => Self::Ended,
         }
     }
@@ -336,12 +338,12 @@ async fn delete(
     PathOf(id): PathOf<String>,
 ) -> ApiResult<Json<Value>> {
     let manager = app.conversations(&caller);
-    let progress = Progress::of(&id, &app);
+    let progress = Progress::of(&id, &app, &caller);
     // Only its owner ends it.
     StoredResponse::open(&manager, &id).await?;
     progress.cancel().await;
     let stored = StoredResponse::open(&manager, &id).await?;
-    app.responses().forget(&stored.id);
+    app.responses().forget(&RunKey::new(&caller.owner, stored.id.clone()));
     stored.delete(&manager).await?;
     Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
 }
@@ -349,7 +351,7 @@ async fn delete(
 /// `POST /v1/responses/{id}/cancel`: ends a response in the background, and keeps its text so far.
 async fn cancel(State(app): State<App>, caller: Caller, PathOf(id): PathOf<String>) -> ApiResult {
     let manager = app.conversations(&caller);
-    let progress = Progress::of(&id, &app);
+    let progress = Progress::of(&id, &app, &caller);
     let stored = StoredResponse::open(&manager, &id).await?;
     if !stored.mark.settings.background {
         let message =

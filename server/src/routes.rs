@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{ETAG, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -14,8 +14,8 @@ use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::observation::{REQUEST_ID, observe};
 use crate::{
-    chat_completions, conversations, embeddings, error_form, health, messages, metrics_page, model_list, ollama,
-    responses,
+    chat_completions, conversations, embeddings, error_form, flow_runs, health, messages, metrics_page,
+    model_list, ollama, openapi, prompts, rerank, responses, trees,
 };
 
 /// The routes of all protocols.
@@ -25,9 +25,13 @@ fn protocols() -> Router<App> {
         .merge(conversations::routes())
         .merge(embeddings::routes())
         .merge(messages::routes())
+        .merge(rerank::routes())
         .merge(model_list::routes())
         .merge(ollama::routes())
         .merge(responses::routes())
+        .merge(trees::routes())
+        .merge(prompts::routes())
+        .merge(flow_runs::routes())
 }
 
 /// Builds the router. From the outside: the request is observed, errors get the form of their protocol, panics become errors, the name of the
@@ -47,7 +51,7 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
     }
     router
         .layer(from_fn_with_state(access.clone(), check_host))
-        .merge(health::routes().method_not_allowed_fallback(other_method))
+        .merge(health::routes().merge(openapi::routes()).method_not_allowed_fallback(other_method))
         .merge(metrics)
         .layer(CatchPanicLayer::custom(panicked))
         // Outside of all that refuse a request.
@@ -62,7 +66,7 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         // Clients in pages send headers of their own, such as the version of their library.
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([RETRY_AFTER, REQUEST_ID])
+        .expose_headers([ETAG, RETRY_AFTER, REQUEST_ID])
 }
 
 /// Refuses new requests once the server ends. Those that run have passed.

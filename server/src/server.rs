@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::{Error, ErrorKind, Manager, Owner, Result};
+use alloquy_cost::PriceTable;
+use alloquy_flows::{Flow, FlowRunner};
 use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use axum::Router;
 use axum::http::HeaderValue;
@@ -24,6 +27,7 @@ use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
 use crate::connections::Connections;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
+use crate::flow_set::{Flows, RunnerSetup};
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
@@ -33,8 +37,10 @@ use crate::metrics_token::MetricsToken;
 use crate::models::ModelSource;
 use crate::models::{ManagerOf, ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
 use crate::routes;
+use crate::watched_store::WatchedStore;
 
 /// How long cancelled replies may take to end, once the server ends.
 const CANCELLING: Duration = Duration::from_secs(5);
@@ -243,6 +249,7 @@ impl Server {
 pub struct ServerBuilder {
     models: Vec<ServedModel>,
     embedders: Vec<ServedEmbedder>,
+    rerankers: Vec<ServedReranker>,
     memory: Option<u64>,
     store: Option<Arc<dyn ConversationStore>>,
     keys: Option<KeyFile>,
@@ -254,6 +261,10 @@ pub struct ServerBuilder {
     counts: Option<Arc<dyn LimitStore>>,
     setup: ManagerSetup,
     metrics_token: Option<String>,
+    prompts: Option<Arc<dyn PromptLibrary>>,
+    flows: Vec<(String, Flow)>,
+    runners: RunnerSetup,
+    prices: PriceTable,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -268,6 +279,7 @@ impl ServerBuilder {
         Self {
             models: Vec::new(),
             embedders: Vec::new(),
+            rerankers: Vec::new(),
             memory: None,
             store: None,
             keys: None,
@@ -279,6 +291,10 @@ impl ServerBuilder {
             counts: None,
             setup: Arc::new(|builder| builder),
             metrics_token: None,
+            prompts: None,
+            flows: Vec::new(),
+            runners: Arc::new(|runner| runner),
+            prices: PriceTable::example(),
         }
     }
 
@@ -291,6 +307,12 @@ impl ServerBuilder {
     /// Adds a model of vectors, for `/v1/embeddings`. [`ServedEmbedder`] has an example.
     pub fn embedder(mut self, embedder: ServedEmbedder) -> Self {
         self.embedders.push(embedder);
+        self
+    }
+
+    /// Adds a reranker, for `/v1/rerank`. [`ServedReranker`] has an example.
+    pub fn reranker(mut self, reranker: ServedReranker) -> Self {
+        self.rerankers.push(reranker);
         self
     }
 
@@ -400,30 +422,115 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the library whose prompts are shown, filled in, and named by conversations, turns and flows.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::prompt_library::PromptLibrary;
+    /// use alloquy_server::{Server, ServedModel, ServerBuilder};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// fn serve(library: Arc<dyn PromptLibrary>) -> ServerBuilder {
+    ///     Server::builder().model(ServedModel::loaded("echo", EchoModel)).prompts(library)
+    /// }
+    /// ```
+    pub fn prompts(mut self, library: Arc<dyn PromptLibrary>) -> Self {
+        self.prompts = Some(library);
+        self
+    }
+
+    /// Adds a flow under a name. Requests run it in conversations, and answer it where it waits.
+    ///
+    /// ```
+    /// use alloquy_flows::Flow;
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let order = Flow::from_yaml(
+    ///     "
+    /// name: order
+    /// states:
+    ///   drink: {wait: {say: Tea or coffee?}, to: thanks}
+    ///   thanks: {say: 'Here: {{last}}.'}
+    /// ",
+    /// )?;
+    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).flow("order", order).build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn flow(mut self, name: impl Into<String>, flow: Flow) -> Self {
+        self.flows.push((name.into(), flow));
+        self
+    }
+
+    /// Sets what is added to the runners of all flows: tools that states call, and conditions of the host.
+    ///
+    /// ```
+    /// use alloquy_core::tool::Toolbox;
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let tools = Toolbox::default();
+    /// let builder = Server::builder()
+    ///     .model(ServedModel::loaded("echo", EchoModel))
+    ///     .flow_runners(move |runner| runner.toolbox(tools.clone()));
+    /// ```
+    pub fn flow_runners(mut self, setup: impl Fn(FlowRunner) -> FlowRunner + Send + Sync + 'static) -> Self {
+        self.runners = Arc::new(setup);
+        self
+    }
+
+    /// Sets the prices by which the cost of conversations is computed, by default [`PriceTable::example`].
+    ///
+    /// ```
+    /// use alloquy_cost::PriceTable;
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let prices = PriceTable::from_json(r#"{"currency": "EUR", "prices": []}"#)?;
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel)).prices(prices);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn prices(mut self, prices: PriceTable) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, an origin or a host of
-    /// media that cannot be, and a token of the metrics that can be guessed; and those of what is added to managers.
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, two flows of one
+    /// name, a flow with problems, an origin or a host of media that cannot be, and a token of the metrics that can be guessed; and those of
+    /// what is added to managers.
     pub fn build(self) -> Result<Server> {
         let store: Arc<dyn ConversationStore> = match self.store {
             Some(store) => store,
             None => Arc::new(MemoryStore::default()),
         };
+        let watched = Arc::new(WatchedStore::new(store));
+        let store: Arc<dyn ConversationStore> = watched.clone();
+        let setup = with_prompts(self.setup, self.prompts.clone());
+        let runners = runners_with_prompts(self.runners, self.prompts.clone());
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
-        let conversations = (self.setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
-        let manager = manager_of(Arc::clone(&store), Arc::clone(&self.setup));
-        let names: Vec<_> = self.models.iter().flat_map(ServedModel::names).map(str::to_owned).collect();
+        let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
+        let manager = manager_of(store, Arc::clone(&setup));
+        let models = self.models.iter().flat_map(ServedModel::names);
+        let rerankers = self.rerankers.iter().map(ServedReranker::name);
+        let names: Vec<_> = models.chain(rerankers).map(str::to_owned).collect();
         let app = App::new(Parts {
             embedders: ServedEmbedders::new(self.embedders, &names)?,
+            rerankers: ServedRerankers::new(self.rerankers),
             models: ServedModels::new(self.models, self.memory, manager)?,
-            store,
+            store: watched,
             conversations,
+            prompts: self.prompts,
+            flows: Flows::new(self.flows, runners)?,
+            prices: self.prices,
             limits: self.limits,
             media_anywhere: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
             media_within: MediaPolicy::default(),
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
-            setup: self.setup,
+            setup,
             admissions: Admissions::default(),
             metrics: Metrics::new(),
             responses: ResponseRuns::default(),
@@ -433,6 +540,22 @@ impl ServerBuilder {
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
         let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
+    }
+}
+
+/// Adds the library to each manager, before what the host adds.
+fn with_prompts(setup: ManagerSetup, library: Option<Arc<dyn PromptLibrary>>) -> ManagerSetup {
+    match library {
+        Some(library) => Arc::new(move |builder| setup(builder.prompts(Arc::clone(&library)))),
+        None => setup,
+    }
+}
+
+/// Adds the library to each runner of a flow, before what the host adds.
+fn runners_with_prompts(setup: RunnerSetup, library: Option<Arc<dyn PromptLibrary>>) -> RunnerSetup {
+    match library {
+        Some(library) => Arc::new(move |runner| setup(runner.prompts(Arc::clone(&library)))),
+        None => setup,
     }
 }
 

@@ -74,7 +74,7 @@ impl Framing {
     }
 
     /// What keeps a silent response open: a comment, or a space before the next line, which JSON allows.
-    fn heartbeat(self) -> &'static [u8] {
+    pub(crate) fn heartbeat(self) -> &'static [u8] {
         match self {
             Self::Events => b": waiting\n\n",
             Self::Lines => b" ",
@@ -296,7 +296,8 @@ pub(crate) fn respond_with(
     response(body, framing)
 }
 
-fn response(
+/// Creates a streamed response.
+pub(crate) fn response(
     body: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static,
     framing: Framing,
 ) -> Response {

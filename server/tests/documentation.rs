@@ -8,8 +8,14 @@ mod shared;
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
-use alloquy_server::{ServedModel, Server};
-use alloquy_testing::EchoModel;
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::PreparedPrompt;
+use alloquy_core::report::CacheReport;
+use alloquy_core::{ChatModel, ReplyStream, Request, Result};
+use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
+use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, Server};
+use alloquy_testing::{EchoModel, ScriptedModel};
+use async_trait::async_trait;
 
 use shared::TestServer;
 
@@ -26,6 +32,44 @@ const VARIABLES: [(&str, &str); 4] =
 
 /// Variables, and the fields of numbers or texts that are put into them.
 const FIELDS: [(&str, &str); 2] = [("NODE", "node"), ("HEAD", "head")];
+
+/// Repeats what it is asked, and reports its prompts.
+#[derive(Debug)]
+struct Echo(ScriptedModel);
+
+#[async_trait]
+impl ChatModel for Echo {
+    fn name(&self) -> &str {
+        "echo"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        EchoModel.reply(request).await
+    }
+
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        self.0.prompt(request)
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        EchoModel.warm(request).await
+    }
+}
+
+/// Keeps the order of texts.
+#[derive(Debug)]
+struct Unchanged;
+
+#[async_trait]
+impl Reranker for Unchanged {
+    fn digest(&self) -> Digest {
+        Digest::of(b"unchanged")
+    }
+
+    async fn rerank(&self, _: &str, passages: Vec<Passage>) -> Result<Vec<Passage>> {
+        Ok(passages)
+    }
+}
 
 /// Returns the blocks of shell commands that begin with `curl`.
 fn commands(text: &str) -> Vec<String> {
@@ -72,7 +116,11 @@ async fn every_command_of_the_page_succeeds() {
         return;
     }
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
-    let server = TestServer::start(Server::builder().model(ServedModel::loaded("qwen", EchoModel))).await;
+    let builder = Server::builder()
+        .model(ServedModel::loaded("qwen", Echo(ScriptedModel::new([("", "")]))))
+        .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))
+        .reranker(ServedReranker::new("minilm-rank", Unchanged));
+    let server = TestServer::start(builder).await;
     let mut variables = BTreeMap::new();
     for command in commands(&page) {
         let command = command.replace(ADDRESS, &server.url);

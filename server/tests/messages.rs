@@ -322,6 +322,16 @@ async fn thinking_is_left_out_where_it_is_not_to_be_shown() {
 }
 
 #[tokio::test]
+async fn prompts_are_not_compared_with_earlier_ones() {
+    let (server, _) = recorded(Reply::new(Message::assistant("Hello!"))).await;
+    let compared = json!({"diagnostics": {"previous_message_id": "msg_1"}});
+    let body = server.post(PATH, &asking(compared)).await.json();
+    assert_eq!(body["diagnostics"]["cache_miss_reason"]["type"], "unavailable");
+    let body = server.post(PATH, &asking(json!({"diagnostics": {"previous_message_id": null}}))).await.json();
+    assert!(body.get("diagnostics").is_none(), "{body}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_as_a_call_is_text() {
     let malformed = Malformed { raw: "<tool_call>{".to_owned(), reason: "it ended".to_owned() };
     let message =
@@ -341,16 +351,41 @@ async fn a_failure_midway_is_the_last_event() {
     assert_eq!((&last["type"], &last["error"]["type"]), (&json!("error"), &json!("api_error")));
 }
 
+/// Sends requests with these fields, which are refused with their places.
+async fn refused<const N: usize>(cases: [(Value, &str); N]) {
+    let server = TestServer::saying([]).await;
+    for (fields, place) in cases {
+        let answer = server.post(PATH, &asking(fields.clone())).await;
+        let message = refusal(&answer, 400, "invalid_request_error");
+        assert!(message.contains(place), "{fields}: {message}");
+    }
+}
+
+/// The field with one tool, which has this field.
+#[allow(clippy::needless_pass_by_value, reason = "callers write the value in place")]
+fn tool(field: &str, value: Value) -> Value {
+    let mut tool = json!({"name": "t", "input_schema": {"type": "object"}});
+    tool[field] = value;
+    json!({"tools": [tool]})
+}
+
+/// The field with one message of the user, which has this block.
+#[allow(clippy::needless_pass_by_value, reason = "callers write the block in place")]
+fn user(block: Value) -> Value {
+    json!({"messages": [{"role": "user", "content": [block]}]})
+}
+
+/// The field with one image.
+#[allow(clippy::needless_pass_by_value, reason = "callers write the source in place")]
+fn image(source: Value) -> Value {
+    user(json!({"type": "image", "source": source}))
+}
+
 #[tokio::test]
-async fn what_is_not_done_here_is_refused_by_its_place() {
-    let image = |source: Value| json!({"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}]});
-    let user = |block: Value| json!({"messages": [{"role": "user", "content": [block]}]});
-    let tool = |field: &str, value: Value| {
-        let mut tool = json!({"name": "t", "input_schema": {"type": "object"}});
-        tool[field] = value;
-        json!({"tools": [tool]})
-    };
-    let cases = [
+async fn fields_that_are_not_followed_are_refused_by_their_place() {
+    let three_turns =
+        json!({"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 3}});
+    refused([
         (json!({"max_tokens": null}), "max_tokens"),
         (json!({"max_tokens": 0}), "max_tokens"),
         (json!({"messages": []}), "messages"),
@@ -366,15 +401,19 @@ async fn what_is_not_done_here_is_refused_by_its_place() {
             json!({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}),
             "context_management",
         ),
-        (
-            json!({"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 3}}]}}),
-            "context_management.edits[0].keep.value",
-        ),
+        (json!({"context_management": {"edits": [three_turns]}}), "context_management.edits[0].keep.value"),
         (json!({"output_config": {"format": {"type": "text"}}}), "output_config.format"),
         (tool("type", json!("web_search_20250305")), "tools[0].type"),
         (tool("defer_loading", json!(true)), "tools[0].defer_loading"),
         (tool("allowed_callers", json!(["code_execution_20250825"])), "tools[0].allowed_callers"),
         (tool("max_uses", json!(3)), "max_uses"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn blocks_that_are_not_read_are_refused_by_their_place() {
+    refused([
         (
             image(json!({"type": "url", "url": "https://example.org/a.png"})),
             "messages[0].content[0].source.url",
@@ -397,13 +436,8 @@ async fn what_is_not_done_here_is_refused_by_its_place() {
             "messages[0].content[0].tool_use_id",
         ),
         (json!({"system": [{"type": "image", "source": {"type": "url", "url": "x"}}]}), "system[0]"),
-    ];
-    let server = TestServer::saying([]).await;
-    for (fields, place) in cases {
-        let answer = server.post(PATH, &asking(fields.clone())).await;
-        let message = refusal(&answer, 400, "invalid_request_error");
-        assert!(message.contains(place), "{fields}: {message}");
-    }
+    ])
+    .await;
 }
 
 #[tokio::test]

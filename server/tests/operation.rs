@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use alloquy_core::report::{CacheReport, MissReason, Usage};
 use alloquy_core::{ErrorKind, Message, Reply};
-use alloquy_server::{KeyFile, KeyLimits, RequestLimits, Server};
+use alloquy_retrieval::NgramEmbedder;
+use alloquy_server::{KeyFile, KeyLimits, RequestLimits, ServedEmbedder, Server};
 use alloquy_testing::ScriptedReply;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -75,6 +76,32 @@ async fn calls_are_measured_by_model_and_counted_by_tokens() {
     ];
     for (name, value) in expected {
         assert_eq!(sample(&text, name), value, "{name} in {text}");
+    }
+    assert!(!text.contains(SECRET), "{text}");
+}
+
+#[tokio::test]
+async fn vectors_are_calls_of_their_own_operation() {
+    let words = ServedEmbedder::new("words", NgramEmbedder::new(16));
+    let words = words.tokens(|text| text.split_whitespace().count());
+    let server = TestServer::start(Server::builder().model(scripted("tea", [])).embedder(words)).await;
+    let asked = json!({"model": "words", "input": [SECRET, "tea"]});
+    assert_eq!(server.post("/v1/embeddings", &asked).await.status, 200);
+    let refused = json!({"model": "words", "input": [""]});
+    assert_eq!(server.post("/v1/embeddings", &refused).await.status, 400);
+    let text = metrics(&server).await;
+    assert_eq!(
+        sample(&text, "gen_ai_usage_input_tokens_total{gen_ai_request_model=\"words\"}"),
+        4.0,
+        "{text}"
+    );
+    for error in ["", "invalid_value"] {
+        let labels = format!(
+            "{{gen_ai_operation_name=\"embeddings\",gen_ai_provider_name=\"alloquy\",gen_ai_request_model=\"words\",\
+             error_type=\"{error}\"}}"
+        );
+        let name = format!("gen_ai_server_request_duration_seconds_count{labels}");
+        assert_eq!(sample(&text, &name), 1.0, "{name} in {text}");
     }
     assert!(!text.contains(SECRET), "{text}");
 }

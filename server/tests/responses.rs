@@ -541,6 +541,30 @@ async fn the_end_of_the_server_ends_what_runs_in_the_background() {
 }
 
 #[tokio::test]
+async fn another_server_with_the_same_store_sees_what_is_stored() {
+    let store = Arc::new(MemoryStore::default());
+    let build = || {
+        let model = ServedModel::loaded("tea", Paced(Duration::from_millis(60)));
+        Server::builder().model(model).store(store.clone())
+    };
+    let one = TestServer::start(build()).await;
+    let other = TestServer::start(build()).await;
+    let queued = response(&one, json!({"background": true})).await;
+    let id = queued["id"].as_str().unwrap();
+    // So it would be after a crash of the first server.
+    let found = other.get(&format!("/v1/responses/{id}")).await.json();
+    assert_eq!((&found["status"], &found["output"]), (&json!("incomplete"), &json!([])), "{found}");
+    settled(&one, id).await;
+    let found = other.get(&format!("/v1/responses/{id}?stream=true")).await;
+    assert_eq!(types(&events(&found, 0)).last(), Some(&"completed"));
+    let next = response(&other, json!({"previous_response_id": id})).await;
+    assert_eq!(next["alloquy"]["branched"], false);
+    let conversation = next["alloquy"]["conversation"].as_str().unwrap();
+    let items = one.get(&format!("/v1/conversations/conv_{conversation}/items")).await.json();
+    assert_eq!(items["data"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
 async fn deleting_removes_what_nothing_follows() {
     let server = echo().await;
     let first = response(&server, json!({"input": "one"})).await;

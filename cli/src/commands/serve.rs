@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::arguments::{LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
 use crate::context::Context;
-use crate::embedders::Embedding;
 use crate::failure::Failure;
 use crate::guards::Guards;
 use crate::kept;
@@ -23,6 +22,7 @@ use crate::limit_counts;
 use crate::listener;
 use crate::served::NamedModel;
 use crate::served_list::ServedList;
+use crate::served_retrieval::ServedRetrieval;
 use crate::settings::Settings;
 
 const EXAMPLES: &str = "\
@@ -55,14 +55,13 @@ pub(crate) struct Serve {
     /// MODEL@none on this machine. The first one answers requests that name none
     #[arg(short, long, value_name = "NAME", env = "ALLOQUY_MODEL")]
     model: Vec<String>,
-    /// Serve this model of embeddings, the folder of one or ngrams, under a name of its own or as NAME=MODEL; may be repeated
-    #[arg(long, value_name = "NAME", env = "ALLOQUY_EMBEDDING")]
-    embedding: Vec<String>,
     /// Check the settings, the models, the store and the keys, and serve nothing
     #[arg(long, env = "ALLOQUY_CHECK", value_parser = Switch::new())]
     check: bool,
     #[command(flatten)]
     serving: ServingArguments,
+    #[command(flatten)]
+    retrieval: ServedRetrieval,
     #[command(flatten)]
     remote: RemoteArguments,
     #[command(flatten)]
@@ -91,15 +90,12 @@ impl Serve {
             }
             let store = pollster::block_on(kept::inspect_store(&store))?;
             let builder = builder(context, &serving, models)?;
-            for argument in &self.embedding {
-                let (_, model) = named(argument)?;
-                Embedding::check(&model.to_string_lossy())?;
-            }
+            self.retrieval.check()?;
             builder.build()?.check_address(address)?;
             return report(context, address, &summaries, &store);
         }
         let opened = pollster::block_on(kept::kept(&store))?;
-        let builder = self.embedders(builder(context, &serving, models)?)?;
+        let builder = self.retrieval.add_to(builder(context, &serving, models)?)?;
         let mut builder = builder.store(opened.store).owner(opened.owner);
         if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
             builder = builder.limit_store(counts);
@@ -120,16 +116,6 @@ impl Serve {
         say(context, format, format_args!("serving at http://{address}/v1"));
         let settings = context.settings.clone();
         Ok(server.run(listener, move |server| list.reload(&settings, server))?)
-    }
-
-    /// Adds the models of embeddings, which are loaded at once.
-    fn embedders(&self, mut builder: ServerBuilder) -> Result<ServerBuilder> {
-        for argument in &self.embedding {
-            let (name, model) = named(argument)?;
-            let embedding = Embedding::named(&model.to_string_lossy())?;
-            builder = builder.embedder(embedding.served(name)?);
-        }
-        Ok(builder)
     }
 
     /// Returns the form of the log.

@@ -32,7 +32,7 @@ const TOOL: Known = Known { fields: &["type"], inside: &[("function", &FUNCTION)
 ///
 /// # Errors
 /// 400 with the place of what is not valid, and of a field that would be ignored.
-pub(super) fn read(messages: Value, tools: Option<Value>, media: &MediaPolicy) -> ApiResult<Transcript> {
+pub(crate) fn read(messages: Value, tools: Option<Value>, media: &MediaPolicy) -> ApiResult<Transcript> {
     check_each(&messages, "messages", &MESSAGE)?;
     let mut document = Map::from_iter([("messages".to_owned(), messages)]);
     if let Some(tools) = tools {

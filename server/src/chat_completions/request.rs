@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Preface, Role, SamplingOptions, TurnRequest};
 use alloquy_formats::messages::OpenAiOptions;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -15,7 +16,7 @@ use crate::media_policy::MediaPolicy;
 use crate::turn_options::{Stops, check_metadata, only, validated};
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChatRequest {
     messages: Value,
@@ -88,7 +89,7 @@ pub(super) struct ChatRequest {
 }
 
 /// What a stream contains beside the reply.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamOptions {
     #[serde(default)]

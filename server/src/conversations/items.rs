@@ -46,18 +46,18 @@ pub(super) fn given(items: &Value) -> ApiResult<Vec<GivenItem>> {
 
 /// Returns the messages of items that follow a path.
 pub(super) async fn messages(
-    given: &[GivenItem],
+    given: Vec<GivenItem>,
     path: &[Node],
     app: &App,
     manager: &Manager,
 ) -> ApiResult<Vec<Message>> {
-    let references = references(given, "items", manager).await?;
+    let references = references(&given, "items", manager).await?;
     let mut calls = Calls::new();
     let named = references.values().flat_map(|(_, message)| message.tool_calls());
     for call in path.iter().flat_map(|node| node.message.tool_calls()).chain(named) {
         calls.insert(call.id.clone(), call.name.clone());
     }
-    GivenItem::messages(given, "items", &calls, &references, app.media())
+    app.read(move |media| GivenItem::messages(&given, "items", &calls, &references, media)).await
 }
 
 /// Adds messages to the head of a conversation, and returns their nodes.
@@ -85,7 +85,7 @@ pub(super) async fn create(
     let manager = app.conversations(&caller);
     let conversation = open_conversation(&manager, &id).await?;
     let path = conversation.history().await?;
-    let messages = messages(&given, &path, &app, &manager).await?;
+    let messages = messages(given, &path, &app, &manager).await?;
     let nodes = add(&conversation, messages).await?;
     let shown = Shown { conversation: conversation.id(), images: included.images };
     let mut items = Vec::new();

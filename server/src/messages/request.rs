@@ -57,6 +57,16 @@ pub(super) struct MessagesRequest {
     _service_tier: Option<ServiceTier>,
     #[serde(default, rename = "speed")]
     _speed: Option<Speed>,
+    #[serde(default)]
+    diagnostics: Option<DiagnosticsParam>,
+}
+
+/// The message with whose prompt the prompt of a request is to be compared.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DiagnosticsParam {
+    #[serde(default)]
+    previous_message_id: Option<String>,
 }
 
 /// The fields of a request that counts tokens.
@@ -227,6 +237,8 @@ pub(super) struct Asked {
     pub(super) is_streamed: bool,
     /// Whether the reply leaves out what the model thought.
     pub(super) hides_thinking: bool,
+    /// Whether the prompt is to be compared with that of an earlier message.
+    pub(super) is_compared: bool,
 }
 
 impl MessagesRequest {
@@ -249,7 +261,8 @@ impl MessagesRequest {
         let (preface, turn) = prompt.read(media)?;
         let turn = turn.sampling(sampling);
         let is_streamed = self.stream.unwrap_or_default();
-        Ok(Asked { model: self.model, preface, turn, is_streamed, hides_thinking })
+        let is_compared = self.diagnostics.is_some_and(|given| given.previous_message_id.is_some());
+        Ok(Asked { model: self.model, preface, turn, is_streamed, hides_thinking, is_compared })
     }
 
     fn sampling(&self) -> ApiResult<SamplingOptions> {
@@ -286,7 +299,14 @@ impl CountRequest {
             context_management: self.context_management,
         };
         let (preface, turn) = prompt.read(media)?;
-        Ok(Asked { model: self.model, preface, turn, is_streamed: false, hides_thinking: false })
+        Ok(Asked {
+            model: self.model,
+            preface,
+            turn,
+            is_streamed: false,
+            hides_thinking: false,
+            is_compared: false,
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use alloquy_core::report::FinishReason;
 use alloquy_core::{Content, ConversationId, TurnReply};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::reply_report::ReplyReport;
 
@@ -21,6 +21,7 @@ pub(super) struct Heading {
     pub(super) conversation: ConversationId,
     pub(super) model: String,
     pub(super) hides_thinking: bool,
+    pub(super) is_compared: bool,
 }
 
 /// A message of the assistant.
@@ -35,6 +36,10 @@ pub(super) struct MessageObject {
     stop_reason: Option<&'static str>,
     stop_sequence: Option<String>,
     usage: UsageObject,
+    /// Says that prompts of messages are not kept to be compared, where that was asked. What was cached, and why the rest was not, is in
+    /// `alloquy.cache`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<Value>,
     /// What Alloquy reports of a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     alloquy: Option<Value>,
@@ -91,6 +96,7 @@ impl Heading {
             stop_reason: None,
             stop_sequence: None,
             usage: UsageObject::default(),
+            diagnostics: self.is_compared.then(|| json!({"cache_miss_reason": {"type": "unavailable"}})),
             alloquy: None,
         }
     }

@@ -10,7 +10,7 @@ use alloquy_core::{Delta, Reply, ReplyStream, Request, Result};
 use async_trait::async_trait;
 use futures::StreamExt;
 
-use super::Metrics;
+use super::{CHAT, Metrics};
 use crate::tally::Tally;
 
 /// Measures the model calls of one request's turn.
@@ -70,7 +70,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.of.metrics.call_ended(&self.of.model, self.error, self.start.elapsed());
+        self.of.metrics.call_ended(CHAT, &self.of.model, self.error, self.start.elapsed());
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) async fn embed(
     let _place = app.admit(&caller).await?;
     let embedder = app.embedders().get(&served_name(&app, &body.model))?;
     must_have(embedder.dimensions(), body.dimensions)?;
-    let vectors = embedder.vectors(&texts, TextUse::Passage).await?;
+    let vectors = app.vectors(embedder, &texts, TextUse::Passage, &caller).await?;
     if let (Some(false), Some(index)) = (body.truncate, vectors.cut.first()) {
         let place = format!("input[{index}]");
         let message = format!("{place} is longer than the model reads: shorten it, or leave truncate out");

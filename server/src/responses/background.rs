@@ -24,7 +24,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::items::{MARK, ResponseId};
 use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
-use crate::response_runs::Run;
+use crate::response_runs::{Run, RunKey};
 use crate::streaming;
 
 /// How long a cancelled response may take to end by itself.
@@ -68,14 +68,14 @@ impl Background {
         let (question, turn) = match stored(&place, &asked, &app, &caller, &mark).await {
             Ok(stored) => stored,
             Err(error) => {
-                place.remove_if_empty().await;
+                place.remove_unanswered().await;
                 return Err(error);
             }
         };
         let conversation = place.conversation;
         let id = ResponseId { conversation: conversation.id().clone(), node: question };
         let task = app.turns().begin();
-        let run = app.responses().begin(id.clone(), task.stop_signal());
+        let run = app.responses().begin(RunKey::new(&caller.owner, id.clone()), task.stop_signal());
         let is_streamed = asked.is_streamed;
         let sources = Sources {
             settings: &mark.settings,
@@ -146,7 +146,8 @@ impl Background {
 
     fn write(&self, event: TurnEvent, writer: &mut EventWriter) {
         if let TurnEvent::Finished(reply) = &event {
-            self.app.responses().note_last(self.id.clone(), reply.last);
+            let key = RunKey::new(&self.caller.owner, self.id.clone());
+            self.app.responses().note_last(key, reply.last);
         }
         self.push(&writer.event(event));
     }

@@ -219,7 +219,7 @@ impl EventWriter {
         }
         let mut events = Vec::new();
         if !is_open {
-            events.extend(self.close("completed", Vec::new()));
+            events.extend(self.close("completed", &[]));
             events.extend(self.open(kind));
         }
         self.is_next_reply = false;
@@ -253,12 +253,12 @@ impl EventWriter {
     }
 
     /// Ends the item that is being written.
-    fn close(&mut self, status: &str, tokens: Vec<Value>) -> Vec<Event> {
+    fn close(&mut self, status: &str, tokens: &[Value]) -> Vec<Event> {
         let Some(open) = self.open.take() else { return Vec::new() };
         let at = place(&open);
         let mut part = open.kind.part(&open.text);
         if let ItemContent::OutputText { logprobs, .. } = &mut part {
-            logprobs.clone_from(&tokens);
+            *logprobs = tokens.to_vec();
         }
         let mut item = json!(open.kind.item(&open.id, &open.text, status));
         if let Value::Object(fields) = &mut item {
@@ -281,7 +281,7 @@ impl EventWriter {
     }
 
     fn call(&mut self, call: &ToolCall) -> Vec<Event> {
-        let mut events = self.close("completed", Vec::new());
+        let mut events = self.close("completed", &[]);
         self.is_next_reply = false;
         let Some((id, index)) = self.next_id() else { return events };
         let item = json!(Item::call(&id, call, "completed"));
@@ -309,7 +309,7 @@ impl EventWriter {
 
     /// Returns the events of an item that is known as a whole.
     fn whole_item(&mut self, item: &Item) -> Vec<Event> {
-        let mut events = self.close("completed", Vec::new());
+        let mut events = self.close("completed", &[]);
         let (kind, content, status) = match item {
             Item::Message { content, status, .. } => (OpenKind::Text, content, status),
             Item::Reasoning { content, status, .. } => (OpenKind::Thinking, content, status),
@@ -327,7 +327,7 @@ impl EventWriter {
                 events.extend(self.piece(kind, text));
             }
         }
-        events.extend(self.close(status, Vec::new()));
+        events.extend(self.close(status, &[]));
         events
     }
 
@@ -343,11 +343,11 @@ impl EventWriter {
             None => Vec::new(),
         };
         let is_whole = ending.status == Status::Completed;
-        events.extend(self.close(if is_whole { "completed" } else { "incomplete" }, tokens.clone()));
+        events.extend(self.close(if is_whole { "completed" } else { "incomplete" }, &tokens));
         let head = HeadPlace::after(reply.head, reply.last);
         let mut response = self.sources(question, &reply.nodes, Some(head)).ended(ending.clone());
         if self.logprobs.is_some() {
-            response.add_logprobs(tokens);
+            response.add_logprobs(&tokens);
         }
         let data = Map::from_iter([("response".to_owned(), response.json())]);
         events.push(self.numbered(ending.status.last_event(), data));
@@ -362,7 +362,7 @@ impl EventWriter {
         ending: Ending,
         head: Option<HeadPlace>,
     ) -> Vec<Event> {
-        let mut events = self.close("incomplete", Vec::new());
+        let mut events = self.close("incomplete", &[]);
         let name = ending.status.last_event();
         let response = self.sources(question, nodes, head).ended(ending).json();
         events.push(self.numbered(name, Map::from_iter([("response".to_owned(), response)])));

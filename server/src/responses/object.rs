@@ -276,14 +276,14 @@ impl Sources<'_> {
 
 impl ResponseObject {
     /// Adds the log-probabilities of the last text.
-    pub(super) fn add_logprobs(&mut self, tokens: Vec<Value>) {
+    pub(super) fn add_logprobs(&mut self, tokens: &[Value]) {
         let contents = self.output.iter_mut().rev().filter_map(|item| match item {
             Item::Message { content, .. } => content.last_mut(),
             _ => None,
         });
         for content in contents.take(1) {
             if let ItemContent::OutputText { logprobs, .. } = content {
-                *logprobs = tokens.clone();
+                *logprobs = tokens.to_vec();
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Where the messages of a request go: a new conversation, the head of one, or the end of an earlier response.
 
+use std::sync::Arc;
+
 use alloquy_core::manager::NewConversation;
 use alloquy_core::store::ConversationRecord;
 use alloquy_core::{
@@ -15,7 +17,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::items::{Calls, GivenItem, ItemId, ItemPlace, MARK, References, ResponseId, conversation_of};
 use crate::models::ModelLease;
-use crate::response_runs::RunState;
+use crate::response_runs::{RunKey, RunState};
 
 /// The place of a request's messages.
 pub(super) struct Place {
@@ -113,7 +115,9 @@ impl Place {
             }
             check_answers(&path, &answered)?;
         }
-        let messages = GivenItem::messages(&asked.items, "input", &calls, &references, app.media())?;
+        let items = Arc::clone(&asked.items);
+        let read = app.read(move |media| GivenItem::messages(&items, "input", &calls, &references, media));
+        let messages = read.await?;
         if messages.last().is_none_or(|last| last.role == Role::Assistant) {
             let message =
                 "input: the last item is not of the user, a tool or the system, so nothing is asked";
@@ -149,9 +153,13 @@ impl Place {
         note_system(&self.conversation, leading.as_deref()).await
     }
 
-    /// Removes the conversation of a request to which the model has added nothing, because the request was refused.
-    pub(super) async fn remove_if_empty(&self) {
-        if !self.is_new || !self.conversation.nodes().await.is_ok_and(|nodes| nodes.is_empty()) {
+    /// Removes the conversation of a request that was refused, or whose client has left before the model answered.
+    pub(super) async fn remove_unanswered(self) {
+        if !self.is_new {
+            return;
+        }
+        let nodes = self.conversation.nodes().await;
+        if !nodes.is_ok_and(|nodes| nodes.iter().all(|node| node.reply.is_none())) {
             return;
         }
         if let Err(error) = self.manager.delete(self.conversation.id()).await {
@@ -160,45 +168,29 @@ impl Place {
     }
 }
 
-/// Reads the stored messages that items name.
-///
-/// # Errors
-/// 400 for an unknown one, and for one with media.
-pub(crate) async fn references(items: &[GivenItem], place: &str, manager: &Manager) -> ApiResult<References> {
-    let mut references = References::new();
-    for (place, id) in GivenItem::references(items, place) {
-        let Some(node) = referenced(id, manager).await? else {
-            let message = format!("{place}: there is no stored item {id:?}");
-            return Err(ApiError::invalid(place, message).code("item_not_found"));
-        };
-        if node.message.media().next().is_some() {
-            let message = format!("{place}: the item {id:?} has media: send the item itself");
-            return Err(ApiError::unsupported(place, message));
-        }
-        references.insert(id.to_owned(), (node.id, node.message));
+/// The place of a request whose reply has not ended. If it is dropped so, because the client has left, a conversation without a reply
+/// is removed.
+pub(super) struct Unfinished(Option<Place>);
+
+impl Unfinished {
+    pub(super) fn new(place: Place) -> Self {
+        Self(Some(place))
     }
-    Ok(references)
+
+    /// Keeps the conversation of a reply, and removes that of a request that was refused.
+    pub(super) async fn ended<T>(mut self, outcome: ApiResult<T>) -> ApiResult<T> {
+        if let (Some(place), Err(_)) = (self.0.take(), &outcome) {
+            place.remove_unanswered().await;
+        }
+        outcome
+    }
 }
 
-async fn referenced(id: &str, manager: &Manager) -> ApiResult<Option<Node>> {
-    let Some(ItemId { conversation, node, place }) = ItemId::parse(id) else { return Ok(None) };
-    let index = match place {
-        ItemPlace::Generated(index) => index,
-        ItemPlace::Given(_) => {
-            let path = match manager.open(&conversation).await {
-                Ok(conversation) => conversation.path(node).await,
-                Err(error) => Err(error),
-            };
-            return match path {
-                Err(error) if error.is_not_found() => Ok(None),
-                path => Ok(path?.pop()),
-            };
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(place) = self.0.take() {
+            tokio::spawn(place.remove_unanswered());
         }
-    };
-    let response = ResponseId { conversation, node };
-    match StoredResponse::open(manager, &response.to_string()).await {
-        Err(error) if error.is_not_found() => Ok(None),
-        stored => Ok(stored?.node_of(index)),
     }
 }
 
@@ -249,15 +241,13 @@ async fn previous(
         ApiError::invalid("previous_response_id", message).code("previous_response_not_found")
     };
     let Some(response) = ResponseId::parse(id) else { return Err(unknown()) };
-    let run = app.responses().find(&response);
-    if app.responses().is_streamed(&response) || run.is_some_and(|run| run.state() != RunState::Ended) {
-        // Only its owner learns that it exists.
-        if StoredResponse::open(&app.conversations(caller), id).await.is_ok() {
-            let message = format!("the response {id:?} is still being generated: wait for it, or cancel it");
-            return Err(ApiError::invalid("previous_response_id", message));
-        }
+    let key = RunKey::new(&caller.owner, response.clone());
+    let run = app.responses().find(&key);
+    if app.responses().is_streamed(&key) || run.is_some_and(|run| run.state() != RunState::Ended) {
+        let message = format!("the response {id:?} is still being generated: wait for it, or cancel it");
+        return Err(ApiError::invalid("previous_response_id", message));
     }
-    if let Some(last) = app.responses().last_node(&response) {
+    if let Some(last) = app.responses().last_node(&key) {
         let conversation = match manager.open(&response.conversation).await {
             Err(error) if error.is_not_found() => return Err(unknown()),
             opened => opened?,

@@ -1,5 +1,7 @@
 //! The body of a request for a response.
 
+use std::sync::Arc;
+
 use alloquy_core::arguments::ProcessorArguments;
 use alloquy_core::output::{OutputConstraints, ToolChoice};
 use alloquy_core::{ConversationId, Message, SamplingOptions, ToolSpec, TurnRequest};
@@ -168,7 +170,7 @@ struct StreamOptions {
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) model: Option<String>,
-    pub(super) items: Vec<GivenItem>,
+    pub(super) items: Arc<Vec<GivenItem>>,
     pub(super) context: Context,
     pub(super) options: TurnOptions,
     /// The fields of the response that repeat those of the request. Its model is not known yet.
@@ -237,7 +239,7 @@ impl ResponseRequest {
         let options = TurnOptions { sampling, output, arguments, tools: specs };
         Ok(Asked {
             model: self.model.clone(),
-            items,
+            items: Arc::new(items),
             context,
             options,
             is_streamed: self.stream.unwrap_or_default(),

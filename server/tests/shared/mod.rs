@@ -1,8 +1,10 @@
 //! A server on a real loopback socket, and a client of it.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod document;
 pub(crate) mod grammar;
 mod obedient;
+pub(crate) mod prompts;
 pub(crate) mod sending;
 
 use std::sync::{Arc, Mutex};
@@ -17,6 +19,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use document::DOCUMENT;
 #[allow(unused_imports, reason = "each test binary uses a part of it")]
 pub(crate) use obedient::ObedientModel;
 
@@ -80,11 +83,20 @@ impl TestServer {
         Self::start(Server::builder().model(scripted("tea", texts))).await
     }
 
+    /// Sends a request, and compares the answer with the document of OpenAPI.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
+        let request = request.build().unwrap();
+        let method = request.method().to_string();
+        let address = request.url().path().to_owned();
+        let response = self.client.execute(request).await.unwrap();
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        Answer { status, headers, text: response.text().await.unwrap() }
+        let answer = Answer { status, headers, text: response.text().await.unwrap() };
+        let is_json = answer.headers.get("content-type").is_some_and(|kind| kind == "application/json");
+        if is_json && method != "HEAD" {
+            DOCUMENT.check(&method, &address, status, &answer.json());
+        }
+        answer
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {

@@ -1,0 +1,288 @@
+//! Turns: messages that are sent, edited or answered again, and messages that are added without a reply.
+
+use alloquy_core::{Conversation, Message, SamplingOptions, Turn, TurnRequest};
+use alloquy_formats::messages::OpenAiOptions;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::conversations::PromptCall;
+use super::head::Expected;
+use super::identity::{node as found, opened, opened_in, place, shown};
+use super::objects::NodeObject;
+use super::reading::notes;
+use super::turn_events::{TurnEventWriter, TurnObject, head_after};
+use crate::app::App;
+use crate::body::{JsonBody, PathOf};
+use crate::caller::Caller;
+use crate::chat_completions::messages;
+use crate::error::{ApiError, ApiResult};
+use crate::reply_report::complete;
+use crate::streaming;
+
+/// What a turn does.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum TurnAction {
+    /// Sends the messages after a node, and gets a reply. Without messages, the node is answered.
+    #[default]
+    Send,
+    /// Sends the messages instead of a node, which stays as a branch.
+    Edit,
+    /// Answers the last user message at or before a node again. The present reply stays as a branch.
+    Retry,
+}
+
+/// A turn: what is sent, where, and how it is answered.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewTurn {
+    /// The model; the first one unless it is given.
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    action: TurnAction,
+    /// The node that the messages follow, replace, or that is answered again: its id or a part of it, its position, a bookmark, or
+    /// `head`, which it is unless it is given. An empty text is the place before the first message.
+    #[serde(default)]
+    node: Option<String>,
+    /// The text of one user message.
+    #[serde(default)]
+    text: Option<String>,
+    /// Messages as in Chat Completions.
+    #[serde(default)]
+    messages: Option<Vec<Map<String, Value>>>,
+    /// A prompt of the library, which is the message.
+    #[serde(default)]
+    prompt: Option<PromptCall>,
+    /// A system prompt for this turn alone.
+    #[serde(default)]
+    system_prompt: Option<String>,
+    /// How the reply is sampled.
+    #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
+    sampling: SamplingOptions,
+    /// As in Chat Completions.
+    #[serde(default)]
+    response_format: Option<Value>,
+    /// As in Chat Completions.
+    #[serde(default)]
+    tool_choice: Option<Value>,
+    /// As in Chat Completions.
+    #[serde(default)]
+    parallel_tool_calls: Option<Value>,
+    /// As in Chat Completions.
+    #[serde(default)]
+    reasoning_effort: Option<Value>,
+    /// The label of the reply.
+    #[serde(default)]
+    label: Option<String>,
+    /// The metadata of the reply.
+    #[serde(default)]
+    metadata: Map<String, Value>,
+    /// Whether the reply is sent as events while it is generated.
+    #[serde(default)]
+    stream: bool,
+}
+
+/// Messages that are added without a reply.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewNodes {
+    /// The node that they follow; the head unless it is given.
+    #[serde(default)]
+    node: Option<String>,
+    /// Messages as in Chat Completions, of any role.
+    messages: Vec<Map<String, Value>>,
+    /// The label of the last one.
+    #[serde(default)]
+    label: Option<String>,
+    /// The metadata of the last one.
+    #[serde(default)]
+    metadata: Map<String, Value>,
+}
+
+/// The nodes that were added.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct AddedNodes {
+    object: &'static str,
+    /// The conversation.
+    conversation: String,
+    nodes: Vec<NodeObject>,
+    /// Where the head is.
+    head: Option<String>,
+    /// Whether it moved to the last one; another writer may have moved it first.
+    head_moved: bool,
+}
+
+impl NewTurn {
+    /// Reads what is sent and how it is answered, without its place.
+    fn asked(&mut self, app: &App) -> ApiResult<TurnRequest> {
+        self.sampling.validate().map_err(|error| ApiError::from(error).param("sampling"))?;
+        let options = self.options()?;
+        let mut ask = match (self.text.take(), self.messages.take()) {
+            (Some(_), Some(_)) => {
+                return Err(ApiError::invalid("text", "text and messages are both given: send one of them"));
+            }
+            (Some(text), None) => TurnRequest::from(Message::user(text)),
+            (None, Some(list)) => TurnRequest::from(messages_of(list, app)?),
+            (None, None) => TurnRequest::default(),
+        };
+        if let Some(prompt) = self.prompt.take() {
+            let (name, values) = prompt.read()?;
+            ask = ask.prompt_name(name, values);
+        }
+        if let Some(text) = self.system_prompt.take() {
+            ask = ask.system_prompt(text);
+        }
+        if let Some(label) = self.label.take() {
+            ask = ask.label(label);
+        }
+        for (name, value) in std::mem::take(&mut self.metadata) {
+            ask = ask.metadata(name, value);
+        }
+        let sampling = std::mem::take(&mut self.sampling);
+        Ok(ask.sampling(sampling).output(options.output).arguments(options.arguments))
+    }
+
+    fn options(&self) -> ApiResult<OpenAiOptions> {
+        let mut fields = Map::new();
+        let given = [
+            ("response_format", &self.response_format),
+            ("tool_choice", &self.tool_choice),
+            ("parallel_tool_calls", &self.parallel_tool_calls),
+            ("reasoning_effort", &self.reasoning_effort),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                fields.insert(name.to_owned(), value.clone());
+            }
+        }
+        Ok(OpenAiOptions::of(&fields)?)
+    }
+
+    fn has_content(&self) -> bool {
+        self.text.is_some() || self.messages.is_some() || self.prompt.is_some()
+    }
+
+    /// Checks that the action and what is sent fit together.
+    fn check(&self) -> ApiResult<()> {
+        match self.action {
+            TurnAction::Edit if self.node.is_none() => {
+                Err(ApiError::invalid("node", "node is missing: an edit names the node that it replaces"))
+            }
+            TurnAction::Edit if !self.has_content() => {
+                Err(ApiError::invalid("text", "text is missing: an edit has a text, messages or a prompt"))
+            }
+            TurnAction::Retry if self.has_content() => {
+                let message = "text, messages and prompt have no effect on a retry: \"action\": \"edit\" replaces a message";
+                Err(ApiError::invalid("action", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the turn at its place.
+    async fn start(&self, conversation: &Conversation, ask: TurnRequest) -> ApiResult<Turn> {
+        let name = self.node.as_deref();
+        match self.action {
+            TurnAction::Edit => {
+                let node = found(conversation, name.unwrap_or_default(), "node").await?;
+                Ok(conversation.edit(node, ask))
+            }
+            TurnAction::Retry => {
+                let ask = at(conversation, name, ask).await?;
+                Ok(conversation.regenerate(ask))
+            }
+            TurnAction::Send => {
+                let ask = at(conversation, name, ask).await?;
+                Ok(conversation.send(ask))
+            }
+        }
+    }
+}
+
+/// Sets the place of a request, where one is given.
+async fn at(conversation: &Conversation, name: Option<&str>, ask: TurnRequest) -> ApiResult<TurnRequest> {
+    match name {
+        Some(name) => Ok(ask.at(place(conversation, name, "node").await?)),
+        None => Ok(ask),
+    }
+}
+
+fn messages_of(list: Vec<Map<String, Value>>, app: &App) -> ApiResult<Vec<Message>> {
+    Ok(messages::read(Value::from_iter(list), None, app.media())?.messages)
+}
+
+/// `POST /v1/alloquy/conversations/{id}/turns`
+pub(super) async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    headers: HeaderMap,
+    JsonBody(mut turn): JsonBody<NewTurn>,
+) -> ApiResult {
+    turn.check()?;
+    let expected = Expected::of(&headers)?;
+    let mut ask = turn.asked(&app)?;
+    // An unknown conversation loads no model.
+    let head = opened(&app, &caller, &id).await?.head().await?;
+    expected.check(head)?;
+    if expected != Expected::Any {
+        ask = ask.expected_head(head);
+    }
+    let place = app.admit(&caller).await?;
+    let model = app.model(turn.model.as_deref()).await?;
+    let conversation = opened_in(&app.manager(&model, &caller), &id).await?;
+    let ask = app.turn(ask, &model, &caller)?;
+    let running = turn.start(&conversation, ask).await?;
+    if turn.stream {
+        let writer = TurnEventWriter::new(conversation.id().clone(), model.name().to_owned());
+        return streaming::respond(running, writer, app.limits(), (model, place)).await;
+    }
+    let reply = complete(running.await?)?;
+    Ok(Json(TurnObject::of(conversation.id(), model.name(), &reply)).into_response())
+}
+
+/// `POST /v1/alloquy/conversations/{id}/nodes`
+pub(super) async fn add(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    headers: HeaderMap,
+    JsonBody(new): JsonBody<NewNodes>,
+) -> ApiResult<(StatusCode, Json<AddedNodes>)> {
+    let expected = Expected::of(&headers)?;
+    if new.messages.is_empty() {
+        return Err(ApiError::invalid("messages", "messages is empty, expected at least one"));
+    }
+    let conversation = opened(&app, &caller, &id).await?;
+    let head = conversation.head().await?;
+    expected.check(head)?;
+    let mut ask = TurnRequest::from(messages_of(new.messages, &app)?);
+    if expected != Expected::Any {
+        ask = ask.expected_head(head);
+    }
+    if let Some(label) = new.label {
+        ask = ask.label(label);
+    }
+    for (name, value) in new.metadata {
+        ask = ask.metadata(name, value);
+    }
+    let ask = at(&conversation, new.node.as_deref(), ask).await?;
+    let added = conversation.add(ask).await?;
+    let notes = notes(&conversation).await?;
+    let (head, head_moved) = head_after(added.head, added.node);
+    let object = AddedNodes {
+        object: "nodes",
+        conversation: shown(conversation.id()),
+        nodes: NodeObject::all(&added.nodes, &notes),
+        head,
+        head_moved,
+    };
+    Ok((StatusCode::CREATED, Json(object)))
+}
