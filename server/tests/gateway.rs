@@ -50,7 +50,9 @@ async fn a_gateway_with_conversations_of_its_own_works_in_front() {
     let (Some(program), Some(python)) =
         (std::env::var_os("ALLOQUY_GATEWAY"), std::env::var_os("ALLOQUY_CLIENTS_PYTHON"))
     else {
-        eprintln!("skipped: set ALLOQUY_GATEWAY to agentic-server, and ALLOQUY_CLIENTS_PYTHON to a Python that has the package openai");
+        eprintln!(
+            "skipped: set ALLOQUY_GATEWAY to agentic-server, and ALLOQUY_CLIENTS_PYTHON to a Python that has the package openai"
+        );
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -108,14 +108,16 @@ async fn run(server: &TestServer, template: &Template, last: &str) -> String {
         response
     };
     assert_eq!(response["status"], "completed", "{place}");
-    let items: Vec<_> = response["output"].as_array().unwrap().iter().map(|item| item["type"].clone()).collect();
+    let items: Vec<_> =
+        response["output"].as_array().unwrap().iter().map(|item| item["type"].clone()).collect();
     assert_eq!(json!(items), json!(template.items), "{place}");
     response["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn answers_and_events_have_what_open_responses_requires() {
-    let templates: Vec<Template> = serde_json::from_str(include_str!("open_responses/templates.json")).unwrap();
+    let templates: Vec<Template> =
+        serde_json::from_str(include_str!("open_responses/templates.json")).unwrap();
     let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", ObedientModel))).await;
     let mut last = String::new();
     for template in &templates {
