@@ -5,6 +5,7 @@ mod shared;
 
 use alloquy_core::{Message, Reply};
 use alloquy_server::{ServedModel, Server};
+use alloquy_testing::Draws;
 use serde_json::{Value, json};
 
 use shared::{Recorder, TestServer};
@@ -117,6 +118,63 @@ async fn items_are_added_and_taken_out() {
     server.post("/v1/responses", &json!({"input": "four", "conversation": id})).await;
     let said: Vec<String> = model.last().path.iter().map(Message::text).collect();
     assert_eq!(said, ["Yes.", "two", "four"]);
+}
+
+/// A list of items as a client sends it: what users say, and what a model answered.
+fn random_items(draws: &mut Draws) -> Vec<Value> {
+    let mut items = Vec::new();
+    let mut calls = 0;
+    for _ in 0..1 + draws.below(4) {
+        items.push(user(&format!("question {}", draws.below(100))));
+        if draws.below(3) == 0 {
+            let part = json!({"type": "reasoning_text", "text": "Hm."});
+            items.push(json!({"type": "reasoning", "summary": [], "content": [part]}));
+        }
+        let count = draws.below(3);
+        if count == 0 || draws.below(2) == 0 {
+            let part = json!({"type": "output_text", "text": "Well."});
+            items.push(json!({"type": "message", "role": "assistant", "content": [part]}));
+        }
+        let ids: Vec<String> = (calls..calls + count).map(|call| format!("call_{call}")).collect();
+        calls += count;
+        for id in &ids {
+            items.push(
+                json!({"type": "function_call", "call_id": id, "name": "look", "arguments": "{\"at\":1}"}),
+            );
+        }
+        for id in &ids {
+            items.push(json!({"type": "function_call_output", "call_id": id, "output": id}));
+        }
+    }
+    items.truncate(20);
+    items
+}
+
+/// What an item says, whichever form it has.
+fn said(item: &Value) -> (String, String) {
+    let kind = item["type"].as_str().unwrap_or("message").to_owned();
+    let text = match &item["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts[0]["text"].as_str().unwrap().to_owned(),
+        _ => format!("{} {} {} {}", item["call_id"], item["name"], item["arguments"], item["output"]),
+    };
+    (kind, text)
+}
+
+#[tokio::test]
+async fn any_items_are_given_back_in_their_order() {
+    let (server, _) = recorder().await;
+    let mut draws = Draws::default();
+    for _ in 0..60 {
+        let sent = random_items(&mut draws);
+        // Calls without outputs get some when the conversation continues, which is not the matter here.
+        let end = sent.iter().rposition(|item| item["type"] != "function_call").unwrap();
+        let sent = &sent[..=end];
+        let conversation = create(&server, json!({"items": sent})).await;
+        let found = items(&server, &conversation).await;
+        let texts = |items: &[Value]| items.iter().map(said).collect::<Vec<_>>();
+        assert_eq!(texts(&found), texts(sent), "{}", json!(sent));
+    }
 }
 
 #[tokio::test]

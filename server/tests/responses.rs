@@ -11,7 +11,7 @@ use alloquy_core::report::{FinishReason, Usage};
 use alloquy_core::store::MemoryStore;
 use alloquy_core::{Content, Message, Reply, Role};
 use alloquy_server::{KeyFile, KeyLimits, OpenedModel, RequestLimits, ServedModel, Server};
-use alloquy_testing::{EchoModel, ScriptedModel};
+use alloquy_testing::{Draws, EchoModel, ScriptedModel, ScriptedReply};
 use serde_json::{Value, json};
 
 use shared::{Answer, Paced, Recorder, TestServer, replying};
@@ -198,7 +198,7 @@ async fn a_call_goes_to_the_client_and_its_output_continues_the_response() {
     let fields = json!({"input": output, "previous_response_id": called["id"], "tools": weather()});
     let next = response(&server, fields).await;
     let seen = model.last();
-    let results: Vec<_> = seen.path.iter().flat_map(|message| message.tool_results()).collect();
+    let results: Vec<_> = seen.path.iter().flat_map(Message::tool_results).collect();
     assert_eq!((results[0].name.as_str(), results[0].text().as_str()), ("weather", "-3"));
     let sent =
         server.get(&format!("/v1/responses/{}/input_items", next["id"].as_str().unwrap())).await.json();
@@ -207,7 +207,7 @@ async fn a_call_goes_to_the_client_and_its_output_continues_the_response() {
     let input = json!([{"role": "user", "content": "Hi"}, call, output[0]]);
     response(&server, json!({"input": input, "tools": weather(), "store": false})).await;
     let seen = model.last();
-    assert_eq!(seen.path.iter().flat_map(|message| message.tool_results()).count(), 1);
+    assert_eq!(seen.path.iter().flat_map(Message::tool_results).count(), 1);
 }
 
 #[tokio::test]
@@ -264,6 +264,63 @@ async fn the_events_of_a_stream_are_in_their_order() {
     assert_eq!(replayed.last().unwrap()["response"]["output"], last["output"]);
     let rest = server.get(&format!("/v1/responses/{id}?stream=true&starting_after=1")).await;
     assert_eq!(self::events(&rest, 2), replayed[2..]);
+}
+
+/// Puts the output together as a client does, from the events alone.
+fn folded(events: &[Value]) -> Vec<Value> {
+    let mut items: Vec<Value> = Vec::new();
+    for event in events {
+        let index = event["output_index"].as_u64().map_or(0, |index| usize::try_from(index).unwrap());
+        match event["type"].as_str().unwrap() {
+            "response.output_item.added" => {
+                assert_eq!(index, items.len());
+                items.push(event["item"].clone());
+            }
+            "response.content_part.added" => items[index]["content"] = json!([event["part"]]),
+            "response.output_text.delta" | "response.reasoning_text.delta" => {
+                let text = items[index]["content"][0]["text"].as_str().unwrap().to_owned();
+                items[index]["content"][0]["text"] = json!(text + event["delta"].as_str().unwrap());
+            }
+            "response.function_call_arguments.delta" => items[index]["arguments"] = event["delta"].clone(),
+            "response.output_item.done" => items[index]["status"] = event["item"]["status"].clone(),
+            _ => {}
+        }
+    }
+    items
+}
+
+#[tokio::test]
+async fn the_events_of_any_reply_are_its_output() {
+    let mut draws = Draws::default();
+    let mut replies = Vec::new();
+    for number in 0..60 {
+        let mut parts = Vec::new();
+        for place in 0..draws.below(6) {
+            parts.push(match draws.below(5) {
+                0 => Content::Thinking(format!("thought {place} ")),
+                1 => Content::Text(String::new()),
+                2 => {
+                    let id = format!("call_{number}_{place}");
+                    Content::ToolCall(ToolCall::new(id, "weather", json!({"place": place})))
+                }
+                _ => Content::Text(format!("text {place} ")),
+            });
+        }
+        replies.push(ScriptedReply::from(Reply::new(Message::new(Role::Assistant, parts))));
+    }
+    let count = replies.len();
+    let model = ServedModel::loaded("tea", ScriptedModel::replying(replies));
+    let server = TestServer::start(Server::builder().model(model)).await;
+    for _ in 0..count {
+        let events = events(&respond(&server, json!({"stream": true, "tools": weather()})).await, 0);
+        let last = &events.last().unwrap()["response"];
+        assert_eq!(json!(folded(&events)), last["output"], "{events:?}");
+        let id = last["id"].as_str().unwrap();
+        let found = server.get(&format!("/v1/responses/{id}")).await.json();
+        assert_eq!(found["output"], last["output"]);
+        let replayed = self::events(&server.get(&format!("/v1/responses/{id}?stream=true")).await, 0);
+        assert_eq!(json!(folded(&replayed)), last["output"]);
+    }
 }
 
 #[tokio::test]
@@ -440,7 +497,7 @@ async fn items_of_a_stored_response_are_named_by_their_ids() {
     let seen = model.last();
     let roles: Vec<Role> = seen.path.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool]);
-    assert_eq!(seen.path.get(0).unwrap().text(), "Hi");
+    assert_eq!(seen.path.first().unwrap().text(), "Hi");
     let unknown = json!([named(&json!("msg_x")), {"role": "user", "content": "x"}]);
     let answer = respond(&server, json!({"input": unknown})).await;
     assert_eq!((answer.status, &answer.error()["param"]), (400, &json!("input[0].id")));
@@ -463,7 +520,7 @@ async fn calls_have_all_their_outputs_or_none() {
     // Without any, the model reads that they were not answered.
     response(&server, next(json!("Never mind."))).await;
     let seen = model.last();
-    assert!(seen.path.iter().flat_map(|message| message.tool_results()).all(|result| result.is_error));
+    assert!(seen.path.iter().flat_map(Message::tool_results).all(|result| result.is_error));
 }
 
 #[tokio::test]

@@ -262,6 +262,8 @@ impl<'a> PartWriter<'a> {
                 // What could not be read as a call is shown as the model wrote it.
                 Content::Text(text) => self.push_text(text),
                 Content::Malformed(malformed) => self.push_text(&malformed.raw),
+                // As in a stream, where an empty piece adds no item.
+                Content::Thinking(text) if text.is_empty() => {}
                 Content::Thinking(text) => match self.parts.last_mut() {
                     Some(ItemPart::Thinking(before)) => before.push_str(text),
                     _ => self.parts.push(ItemPart::Thinking(text.clone())),
@@ -277,6 +279,7 @@ impl<'a> PartWriter<'a> {
     fn push_text(&mut self, text: &str) {
         match self.parts.last_mut() {
             Some(ItemPart::Text(before)) => before.push_str(text),
+            _ if text.is_empty() => {}
             _ => self.parts.push(ItemPart::Text(text.to_owned())),
         }
     }

@@ -194,6 +194,48 @@ impl Drop for Unfinished {
     }
 }
 
+/// Reads the stored messages that items name.
+///
+/// # Errors
+/// 400 for an unknown one, and for one with media.
+pub(crate) async fn references(items: &[GivenItem], place: &str, manager: &Manager) -> ApiResult<References> {
+    let mut references = References::new();
+    for (place, id) in GivenItem::references(items, place) {
+        let Some(node) = referenced(id, manager).await? else {
+            let message = format!("{place}: there is no stored item {id:?}");
+            return Err(ApiError::invalid(place, message).code("item_not_found"));
+        };
+        if node.message.media().next().is_some() {
+            let message = format!("{place}: the item {id:?} has media: send the item itself");
+            return Err(ApiError::unsupported(place, message));
+        }
+        references.insert(id.to_owned(), (node.id, node.message));
+    }
+    Ok(references)
+}
+
+async fn referenced(id: &str, manager: &Manager) -> ApiResult<Option<Node>> {
+    let Some(ItemId { conversation, node, place }) = ItemId::parse(id) else { return Ok(None) };
+    let index = match place {
+        ItemPlace::Generated(index) => index,
+        ItemPlace::Given(_) => {
+            let path = match manager.open(&conversation).await {
+                Ok(conversation) => conversation.path(node).await,
+                Err(error) => Err(error),
+            };
+            return match path {
+                Err(error) if error.is_not_found() => Ok(None),
+                path => Ok(path?.pop()),
+            };
+        }
+    };
+    let response = ResponseId { conversation, node };
+    match StoredResponse::open(manager, &response.to_string()).await {
+        Err(error) if error.is_not_found() => Ok(None),
+        stored => Ok(stored?.node_of(index)),
+    }
+}
+
 /// Notes the system prompt that is the first message of a conversation.
 pub(crate) async fn note_system(conversation: &Conversation, text: Option<&str>) -> ApiResult<()> {
     let mut fields = conversation.metadata().await?.get(MARK).cloned().unwrap_or_else(|| json!({}));
