@@ -91,9 +91,13 @@ mod serving {
 
     fn ask(port: u16, key: &str) -> String {
         let body = r#"{"messages": [{"role": "user", "content": "What is the capital of Norway?"}], "store": true, "max_tokens": 8}"#;
+        post(port, key, "/v1/chat/completions", body)
+    }
+
+    fn post(port: u16, key: &str, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
@@ -101,6 +105,26 @@ mod serving {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    #[test]
+    fn the_built_in_model_answers_what_open_responses_asks() {
+        let program = Program::new();
+        let (mut child, port) = start(&program);
+        let bodies = [
+            r#"{"input": [{"type": "message", "role": "user", "content": "What is the capital of Norway?"}]}"#,
+            r#"{"input": [{"type": "message", "role": "system", "content": "Be brief."}, {"type": "message", "role": "user", "content": "Hello!"}]}"#,
+            r#"{"input": [{"type": "message", "role": "user", "content": "I am Ann."}, {"type": "message", "role": "assistant", "content": "Hello, Ann."}, {"type": "message", "role": "user", "content": "What is 2 plus 3?"}]}"#,
+            r#"{"input": "Count from 1 to 5.", "stream": true}"#,
+        ];
+        for body in bodies {
+            let answer = post(port, "", "/v1/responses", body);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{body}: {answer}");
+            assert!(answer.contains(r#""status":"completed""#), "{body}: {answer}");
+            assert!(answer.contains(r#""type":"output_text""#), "{body}: {answer}");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     /// Returns how much of the prompt was cached, as an owner is told.

@@ -23,7 +23,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
-use crate::operation::Operation;
+use crate::operation::{DeletedObject, Operation};
 use crate::paging::PageParameters;
 use crate::reply_report::complete;
 use crate::streaming;
@@ -33,7 +33,7 @@ use chunks::ChunkWriter;
 use identity::METADATA;
 use request::{ChatRequest, Storing};
 use response::Completion;
-use schemas::{ChatCompletion, CompletionDeleted, CompletionList, CompletionListParameters, MessageList};
+use schemas::{ChatCompletion, CompletionList, CompletionListParameters, MessageList};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -58,7 +58,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             .body::<MetadataChange>()
             .answer::<ChatCompletion>(),
         Operation::delete(one, "Deletes a stored completion with its conversation.")
-            .answer::<CompletionDeleted>(),
+            .answer::<DeletedObject>(),
         Operation::get("/v1/chat/completions/{id}/messages", "Lists the messages that were sent.")
             .query::<PageParameters>()
             .answer::<MessageList>(),

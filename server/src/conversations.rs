@@ -16,8 +16,10 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::error::ApiResult;
-use crate::items::{Input, MARK, conversation_id};
-use crate::responses::open_conversation;
+use crate::items::{Input, Item, MARK, conversation_id};
+use crate::operation::{DeletedObject, Operation};
+use crate::paging::ListOf;
+use crate::responses::{IncludeParameters, ItemListParameters, open_conversation};
 use crate::times::unix_seconds;
 use crate::turn_options::{Metadata, MetadataChange, check_metadata};
 
@@ -27,6 +29,33 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/conversations/{id}", get(one).post(update).delete(delete))
         .route("/v1/conversations/{id}/items", get(items::list).post(items::create))
         .route("/v1/conversations/{id}/items/{item}", get(items::one).delete(items::delete))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    let one = "/v1/conversations/{id}";
+    let list = "/v1/conversations/{id}/items";
+    let item = "/v1/conversations/{id}/items/{item}";
+    vec![
+        Operation::post("/v1/conversations", "Creates a conversation.")
+            .body::<NewRequest>()
+            .answer::<ConversationObject>(),
+        Operation::get(one, "Returns a conversation.").answer::<ConversationObject>(),
+        Operation::post(one, "Replaces the metadata of a conversation.")
+            .body::<MetadataChange>()
+            .answer::<ConversationObject>(),
+        Operation::delete(one, "Deletes a conversation with all its branches.").answer::<DeletedObject>(),
+        Operation::get(list, "Lists the items on the path to the head.")
+            .query::<ItemListParameters>()
+            .answer::<ListOf<Item>>(),
+        Operation::post(list, "Adds items to the head.")
+            .query::<IncludeParameters>()
+            .body::<items::AddRequest>()
+            .answer::<ListOf<Item>>(),
+        Operation::get(item, "Returns an item on the path to the head.")
+            .query::<IncludeParameters>()
+            .answer::<Item>(),
+        Operation::delete(item, "Takes an item out of the path to the head.").answer::<ConversationObject>(),
+    ]
 }
 
 /// The fields of a new conversation.
@@ -118,9 +147,9 @@ async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<DeletedObject>> {
     let manager = app.conversations(&caller);
     let conversation = open_conversation(&manager, &id).await?;
     manager.delete(conversation.id()).await?;
-    Ok(Json(json!({"id": id, "object": "conversation.deleted", "deleted": true})))
+    Ok(Json(DeletedObject::new(id, "conversation.deleted")))
 }

@@ -13,10 +13,19 @@ use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::embedders::{TextUse, must_have};
 use crate::error::{ApiError, ApiResult};
+use crate::operation::Operation;
 use crate::text_or::TextOr;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/v1/embeddings", post(create))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post("/v1/embeddings", "Computes vectors of texts.")
+            .body::<EmbeddingRequest>()
+            .answer::<EmbeddingList>(),
+    ]
 }
 
 /// The fields of a request.

@@ -9,6 +9,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
@@ -39,6 +40,33 @@ impl ErrorForm {
             Self::OpenAi
         }
     }
+}
+
+/// An error in Anthropic's form.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "it describes what is written as JSON")]
+pub(crate) struct AnthropicErrorBody {
+    /// Always `error`.
+    #[schemars(rename = "type")]
+    kind: String,
+    error: AnthropicError,
+    request_id: String,
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "it describes what is written as JSON")]
+struct AnthropicError {
+    /// The family of the error.
+    #[schemars(rename = "type")]
+    kind: String,
+    message: String,
+}
+
+/// An error in Ollama's form.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "it describes what is written as JSON")]
+pub(crate) struct OllamaErrorBody {
+    error: String,
 }
 
 /// Writes the error of a response in the form of the protocol of the path.

@@ -16,14 +16,30 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::error_form::AnthropicErrorBody;
+use crate::operation::Operation;
 use crate::reply_report::complete;
 use crate::streaming;
 use events::EventWriter;
 use request::{CountRequest, MessagesRequest};
-use response::{Heading, TokenCount};
+use response::{Heading, MessageObject, TokenCount};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/v1/messages", post(create)).route("/v1/messages/count_tokens", post(count_tokens))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post("/v1/messages", "Answers a list of messages, whole or as a stream.")
+            .body::<MessagesRequest>()
+            .answer::<MessageObject>()
+            .events()
+            .errors::<AnthropicErrorBody>(),
+        Operation::post("/v1/messages/count_tokens", "Counts the tokens of a prompt.")
+            .body::<CountRequest>()
+            .answer::<TokenCount>()
+            .errors::<AnthropicErrorBody>(),
+    ]
 }
 
 /// Answers a list of messages.

@@ -10,12 +10,17 @@ use axum::routing::get;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::metrics::{Present, PresentModel};
+use crate::operation::Operation;
 
 /// The media type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/metrics", get(metrics))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    vec![Operation::get("/metrics", "Returns what Prometheus reads.").text(OPEN_METRICS)]
 }
 
 async fn metrics(State(app): State<App>) -> ApiResult {

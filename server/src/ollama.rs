@@ -16,15 +16,18 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::error_form::OllamaErrorBody;
+use crate::operation::Operation;
 use crate::reply_report::complete;
 use crate::streaming;
 use lines::LineWriter;
-use reply::{Form, Heading};
+use reply::{Form, Heading, ReplyObject};
 use request::{Asked, ChatBody, GenerateBody};
 
 pub(crate) fn routes() -> Router<App> {
@@ -36,6 +39,32 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/ps", get(models::running))
         .route("/api/show", post(models::show))
         .route("/api/version", get(models::version))
+}
+
+/// The type of a stream: a line of JSON for each piece.
+const LINES: &str = "application/x-ndjson";
+
+pub(crate) fn operations() -> Vec<Operation> {
+    let all = [
+        Operation::post("/api/chat", "Answers a list of messages, as a stream or whole.")
+            .body::<ChatBody>()
+            .answer::<ReplyObject>()
+            .text(LINES),
+        Operation::post("/api/generate", "Answers a prompt, as a stream or whole.")
+            .body::<GenerateBody>()
+            .answer::<ReplyObject>()
+            .text(LINES),
+        Operation::post("/api/embed", "Computes vectors of texts.")
+            .body::<embed::EmbedBody>()
+            .answer::<embed::EmbedReply>(),
+        Operation::get("/api/tags", "Lists the models.").answer::<models::ModelList>(),
+        Operation::get("/api/ps", "Lists the models in memory.").answer::<models::ModelList>(),
+        Operation::post("/api/show", "Returns a model.")
+            .body::<models::ShowBody>()
+            .answer::<models::ShownModel>(),
+        Operation::get("/api/version", "Returns the version of the protocol.").answer::<Map<String, Value>>(),
+    ];
+    all.map(Operation::errors::<OllamaErrorBody>).to_vec()
 }
 
 /// Answers a list of messages.

@@ -10,9 +10,11 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::error::ErrorBody;
 use crate::operation::{Operation, Schemas};
-use crate::{chat_completions, flow_runs, health, model_list, prompts, trees};
+use crate::{
+    chat_completions, conversations, embeddings, flow_runs, health, messages, metrics_page, model_list,
+    ollama, prompts, rerank, responses, trees,
+};
 
 /// The document, which is the same for every request.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
@@ -28,12 +30,19 @@ fn operations() -> Vec<Operation> {
 /// Returns the operations of all protocols.
 fn all() -> Vec<Operation> {
     let protocols = [
+        responses::operations(),
+        conversations::operations(),
         chat_completions::operations(),
+        messages::operations(),
+        ollama::operations(),
+        embeddings::operations(),
+        rerank::operations(),
         model_list::operations(),
         trees::operations(),
         prompts::operations(),
         flow_runs::operations(),
         health::operations(),
+        metrics_page::operations(),
         operations(),
     ];
     protocols.concat()
@@ -52,15 +61,11 @@ fn document() -> Value {
         read: settings.clone().for_deserialize().into_generator(),
         written: settings.for_serialize().into_generator(),
     };
-    let errors = json!({
-        "description": "What was wrong, and where.",
-        "content": {"application/json": {"schema": schemas.written.subschema_for::<ErrorBody>()}},
-    });
     let mut paths = Map::new();
     for operation in all() {
         let path = paths.entry(operation.path()).or_insert_with(|| json!({}));
         if let Value::Object(methods) = path {
-            methods.insert(operation.method().to_owned(), operation.json(&mut schemas, &errors));
+            methods.insert(operation.method().to_owned(), operation.json(&mut schemas));
         }
     }
     json!({

@@ -1,10 +1,29 @@
 //! What the document of OpenAPI has of a route. Each protocol lists its operations beside its routes.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use crate::error::ErrorBody;
 
 /// Returns the schema of a type, as a reference to a component.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// An object that was deleted.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct DeletedObject {
+    id: String,
+    object: &'static str,
+    /// Always `true`.
+    deleted: bool,
+}
+
+impl DeletedObject {
+    /// The answer to a deletion; `object` is its kind, such as `conversation.deleted`.
+    pub(crate) fn new(id: String, object: &'static str) -> Self {
+        Self { id, object, deleted: true }
+    }
+}
 
 /// The generators of schemas: what is read and what is written differ in what may be absent.
 pub(crate) struct Schemas {
@@ -28,6 +47,8 @@ pub(crate) struct Operation {
     headers: Vec<(&'static str, &'static str)>,
     body: Option<SchemaOf>,
     answers: Vec<OperationAnswer>,
+    /// The form of errors, where it is not OpenAI's.
+    errors: Option<SchemaOf>,
 }
 
 /// What is answered with a status.
@@ -40,7 +61,16 @@ struct OperationAnswer {
 
 impl Operation {
     fn new(method: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self { method, path, summary, query: None, headers: Vec::new(), body: None, answers: Vec::new() }
+        Self {
+            method,
+            path,
+            summary,
+            query: None,
+            headers: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+            errors: None,
+        }
     }
 
     /// An operation of GET.
@@ -95,9 +125,19 @@ impl Operation {
     }
 
     /// The answer, or one of its forms, is a stream of server-sent events.
-    pub(crate) fn events(mut self) -> Self {
-        let answer = OperationAnswer { status: 200, content_type: "text/event-stream", schema: None };
-        self.answers.push(answer);
+    pub(crate) fn events(self) -> Self {
+        self.text("text/event-stream")
+    }
+
+    /// The answer, or one of its forms, is a text of this type.
+    pub(crate) fn text(mut self, content_type: &'static str) -> Self {
+        self.answers.push(OperationAnswer { status: 200, content_type, schema: None });
+        self
+    }
+
+    /// Sets the type of errors, where it is not [`ErrorBody`](crate::error::ErrorBody).
+    pub(crate) fn errors<T: JsonSchema>(mut self) -> Self {
+        self.errors = Some(SchemaGenerator::subschema_for::<T>);
         self
     }
 
@@ -111,8 +151,8 @@ impl Operation {
         self.method
     }
 
-    /// Returns the object of the operation. `errors` is the answer of all other statuses.
-    pub(crate) fn json(&self, schemas: &mut Schemas, errors: &Value) -> Value {
+    /// Returns the object of the operation.
+    pub(crate) fn json(&self, schemas: &mut Schemas) -> Value {
         let mut object = Map::new();
         object.insert("summary".to_owned(), self.summary.into());
         object.insert("operationId".to_owned(), self.id().into());
@@ -125,7 +165,7 @@ impl Operation {
             let content = json!({"application/json": {"schema": schema}});
             object.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
         }
-        object.insert("responses".to_owned(), self.responses(schemas, errors));
+        object.insert("responses".to_owned(), self.responses(schemas));
         Value::Object(object)
     }
 
@@ -160,7 +200,7 @@ impl Operation {
         parameters
     }
 
-    fn responses(&self, schemas: &mut Schemas, errors: &Value) -> Value {
+    fn responses(&self, schemas: &mut Schemas) -> Value {
         let mut responses = Map::new();
         for answer in &self.answers {
             let media = match answer.schema {
@@ -174,7 +214,12 @@ impl Operation {
                 content.insert(answer.content_type.to_owned(), media);
             }
         }
-        responses.insert("default".to_owned(), errors.clone());
+        let errors = self.errors.unwrap_or(SchemaGenerator::subschema_for::<ErrorBody>);
+        let content = json!({"application/json": {"schema": errors(&mut schemas.written)}});
+        responses.insert(
+            "default".to_owned(),
+            json!({"description": "What was wrong, and where.", "content": content}),
+        );
         Value::Object(responses)
     }
 }

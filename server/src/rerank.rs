@@ -10,9 +10,18 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::operation::Operation;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/v1/rerank", post(create))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post("/v1/rerank", "Sorts documents by how well they fit a query.")
+            .body::<RerankRequest>()
+            .answer::<RerankReply>(),
+    ]
 }
 
 /// The fields of a request.

@@ -8,6 +8,7 @@ mod events;
 mod include;
 mod media;
 mod object;
+mod parameters;
 mod place;
 mod request;
 mod settings;
@@ -22,16 +23,17 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::items::ResponseId;
+use crate::items::{Item, ResponseId};
 use crate::logprobs;
 use crate::models::ModelLease;
-use crate::paging::{Order, PageQuery};
+use crate::operation::{DeletedObject, Operation};
+use crate::paging::{ListOf, Order, PageQuery};
 use crate::reply_report::complete;
 use crate::response_runs::{Run, RunKey, RunState};
 use crate::streaming::{self, Frame, TurnWriter};
@@ -40,7 +42,9 @@ use background::Background;
 use events::EventWriter;
 pub(crate) use include::Included;
 pub(crate) use media::load_media;
-use object::{Ending, HeadPlace, Sources, Status};
+use object::{Ending, HeadPlace, ResponseObject, Sources, Status};
+pub(crate) use parameters::{IncludeParameters, ItemListParameters};
+use parameters::{InputTokens, ResponseParameters};
 use place::{Place, Unfinished, managers, marked};
 pub(crate) use place::{leading_system, note_system, open_conversation, references};
 use request::{Asked, ResponseRequest, TokensRequest};
@@ -54,6 +58,29 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/responses/{id}", get(one).delete(delete))
         .route("/v1/responses/{id}/cancel", post(cancel))
         .route("/v1/responses/{id}/input_items", get(input_items))
+}
+
+pub(crate) fn operations() -> Vec<Operation> {
+    let one = "/v1/responses/{id}";
+    vec![
+        Operation::post("/v1/responses", "Answers a request: whole, as a stream, or in the background.")
+            .body::<ResponseRequest>()
+            .answer::<ResponseObject>()
+            .events(),
+        Operation::post("/v1/responses/input_tokens", "Counts the tokens of a request's prompt.")
+            .body::<TokensRequest>()
+            .answer::<InputTokens>(),
+        Operation::get(one, "Returns a response as it is now, or its events.")
+            .query::<ResponseParameters>()
+            .answer::<ResponseObject>()
+            .events(),
+        Operation::delete(one, "Deletes a response.").answer::<DeletedObject>(),
+        Operation::post("/v1/responses/{id}/cancel", "Ends a response in the background.")
+            .answer::<ResponseObject>(),
+        Operation::get("/v1/responses/{id}/input_items", "Lists the items of the request.")
+            .query::<ItemListParameters>()
+            .answer::<ListOf<Item>>(),
+    ]
 }
 
 /// A request that is ready for its turn.
@@ -338,7 +365,7 @@ async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<DeletedObject>> {
     let manager = app.conversations(&caller);
     let progress = Progress::of(&id, &app, &caller);
     // Only its owner ends it.
@@ -347,7 +374,7 @@ async fn delete(
     let stored = StoredResponse::open(&manager, &id).await?;
     app.responses().forget(&RunKey::new(&caller.owner, stored.id.clone()));
     stored.delete(&manager).await?;
-    Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
+    Ok(Json(DeletedObject::new(id, "response")))
 }
 
 /// `POST /v1/responses/{id}/cancel`: ends a response in the background, and keeps its text so far.
@@ -400,7 +427,7 @@ async fn input_tokens(
     State(app): State<App>,
     caller: Caller,
     body: JsonBody<TokensRequest>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<InputTokens>> {
     let JsonBody(request) = body;
     let asked = ResponseRequest::from(request).asked(unix_seconds(SystemTime::now()))?;
     let _held = app.admit(&caller).await?;
@@ -410,5 +437,5 @@ async fn input_tokens(
         let message = format!("the model {:?} does not count tokens before it answers", model.name());
         return Err(ApiError::unsupported("model", message));
     };
-    Ok(Json(json!({"object": "response.input_tokens", "input_tokens": prompt.positions()})))
+    Ok(Json(InputTokens { object: "response.input_tokens", input_tokens: prompt.positions() }))
 }

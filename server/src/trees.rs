@@ -21,10 +21,10 @@ use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::app::App;
-use crate::operation::Operation;
+use crate::operation::{DeletedObject, Operation};
 use crate::paging::{ListOf, PageParameters};
 use archives::{ExportObject, ExportParameters, ImportObject, NewImport};
-use conversations::{ConversationChange, ConversationDeleted, NewTree};
+use conversations::{ConversationChange, NewTree};
 use copying::{MergeObject, NewFork, NewMerge, NewPrune, PruneObject};
 use cost::{CostObject, CostParameters};
 use head::NewHead;
@@ -101,7 +101,7 @@ fn conversation_operations() -> Vec<Operation> {
         Operation::post(one, "Changes the metadata of a conversation.")
             .body::<ConversationChange>()
             .answer::<ConversationObject>(),
-        Operation::delete(one, "Deletes a conversation with all its nodes.").answer::<ConversationDeleted>(),
+        Operation::delete(one, "Deletes a conversation with all its nodes.").answer::<DeletedObject>(),
         Operation::get("/v1/alloquy/search", "Finds messages on any branch of any conversation.")
             .query::<SearchParameters>()
             .answer::<SearchResults>(),

@@ -40,3 +40,23 @@ async fn openai_for_chat_completions() {
 async fn the_ai_sdk_for_chat_completions() {
     judge("ai_sdk").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openai_for_responses_and_conversations() {
+    judge("responses").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ai_sdk_for_responses() {
+    judge("ai_sdk_responses").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn anthropic_for_messages() {
+    judge("anthropic").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ollama_for_chats() {
+    judge("ollama").await;
+}

@@ -7,7 +7,8 @@ mod shared;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_server::{ServedModel, Server};
+use alloquy_retrieval::NgramEmbedder;
+use alloquy_server::{ServedEmbedder, ServedModel, Server};
 use alloquy_testing::Draws;
 use futures::future::join_all;
 use serde_json::Value;
@@ -48,7 +49,10 @@ fn check(outcome: &Outcome) {
 type Counts = std::collections::BTreeMap<String, [usize; 2]>;
 
 async fn round(grammar: &Grammar, draws: &mut Draws, requests: usize, counts: &mut Counts) {
-    let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", ObedientModel))).await;
+    let builder = Server::builder()
+        .model(ServedModel::loaded("tea", ObedientModel))
+        .embedder(ServedEmbedder::new("words", NgramEmbedder::new(8)));
+    let server = TestServer::start(builder).await;
     let mut ids = Ids::default();
     let mut sent = 0;
     while sent < requests {

@@ -209,7 +209,7 @@ async fn ids_of_another_are_ids_that_never_were() {
     for _ in 0..wanted {
         sent += usize::from(attack.send(&mut draws).await);
     }
-    assert!(sent > 0, "no request had a place for an id");
+    assert!(sent > wanted / 4, "only {sent} requests had places for ids");
     for (path, answer) in read_all(&grammar, ann, &anns).await {
         assert_eq!(before.get(&path), Some(&answer), "{path} has changed");
     }

@@ -110,14 +110,6 @@ pub(super) struct MessageList {
     has_more: bool,
 }
 
-/// A stored completion that was deleted.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct CompletionDeleted {
-    id: String,
-    object: String,
-    deleted: bool,
-}
-
 /// Which stored completions are listed.
 #[derive(JsonSchema)]
 pub(super) struct CompletionListParameters {

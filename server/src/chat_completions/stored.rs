@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::operation::DeletedObject;
 use crate::paging::{Order, Page, PageQuery};
 use crate::reply_report::ReplyReport;
 use crate::times::unix_seconds;
@@ -251,9 +252,9 @@ pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<DeletedObject>> {
     let manager = app.conversations(&caller);
     let stored = StoredCompletion::open(&manager, &id).await?;
     manager.delete(stored.conversation.id()).await?;
-    Ok(Json(json!({"object": "chat.completion.deleted", "id": id, "deleted": true})))
+    Ok(Json(DeletedObject::new(id, "chat.completion.deleted")))
 }

@@ -83,6 +83,7 @@ impl ListedModel {
 
 /// The models.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OllamaModelList")]
 pub(super) struct ModelList {
     models: Vec<ListedModel>,
 }

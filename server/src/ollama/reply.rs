@@ -53,6 +53,7 @@ pub(super) struct ReplyObject {
 
 /// A message of a reply.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OllamaMessage")]
 struct MessageObject {
     role: &'static str,
     content: String,

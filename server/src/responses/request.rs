@@ -26,6 +26,8 @@ pub(crate) struct ResponseRequest {
     /// Whether the response is generated after the request has ended.
     pub(super) background: Option<bool>,
     pub(super) conversation: Option<GivenConversation>,
+    /// Of Open Responses, as is `presence_penalty`.
+    frequency_penalty: Option<f64>,
     include: Option<Vec<String>>,
     #[schemars(with = "Option<Input>")]
     pub(super) input: Option<Value>,
@@ -35,6 +37,7 @@ pub(crate) struct ResponseRequest {
     metadata: Option<Metadata>,
     pub(super) model: Option<String>,
     pub(super) parallel_tool_calls: Option<bool>,
+    presence_penalty: Option<f64>,
     pub(super) previous_response_id: Option<String>,
     /// Names those who share a prompt. Prompts are found by their tokens here, so it changes nothing.
     prompt_cache_key: Option<String>,
@@ -319,6 +322,8 @@ impl ResponseRequest {
             top_k: self.top_k,
             min_p: self.min_p,
             repetition_penalty: self.repetition_penalty,
+            presence_penalty: self.presence_penalty.map(|penalty| penalty as f32),
+            frequency_penalty: self.frequency_penalty.map(|penalty| penalty as f32),
             // A negative seed is as good as any other, and has the same bits each time.
             seed: self.seed.map(i64::cast_unsigned),
             max_tokens: self.max_output_tokens,
@@ -376,12 +381,15 @@ impl ResponseRequest {
             safety_identifier: self.safety_identifier,
             service_tier: "default".to_owned(),
             store: self.store.unwrap_or(true),
-            temperature: self.temperature,
+            // Clients of Open Responses require numbers, so what the model decides is 1 or 0 here.
+            temperature: self.temperature.unwrap_or(1.0),
+            presence_penalty: self.presence_penalty.unwrap_or_default(),
+            frequency_penalty: self.frequency_penalty.unwrap_or_default(),
             text: json!({"format": text.format.unwrap_or(TextFormat::Text), "verbosity": "medium"}),
             tool_choice: self.tool_choice.unwrap_or_else(|| "auto".into()),
             tools: self.tools.iter().flatten().map(|tool| json!(tool)).collect(),
             top_logprobs: self.top_logprobs.unwrap_or_default(),
-            top_p: self.top_p,
+            top_p: self.top_p.unwrap_or(1.0),
             truncation: "disabled".to_owned(),
             user: self.user,
         }

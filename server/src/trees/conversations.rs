@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::identity::{opened, shown};
@@ -19,6 +19,7 @@ use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::chat_completions::messages;
 use crate::error::{ApiError, ApiResult};
+use crate::operation::DeletedObject;
 
 /// What a new conversation begins with.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,14 +71,6 @@ impl PromptCall {
 pub(super) struct ConversationChange {
     /// Values to set; `null` removes one. Others stay.
     metadata: Map<String, Value>,
-}
-
-/// A conversation that was deleted.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(super) struct ConversationDeleted {
-    id: String,
-    object: &'static str,
-    deleted: bool,
 }
 
 impl NewTree {
@@ -157,14 +150,10 @@ pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-) -> ApiResult<Json<ConversationDeleted>> {
+) -> ApiResult<Json<DeletedObject>> {
     let conversation = opened(&app, &caller, &id).await?;
     app.conversations(&caller).delete(conversation.id()).await?;
-    Ok(Json(ConversationDeleted {
-        id: shown(conversation.id()),
-        object: "conversation.deleted",
-        deleted: true,
-    }))
+    Ok(Json(DeletedObject::new(shown(conversation.id()), "conversation.deleted")))
 }
 
 /// Returns the object of a conversation.

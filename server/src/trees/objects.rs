@@ -16,6 +16,7 @@ use crate::times::unix_seconds;
 
 /// A conversation without its nodes.
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "StoredConversation")]
 pub(crate) struct ConversationObject {
     /// `conv_` and the name.
     pub(super) id: String,

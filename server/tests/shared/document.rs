@@ -65,6 +65,14 @@ impl Document {
                 "get /health default".to_owned()
             }
         };
+        // A client with Anthropic's header reads its errors on every route, and unknown routes of Ollama have Ollama's.
+        let place = match (place.ends_with("default"), &body["type"], &body["error"]) {
+            (true, Value::String(kind), _) if kind == "error" => "post /v1/messages default".to_owned(),
+            (true, _, Value::String(_)) if address.starts_with("/api/") => {
+                "post /api/chat default".to_owned()
+            }
+            _ => place,
+        };
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
         let validator = validators.entry(place.clone()).or_insert_with(|| self.validator(&place));
         let Some(validator) = validator else { panic!("{place} has no schema for JSON: {body}") };
