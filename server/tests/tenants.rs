@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
 use alloquy_testing::Draws;
+use serde_json::{Value, json};
 
 use shared::grammar::{Drawn, Grammar, Ids, KINDS};
 use shared::sending::{Outcome, Sending};
@@ -198,7 +199,8 @@ async fn ids_of_another_are_ids_that_never_were() {
     let bob = Sending::with_key(&servers.first, &servers.bob);
     let anns = fill(&grammar, ann, MARK, &mut draws).await;
     let bobs = fill(&grammar, bob, "plain", &mut draws).await;
-    let ghosts = fill(&grammar, Sending::with_key(&servers.second, &servers.ann), "plain", &mut draws).await;
+    let ghosts =
+        fill(&grammar, Sending::with_key(&servers.second, &servers.ann), "foreign", &mut draws).await;
     let before = read_all(&grammar, ann, &anns).await;
     assert!(before.values().any(|(_, text)| text.contains(MARK)), "nothing of Ann's is marked");
     let mut secrets: Vec<String> = anns.all().map(|(_, id)| id.to_owned()).collect();
@@ -214,4 +216,33 @@ async fn ids_of_another_are_ids_that_never_were() {
     for (path, answer) in read_all(&grammar, ann, &anns).await {
         assert_eq!(before.get(&path), Some(&answer), "{path} has changed");
     }
+}
+
+fn request(method: &str, path: &str, body: Option<Value>) -> Drawn {
+    Drawn { method: method.to_owned(), path: format!("/v1/alloquy/{path}"), body }
+}
+
+#[tokio::test]
+async fn names_and_documents_of_another_are_free() {
+    let servers = Servers::start().await;
+    let ann = Sending::with_key(&servers.first, &servers.ann);
+    let bob = Sending::with_key(&servers.first, &servers.bob);
+    // The id of an imported conversation is made of its text, so it is the same for both.
+    let document = json!({"format": "markdown", "document": "## User\n\nHi\n\n## Assistant\n\nHello!\n"});
+    let mut answers = Vec::new();
+    for (sending, text) in [(ann, MARK), (bob, "plain")] {
+        let named = sending.send(request("POST", "conversations", Some(json!({"name": "tea"})))).await;
+        let imported = sending.send(request("POST", "import", Some(document.clone()))).await;
+        let said = json!({"text": format!("say {text}")});
+        let turn = sending.send(request("POST", "conversations/conv_tea/turns", Some(said))).await;
+        assert!(imported.text.contains(r#""refused":[]"#), "{imported:?}");
+        answers.push([named.status, imported.status, turn.status]);
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert!(answers[0].iter().all(|status| *status < 300), "{answers:?}");
+    let export = request("GET", "conversations/conv_tea/export", None);
+    assert!(!bob.send(export.clone()).await.text.contains(MARK));
+    let removal = request("DELETE", "conversations/conv_tea", None);
+    assert_eq!(bob.send(removal).await.status, 200);
+    assert!(ann.send(export).await.text.contains(MARK));
 }
