@@ -52,18 +52,22 @@ impl Client {
         let mut buffer = [0; 1 << 14];
         while !is_whole(&bytes) {
             let read = self.0.read(&mut buffer)?;
-            if read == 0 {
+            if read == 0 && bytes.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if read == 0 {
+                // Some servers end an answer by closing the connection.
+                break;
             }
             if bytes.is_empty() {
                 answer.first_byte = begun.elapsed();
             }
             bytes.extend_from_slice(&buffer[..read]);
+            answer.whole = begun.elapsed();
             if answer.first_word.is_zero() && events(&bytes) > event {
                 answer.first_word = begun.elapsed();
             }
         }
-        answer.whole = begun.elapsed();
         answer.text = String::from_utf8_lossy(&bytes).into_owned();
         answer.status = answer.text.get(9..12).and_then(|status| status.parse().ok()).unwrap_or_default();
         Ok(answer)

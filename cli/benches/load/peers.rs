@@ -98,13 +98,11 @@ pub(crate) fn run(pairs: usize) {
     };
     let model = Model::builder(models.join("stories260k")).completion().build().unwrap();
     let ours = serve(Server::builder().model(ServedModel::loaded("stories", model)));
-    let mut ours = Client::connect(ours).unwrap();
-    let mut theirs = Client::connect(llama.address).unwrap();
     let (mut our_times, mut their_times) = (Times::default(), Times::default());
     for pair in 0..pairs + 1 {
         let start = format!("Number {pair}. {}", FIRST.repeat(4));
-        let our = our_pair(&mut ours, &start);
-        let their = their_pair(&mut theirs, &start);
+        let our = our_pair(ours, &start);
+        let their = their_pair(llama.address, &start);
         // The first pair loads.
         if pair > 0 {
             our_times.add(&our.0, &our.1);
@@ -116,32 +114,36 @@ pub(crate) fn run(pairs: usize) {
 }
 
 /// Two turns here.
-fn our_pair(client: &mut Client, start: &str) -> (Answer, Answer) {
+fn our_pair(server: SocketAddr, start: &str) -> (Answer, Answer) {
     let mut messages = vec![json!({"role": "user", "content": start})];
-    let first = our_turn(client, &messages);
+    let first = our_turn(server, &messages);
     messages.push(json!({"role": "assistant", "content": text(&first, "/choices/0/delta/content")}));
     messages.push(json!({"role": "user", "content": SECOND}));
-    let second = our_turn(client, &messages);
+    let second = our_turn(server, &messages);
     (first, second)
 }
 
-fn our_turn(client: &mut Client, messages: &[Value]) -> Answer {
+fn our_turn(server: SocketAddr, messages: &[Value]) -> Answer {
     let body = json!({"messages": messages, "stream": true, "max_tokens": 16, "temperature": 0});
+    // llama.cpp's server closes connections, so each turn has one of its own, which is open before the time begins.
+    let mut client = Client::connect(server).unwrap();
     let answer = client.ask("/v1/chat/completions", &body, 1).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text);
     answer
 }
 
 /// Two turns there, as the texts that the model reads.
-fn their_pair(client: &mut Client, start: &str) -> (Answer, Answer) {
-    let first = their_turn(client, start);
-    let second = their_turn(client, &format!("{start}{}{SECOND}", text(&first, "/content")));
+fn their_pair(server: SocketAddr, start: &str) -> (Answer, Answer) {
+    let first = their_turn(server, start);
+    let second = their_turn(server, &format!("{start}{}{SECOND}", text(&first, "/content")));
     (first, second)
 }
 
-fn their_turn(client: &mut Client, prompt: &str) -> Answer {
+fn their_turn(server: SocketAddr, prompt: &str) -> Answer {
     let body =
         json!({"prompt": prompt, "stream": true, "n_predict": 16, "temperature": 0, "cache_prompt": true});
+    // llama.cpp's server closes connections, so each turn has one of its own, which is open before the time begins.
+    let mut client = Client::connect(server).unwrap();
     let answer = client.ask("/completion", &body, 0).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text);
     answer

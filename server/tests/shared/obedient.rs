@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use alloquy_core::message::ToolCall;
+use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::{CacheReport, FinishReason, Usage, Warning};
 use alloquy_core::stream::{Emitter, EventStream};
@@ -55,7 +55,7 @@ fn orders(request: &Request) -> Result<Vec<Order>> {
         return Err(Error::new(ErrorKind::Invalid, "there is no message to obey"));
     };
     if last.role == Role::Tool {
-        let results: Vec<String> = last.tool_results().map(|result| result.text()).collect();
+        let results: Vec<String> = last.tool_results().map(ToolResult::text).collect();
         return Ok(vec![Order::Say(results.join(" "))]);
     }
     Ok(last.text().lines().map(order).collect())
