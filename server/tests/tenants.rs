@@ -96,11 +96,14 @@ async fn read_all(grammar: &Grammar, sending: Sending<'_>, ids: &Ids) -> BTreeMa
     answers
 }
 
-/// An id whose parts are those of one's own, but for the last, which is foreign.
+/// An id within one's own conversation, of a node that is foreign: `resp_OWN_FOREIGN` or `msg_OWN_FOREIGN_0`.
 fn mixed(own: &str, foreign: &str) -> Option<String> {
-    let (own, _) = own.rsplit_once('_')?;
-    let (before, last) = foreign.rsplit_once('_')?;
-    (own.matches('_').count() == before.matches('_').count()).then(|| format!("{own}_{last}"))
+    let own: Vec<&str> = own.split('_').collect();
+    let foreign: Vec<&str> = foreign.split('_').collect();
+    if own.len() < 3 || foreign.len() < 3 {
+        return None;
+    }
+    Some([&own[..2], &foreign[2..]].concat().join("_"))
 }
 
 /// A text in which the ids that were sent, and their parts, are one word.
