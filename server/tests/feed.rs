@@ -160,7 +160,7 @@ async fn changes_of_other_processes_are_seen() {
     listener.next().await.unwrap();
     let (owner, id) = (Owner::local(), "tea".parse().unwrap());
     let node = Node::new(None, Message::user("From elsewhere"));
-    store.append(&owner, &id, &[node.clone()]).await.unwrap();
+    store.append(&owner, &id, std::slice::from_ref(&node)).await.unwrap();
     let event = next_of(&mut listener, "node.added").await;
     assert_eq!(event.data["text"], "From elsewhere");
     store.prune(&owner, &id, node.id).await.unwrap();
