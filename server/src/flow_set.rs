@@ -24,7 +24,7 @@ impl Flows {
         let mut flows = BTreeMap::new();
         for (name, flow) in given {
             let flow = Arc::new(flow);
-            must_run(&name, setup(FlowRunner::new(Arc::clone(&flow), Conversation::new(NoModel))))?;
+            must_run(&name, &setup(FlowRunner::new(Arc::clone(&flow), Conversation::new(NoModel))))?;
             if flows.insert(name.clone(), flow).is_some() {
                 let message = format!("two flows have the name {name:?}: give one of them another");
                 return Err(Error::new(ErrorKind::Invalid, message));
@@ -49,7 +49,7 @@ impl Flows {
     }
 }
 
-fn must_run(name: &str, runner: FlowRunner) -> Result<()> {
+fn must_run(name: &str, runner: &FlowRunner) -> Result<()> {
     let mut problems = runner.problems();
     problems.retain(|problem| !problem.is_warning);
     if problems.is_empty() {

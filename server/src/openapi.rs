@@ -16,6 +16,9 @@ use crate::{
     ollama, prompts, rerank, responses, trees,
 };
 
+/// The beginning of references to types.
+const COMPONENTS: &str = "#/components/schemas/";
+
 /// The document, which is the same for every request.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
 
@@ -68,6 +71,7 @@ fn document() -> Value {
             methods.insert(operation.method().to_owned(), operation.json(&mut schemas));
         }
     }
+    let components = components(schemas, &mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -79,18 +83,79 @@ fn document() -> Value {
         "security": [{"key": []}, {}],
         "paths": paths,
         "components": {
-            "schemas": components(schemas),
+            "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     })
 }
 
 /// Returns the schemas of all types by their names, in the order of the names.
-fn components(schemas: Schemas) -> Map<String, Value> {
-    let mut components = taken(schemas.read);
-    components.extend(taken(schemas.written));
+///
+/// A type of requests may have the name of another one of answers, or be another one there, because more is required of an answer. It
+/// then gets a name of its own, also where `paths` refer to it.
+fn components(schemas: Schemas, paths: &mut Map<String, Value>) -> Map<String, Value> {
+    let read = taken(schemas.read);
+    let mut components = taken(schemas.written);
+    let mut renamed = Vec::new();
+    // A type that refers to one with another name is another one too, so this ends when nothing is added.
+    loop {
+        let before = renamed.len();
+        for (name, schema) in &read {
+            let mut schema = schema.clone();
+            rename(&mut schema, &renamed);
+            let is_another = components.get(name).is_some_and(|written| *written != schema);
+            if is_another && !renamed.contains(name) {
+                renamed.push(name.clone());
+            }
+        }
+        if renamed.len() == before {
+            break;
+        }
+    }
+    for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        for part in ["requestBody", "parameters"] {
+            if let Some(part) = operation.get_mut(part) {
+                rename(part, &renamed);
+            }
+        }
+    }
+    for (name, mut schema) in read {
+        rename(&mut schema, &renamed);
+        let name = if renamed.contains(&name) { of_requests(&name) } else { name };
+        components.insert(name, schema);
+    }
     components.sort_keys();
     components
+}
+
+/// Returns the name of a type of requests whose own name is taken.
+fn of_requests(name: &str) -> String {
+    format!("{name}OfRequests")
+}
+
+/// Changes the references to types that have another name.
+fn rename(value: &mut Value, renamed: &[String]) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(reference) if name == "$ref" => {
+                        let target = reference.strip_prefix(COMPONENTS).unwrap_or_default();
+                        if renamed.iter().any(|name| name == target) {
+                            *reference = format!("{COMPONENTS}{}", of_requests(target));
+                        }
+                    }
+                    field => rename(field, renamed),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                rename(item, renamed);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn taken(mut generator: SchemaGenerator) -> Map<String, Value> {

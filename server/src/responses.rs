@@ -6,6 +6,7 @@
 mod background;
 mod events;
 mod include;
+mod media;
 mod object;
 mod parameters;
 mod place;
@@ -40,6 +41,7 @@ use crate::times::unix_seconds;
 use background::Background;
 use events::EventWriter;
 pub(crate) use include::Included;
+pub(crate) use media::load_media;
 use object::{Ending, HeadPlace, ResponseObject, Sources, Status};
 pub(crate) use parameters::{IncludeParameters, ItemListParameters};
 use parameters::{InputTokens, ResponseParameters};
@@ -398,7 +400,8 @@ async fn input_items(
     QueryOf(pairs): QueryOf<Vec<(String, String)>>,
 ) -> ApiResult<Json<Value>> {
     let (page, included) = page_of(pairs)?;
-    let stored = StoredResponse::open(&app.conversations(&caller), &id).await?;
+    let mut stored = StoredResponse::open(&app.conversations(&caller), &id).await?;
+    load_media(&mut stored.given, included.images, &app, &caller).await?;
     let mut items: Vec<Value> = stored.input(included.images)?.into_iter().map(Value::from).collect();
     if page.order_or(Order::Descending) == Order::Descending {
         items.reverse();

@@ -59,6 +59,9 @@ async fn items_are_given_back_as_they_were_sent() {
         found[1]["content"][1],
         json!({"type": "input_image", "detail": "auto", "file_id": null, "image_url": null})
     );
+    let included =
+        server.get(&format!("{conversation}/items?order=asc&include[]=message.input_image.image_url")).await;
+    assert_eq!(included.json()["data"][1]["content"][1]["image_url"], image);
     assert_eq!(found[4]["arguments"], "{\"color\":\"red\"}");
     assert_eq!(found[5]["output"], "painted");
     let ids: std::collections::BTreeSet<&str> =

@@ -7,20 +7,32 @@ mod shared;
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use alloquy_core::media::Digest;
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::CacheReport;
 use alloquy_core::{ChatModel, ReplyStream, Request, Result};
+use alloquy_flows::Flow;
 use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
 use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, Server};
 use alloquy_testing::{EchoModel, ScriptedModel};
 use async_trait::async_trait;
 
 use shared::TestServer;
+use shared::prompts::Greeting;
 
 /// The address in the documentation.
 const ADDRESS: &str = "http://127.0.0.1:8080";
+
+/// The flow in the documentation.
+const ORDER: &str = "
+name: order
+variables: {cups: integer}
+states:
+  drink: {wait: {say: Tea or coffee?}, to: thanks}
+  thanks: {say: 'Here: {{last}}.'}
+";
 
 /// What begins each command: silent, but with errors.
 const PREAMBLE: &str =
@@ -119,7 +131,9 @@ async fn every_command_of_the_page_succeeds() {
     let builder = Server::builder()
         .model(ServedModel::loaded("qwen", Echo(ScriptedModel::new([("", "")]))))
         .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))
-        .reranker(ServedReranker::new("minilm-rank", Unchanged));
+        .reranker(ServedReranker::new("minilm-rank", Unchanged))
+        .prompts(Arc::new(Greeting::new()))
+        .flow("order", Flow::from_yaml(ORDER).unwrap());
     let server = TestServer::start(builder).await;
     let mut variables = BTreeMap::new();
     for command in commands(&page) {

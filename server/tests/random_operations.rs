@@ -167,7 +167,6 @@ async fn random_requests_to_every_operation_are_answered_as_documented() {
         let answer = server.send(request).await;
         assert!(answer.status < 500, "{index}: {method} {address} {sent}: {}", answer.text);
         if answer.status >= 400 {
-            answer.error();
             continue;
         }
         answered.insert(format!("{method} {path}"));

@@ -107,8 +107,12 @@ async fn memory_and_files_stay_as_they_are() {
     assert_eq!(list["data"], json!([]), "conversations are left");
     eprintln!("{visits} visits in {seconds} s; bytes of memory and open files: {measured:?}");
     // The first measurements are the beginning, in which pools and caches fill.
-    let (start, files) = measured[MEASUREMENTS / 3];
-    let (end, files_at_the_end) = measured[MEASUREMENTS - 1];
+    let (early, late) = measured.split_at(MEASUREMENTS / 2);
+    let start = early.iter().map(|(bytes, _)| *bytes).max().unwrap();
+    let end = late.iter().map(|(bytes, _)| *bytes).max().unwrap();
+    // Connections of people come and go, so the number varies by as many as there are.
+    let files = early.iter().map(|(_, files)| *files).max().unwrap();
+    let files_at_the_end = late.iter().map(|(_, files)| *files).max().unwrap();
     assert!(end <= start + start / 20 + if seconds < 60 { SLACK } else { 0 }, "{start} bytes became {end}");
-    assert!(files_at_the_end <= files + 2, "{files} open files became {files_at_the_end}");
+    assert!(files_at_the_end <= files + 2 * PEOPLE, "{files} open files became {files_at_the_end}");
 }

@@ -14,7 +14,9 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::items::{Calls, GivenItem, Input, Item, MARK, Shown, TurnMark, items_of_path, parsed_items};
 use crate::paging::{Order, Page};
-use crate::responses::{Included, leading_system, note_system, open_conversation, page_of, references};
+use crate::responses::{
+    Included, leading_system, load_media, note_system, open_conversation, page_of, references,
+};
 
 /// How many items one call adds at most.
 const MOST: usize = 20;
@@ -105,7 +107,7 @@ pub(super) async fn list(
 ) -> ApiResult<Json<Value>> {
     let (page, included) = page_of(pairs)?;
     let conversation = open_conversation(&app.conversations(&caller), &id).await?;
-    let items = all(&conversation, included).await?;
+    let items = all(&conversation, included, &app, &caller).await?;
     let mut items: Vec<Value> = items.into_iter().map(Value::from).collect();
     if page.order_or(Order::Descending) == Order::Descending {
         items.reverse();
@@ -113,9 +115,16 @@ pub(super) async fn list(
     Ok(Json(page.of(items)?.json()))
 }
 
-async fn all(conversation: &Conversation, included: Included) -> ApiResult<Vec<Item>> {
+async fn all(
+    conversation: &Conversation,
+    included: Included,
+    app: &App,
+    caller: &Caller,
+) -> ApiResult<Vec<Item>> {
+    let mut path = conversation.history().await?;
+    load_media(&mut path, included.images, app, caller).await?;
     let shown = Shown { conversation: conversation.id(), images: included.images };
-    let items = items_of_path(&conversation.history().await?, shown)?;
+    let items = items_of_path(&path, shown)?;
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
@@ -128,7 +137,7 @@ pub(super) async fn one(
 ) -> ApiResult<Json<Item>> {
     let included = included(query)?;
     let conversation = open_conversation(&app.conversations(&caller), &id).await?;
-    let items = all(&conversation, included).await?;
+    let items = all(&conversation, included, &app, &caller).await?;
     let found = items.into_iter().find(|other| other.id() == item);
     found.map(Json).ok_or_else(|| no_item(&id, &item))
 }

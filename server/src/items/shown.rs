@@ -1,5 +1,6 @@
 //! The items that answers show, of the nodes of a conversation.
 
+use alloquy_core::media::MediaKind;
 use alloquy_core::message::ToolCall;
 use alloquy_core::report::FinishReason;
 use alloquy_core::tree::NodeStatus;
@@ -203,32 +204,54 @@ impl Shown<'_> {
     }
 
     fn message(self, node: &Node) -> ApiResult<Item> {
-        let document = messages::write(Dialect::OpenAi, &Transcript::new(vec![node.message.clone()]))?;
-        let message =
-            document.get("messages").and_then(|messages| messages.get(0)).cloned().unwrap_or_default();
-        let role = message.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
-        let content = match message.get("content") {
-            Some(Value::String(text)) => vec![ItemContent::InputText { text: text.clone() }],
-            Some(Value::Array(parts)) => parts.iter().filter_map(|part| self.part(part)).collect(),
-            _ => Vec::new(),
-        };
+        let message = &node.message;
+        // The format knows which system messages are those of a developer.
+        let bare = Message { parts: Vec::new(), ..message.clone() };
+        let role = written(bare)?.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
+        let mut content = Vec::with_capacity(message.parts.len());
+        for part in &message.parts {
+            content.push(self.part(&part.content, message.role)?);
+        }
         let id = ItemId::given(self.conversation, node.id, 0).with_prefix("msg");
         Ok(Item::Message { id, role, status: "completed".to_owned(), content })
     }
 
-    fn part(self, part: &Value) -> Option<ItemContent> {
-        match part.get("type")?.as_str()? {
-            "text" => Some(ItemContent::InputText { text: part.get("text")?.as_str()?.to_owned() }),
-            "image_url" => {
-                let url = part.get("image_url")?.get("url")?.as_str()?.to_owned();
-                let image_url = self.images.then_some(url);
-                Some(ItemContent::InputImage { detail: "auto".to_owned(), file_id: None, image_url })
+    fn part(self, content: &Content, role: Role) -> ApiResult<ItemContent> {
+        Ok(match content {
+            Content::Text(text) => ItemContent::InputText { text: text.clone() },
+            Content::Image(media) => {
+                let image_url = match media.bytes() {
+                    Some(_) if self.images => media_field(content, role, "image_url")?
+                        .get("url")
+                        .and_then(Value::as_str)
+                        .map(str::to_owned),
+                    _ => None,
+                };
+                ItemContent::InputImage { detail: "auto".to_owned(), file_id: None, image_url }
             }
-            "input_audio" => Some(ItemContent::InputAudio { input_audio: part.get("input_audio")?.clone() }),
-            // Other servers' parts have no form here.
-            other => Some(ItemContent::InputText { text: format!("({other})") }),
-        }
+            Content::Audio(media) if media.bytes().is_some() => {
+                ItemContent::InputAudio { input_audio: media_field(content, role, "input_audio")? }
+            }
+            // Parts of other protocols have no form here.
+            other => {
+                let kind = other.media_kind().map_or("content", MediaKind::as_str);
+                ItemContent::InputText { text: format!("({kind})") }
+            }
+        })
     }
+}
+
+/// Returns a message in the form of Chat Completions.
+fn written(message: Message) -> ApiResult<Value> {
+    let document = messages::write(Dialect::OpenAi, &Transcript::new(vec![message]))?;
+    Ok(document.get("messages").and_then(|messages| messages.get(0)).cloned().unwrap_or_default())
+}
+
+/// Returns a field of a part with media, in the form of Chat Completions.
+fn media_field(content: &Content, role: Role, field: &str) -> ApiResult<Value> {
+    let message = written(Message::new(role, vec![content.clone()]))?;
+    let part = message.get("content").and_then(|parts| parts.get(0));
+    Ok(part.and_then(|part| part.get(field)).cloned().unwrap_or_default())
 }
 
 /// Returns whether a reply ended by itself.

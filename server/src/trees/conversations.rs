@@ -95,11 +95,7 @@ impl NewTree {
         let list = self.messages.clone().unwrap_or_default();
         let tools = self.tools.clone().map(Value::from_iter);
         let transcript = messages::read(Value::from_iter(list), tools, app.media())?;
-        let tools = transcript.tools;
-        let mut preface = Preface::default();
-        preface.messages = transcript.messages;
-        preface.tools = tools;
-        Ok(preface)
+        Ok(Preface { messages: transcript.messages, tools: transcript.tools, ..Preface::default() })
     }
 }
 

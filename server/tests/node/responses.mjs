@@ -8,6 +8,9 @@ const z = load("zod");
 
 const client = new OpenAI({ baseURL: url, apiKey: key, maxRetries: 0 });
 const ask = (input) => ({ model: "tea", input });
+const tools = [
+  { type: "function", name: "weather", strict: false, parameters: { type: "object", properties: { city: { type: "string" } } } },
+];
 
 // A whole response; it is stored by default.
 const first = await client.responses.create(ask("think Hm.\nsay Hello, world!"));
@@ -21,7 +24,7 @@ assert.equal(items[0].content[0].text, "think Hm.\nsay Hello, world!");
 
 // A stream: every event has the fields by which the client finds its place.
 const seen = [];
-const stream = client.responses.stream(ask("think Hm.\nsay one two\ncall weather {\"city\":\"Oslo\"}"));
+const stream = client.responses.stream({ ...ask('think Hm.\nsay one two\ncall weather {"city":"Oslo"}'), tools });
 for await (const event of stream) seen.push(event);
 const final = await stream.finalResponse();
 assert.equal(final.output_text, "one two");
@@ -47,9 +50,6 @@ assert.deepEqual([one.output_text, two.output_text], ["one", "two"]);
 assert.equal(one.previous_response_id, left.id);
 
 // A call, and what it returned.
-const tools = [
-  { type: "function", name: "weather", strict: false, parameters: { type: "object", properties: { city: { type: "string" } } } },
-];
 const called = await client.responses.create({ ...ask('call weather {"city":"Oslo"}'), tools });
 const call = called.output.find((item) => item.type === "function_call");
 assert.equal(call.name, "weather");
