@@ -72,14 +72,14 @@ pub(crate) fn operations() -> Vec<Operation> {
 /// Answers a list of messages.
 async fn chat(State(app): State<App>, caller: Caller, body: JsonBody<ChatBody>) -> ApiResult {
     let JsonBody(request) = body;
-    let asked = request.asked(app.media())?;
+    let asked = app.read(move |media| request.asked(media)).await?;
     answer(&app, &caller, asked, Form::Chat).await
 }
 
 /// Answers a prompt.
 async fn generate(State(app): State<App>, caller: Caller, body: JsonBody<GenerateBody>) -> ApiResult {
     let JsonBody(request) = body;
-    let asked = request.asked(app.media())?;
+    let asked = app.read(move |media| request.asked(media)).await?;
     answer(&app, &caller, asked, Form::Generate).await
 }
 
