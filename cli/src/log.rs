@@ -2,14 +2,16 @@
 
 #[cfg(feature = "otlp")]
 mod collector;
+mod part;
 
 use alloquy::core::Result;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer, Registry};
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::arguments::LogFormat;
 use crate::screen;
+use part::Part;
 
 /// The log, until the program ends.
 #[derive(Debug)]
@@ -17,9 +19,6 @@ pub(crate) struct Log {
     #[cfg(feature = "otlp")]
     _collector: Option<collector::Collector>,
 }
-
-/// A part of the log: where it goes, and what goes there.
-type Part = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Begins to write traces, at the level of `-v` or of `RUST_LOG`. Those of a server are its log, which has this form.
 ///

@@ -26,6 +26,7 @@ use crate::role_markers::RoleMarkers;
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 
+mod cache_owner;
 mod calls;
 mod constraining;
 mod guiding;
@@ -296,7 +297,8 @@ impl LanguageModel {
             let message = format!("model {:?} has no identity that a snapshot could name", self.model().name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
-        let origin = self.owner(request).map_or(origin, |owner| origin.of_owner(owner));
+        let origin = cache_owner::of_request(request, self.shares_cache)
+            .map_or(origin, |owner| origin.of_owner(owner));
         self.decoder.snapshot(self.prepare(request)?.prompt, origin).await
     }
 
@@ -306,8 +308,7 @@ impl LanguageModel {
     /// # Errors
     /// Why it was refused. Then nothing has changed, and prompts are computed.
     pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotError> {
-        let origin = self.snapshot_origin().ok_or(SnapshotError::Unsupported)?;
-        self.decoder.restore(from.into(), origin).await
+        self.restore_for(&Owner::local(), from).await
     }
 
     /// Restores what [`LanguageModel::snapshot`] saved for the prompts of one owner, as [`LanguageModel::restore`] does for requests
@@ -321,19 +322,9 @@ impl LanguageModel {
         from: impl Into<SnapshotSource>,
     ) -> Result<usize, SnapshotError> {
         let origin = self.snapshot_origin().ok_or(SnapshotError::Unsupported)?;
-        let origin = self.cache_owner(owner).map_or(origin, |owner| origin.of_owner(owner));
+        let origin =
+            cache_owner::of_owner(owner, self.shares_cache).map_or(origin, |owner| origin.of_owner(owner));
         self.decoder.restore(from.into(), origin).await
-    }
-
-    /// Returns whose cache the prompt of a request uses.
-    fn owner<'a>(&self, request: &'a Request) -> Option<&'a str> {
-        self.cache_owner(&request.origin.as_ref()?.owner)
-    }
-
-    /// Returns the name under which an owner's prompts are cached; `None` for the cache without an owner.
-    fn cache_owner<'a>(&self, owner: &'a Owner) -> Option<&'a str> {
-        let is_own = !self.shares_cache && *owner != Owner::local();
-        is_own.then(|| owner.as_str())
     }
 
     fn snapshot_origin(&self) -> Option<SnapshotIdentity> {
@@ -444,7 +435,7 @@ impl ChatModel for LanguageModel {
             template: prepared.template,
             warnings: limit.capped.into_iter().chain(prepared.warnings).collect(),
         };
-        let owner = self.owner(&request).map(str::to_owned);
+        let owner = cache_owner::of_request(&request, self.shares_cache).map(str::to_owned);
         let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
         let tokens = self.decoder.decode(asked.excluding(excluded).owner(owner));
         Ok(EventStream::new(|emit| read(reading, tokens, request.stop, emit)))
@@ -459,7 +450,7 @@ impl ChatModel for LanguageModel {
         if prompt.units.is_empty() {
             return Ok(None);
         }
-        let owner = self.owner(&request).map(str::to_owned);
+        let owner = cache_owner::of_request(&request, self.shares_cache).map(str::to_owned);
         let mut events = self.decoder.decode(DecodeRequest::new(prompt, 0).owner(owner));
         let mut warmed = None;
         while let Some(event) = events.next().await {

@@ -138,7 +138,6 @@ impl App {
 
     /// Returns the policy of media that opens no addresses, for requests that are read in the runtime. [`App::read`] opens those that
     /// are allowed.
-    #[allow(dead_code, reason = "protocols that take no addresses use it")]
     pub(crate) fn media(&self) -> &MediaPolicy {
         &self.0.media_within
     }

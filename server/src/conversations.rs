@@ -1,27 +1,27 @@
 //! `/v1/conversations`: OpenAI's Conversations. Each is one of the stored conversations; its items are those of the path to its head.
 
 mod items;
+mod object;
 
 use alloquy_core::manager::NewConversation;
-use alloquy_core::store::ConversationRecord;
-use alloquy_core::{Conversation, ConversationManager as _, Preface};
+use alloquy_core::{ConversationManager as _, Preface};
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::error::ApiResult;
-use crate::items::{Input, Item, MARK, conversation_id};
+use crate::items::{Input, Item, MARK};
 use crate::operation::{DeletedObject, Operation};
 use crate::paging::ListOf;
 use crate::responses::{IncludeParameters, ItemListParameters, open_conversation};
-use crate::times::unix_seconds;
 use crate::turn_options::{Metadata, MetadataChange, check_metadata};
+use object::{ConversationObject, object};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -67,29 +67,6 @@ struct NewRequest {
     metadata: Option<Metadata>,
 }
 
-/// A conversation.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ConversationObject {
-    id: String,
-    object: &'static str,
-    created_at: u64,
-    metadata: Value,
-    alloquy: Value,
-}
-
-impl ConversationObject {
-    fn of(record: &ConversationRecord) -> Self {
-        let metadata = record.metadata.get(MARK).and_then(|fields| fields.get("metadata")).cloned();
-        Self {
-            id: conversation_id(&record.id),
-            object: "conversation",
-            created_at: unix_seconds(record.created),
-            metadata: metadata.unwrap_or_else(|| json!({})),
-            alloquy: json!({"conversation": record.id, "head": record.head}),
-        }
-    }
-}
-
 /// `POST /v1/conversations`
 async fn create(
     State(app): State<App>,
@@ -110,10 +87,6 @@ async fn create(
         return Err(error);
     }
     object(&conversation).await
-}
-
-async fn object(conversation: &Conversation) -> ApiResult<Json<ConversationObject>> {
-    Ok(Json(ConversationObject::of(&conversation.record().await?)))
 }
 
 /// `GET /v1/conversations/{id}`

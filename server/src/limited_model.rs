@@ -8,7 +8,7 @@ use alloquy_core::report::CacheReport;
 use alloquy_core::{ReplyStream, Request, Result};
 use async_trait::async_trait;
 
-/// A model behind middleware.
+/// A model with middleware before it.
 #[derive(Debug)]
 pub(crate) struct LimitedModel {
     pub(crate) model: Arc<dyn ChatModel>,

@@ -45,7 +45,7 @@ pub(crate) fn operations() -> Vec<Operation> {
 /// Answers a list of messages.
 async fn create(State(app): State<App>, caller: Caller, body: JsonBody<MessagesRequest>) -> ApiResult {
     let JsonBody(request) = body;
-    let asked = request.asked(app.media())?;
+    let asked = app.read(move |media| request.asked(media)).await?;
     let place = app.admit(&caller).await?;
     let model = app.model(asked.model.as_deref()).await?;
     let turn = app.turn(asked.turn, &model, &caller)?;
@@ -72,7 +72,7 @@ async fn count_tokens(
     body: JsonBody<CountRequest>,
 ) -> ApiResult<Json<TokenCount>> {
     let JsonBody(request) = body;
-    let asked = request.asked(app.media())?;
+    let asked = app.read(move |media| request.asked(media)).await?;
     let _place = app.admit(&caller).await?;
     let model = app.model(asked.model.as_deref()).await?;
     let manager = app.temporary_manager(&model, &caller)?;

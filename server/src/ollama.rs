@@ -7,6 +7,7 @@ mod models;
 mod options;
 mod reply;
 mod request;
+mod served_name;
 
 use std::time::Instant;
 
@@ -29,6 +30,7 @@ use crate::streaming;
 use lines::LineWriter;
 use reply::{Form, Heading, ReplyObject};
 use request::{Asked, ChatBody, GenerateBody};
+use served_name::served_name;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -70,14 +72,14 @@ pub(crate) fn operations() -> Vec<Operation> {
 /// Answers a list of messages.
 async fn chat(State(app): State<App>, caller: Caller, body: JsonBody<ChatBody>) -> ApiResult {
     let JsonBody(request) = body;
-    let asked = request.asked(app.media())?;
+    let asked = app.read(move |media| request.asked(media)).await?;
     answer(&app, &caller, asked, Form::Chat).await
 }
 
 /// Answers a prompt.
 async fn generate(State(app): State<App>, caller: Caller, body: JsonBody<GenerateBody>) -> ApiResult {
     let JsonBody(request) = body;
-    let asked = request.asked(app.media())?;
+    let asked = app.read(move |media| request.asked(media)).await?;
     answer(&app, &caller, asked, Form::Generate).await
 }
 
@@ -101,15 +103,6 @@ async fn answer(app: &App, caller: &Caller, asked: Asked, form: Form) -> ApiResu
     }
     let reply = complete(turn.await?)?;
     Ok(Json(heading.whole(&reply)).into_response())
-}
-
-/// Returns the name under which a model is served: without the tag `latest`, which every name has in Ollama.
-fn served_name(app: &App, given: &str) -> String {
-    let is_served = app.models().status(given).is_ok() || app.embedders().find(given).is_some();
-    match given.strip_suffix(":latest") {
-        Some(name) if !is_served => name.to_owned(),
-        _ => given.to_owned(),
-    }
 }
 
 /// Checks the length of the context that a request needs. It is set where the model is loaded, not by a request.

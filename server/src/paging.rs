@@ -122,7 +122,7 @@ impl<T> ListOf<T> {
     }
 }
 
-/// Which page of a list is asked for.
+/// Which page of a list is requested.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PageParameters {

@@ -303,7 +303,7 @@ async fn one(
         }
         Progress::Streamed => {
             let message =
-                format!("the response {id:?} is streamed to the client that asked for it, and to no other");
+                format!("the response {id:?} is streamed to the client that requested it, and to no other");
             Err(ApiError::invalid("stream", message))
         }
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-use crate::server::{Server, ServerHandle};
+use crate::handle::ServerHandle;
+use crate::server::Server;
 use crate::service_manager::{self, READY};
 
 /// The exit code after Ctrl-C: 128 and the number of SIGINT.

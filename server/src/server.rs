@@ -15,10 +15,8 @@ use alloquy_flows::{Flow, FlowRunner};
 use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use axum::Router;
 use axum::http::HeaderValue;
-use futures::future::BoxFuture;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -28,14 +26,16 @@ use crate::app::{App, ManagerSetup, Parts};
 use crate::connections::Connections;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::flow_set::{Flows, RunnerSetup};
+use crate::handle::ServerHandle;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
+use crate::managers::{manager_of, runners_with_prompts, with_prompts};
 use crate::media_policy::MediaPolicy;
 use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
 #[cfg(doc)]
 use crate::models::ModelSource;
-use crate::models::{ManagerOf, ServedModel, ServedModels};
+use crate::models::{ServedModel, ServedModels};
 use crate::no_model::NoModel;
 use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
@@ -68,72 +68,6 @@ pub struct Server {
     access: Access,
     origins: Vec<HeaderValue>,
     end: Arc<Notify>,
-}
-
-/// Ends a server that runs, and replaces its keys and models.
-///
-/// [`Server`] has an example.
-#[derive(Clone)]
-pub struct ServerHandle {
-    access: Access,
-    models: ServedModels,
-    end: Arc<Notify>,
-}
-
-impl ServerHandle {
-    /// Ends the server: new requests are refused, and [`Server::serve`] returns once the running replies have ended.
-    pub fn shut_down(&self) {
-        self.end.notify_one();
-    }
-
-    /// Returns whether requests need a key.
-    ///
-    /// ```
-    /// use alloquy_server::{Server, ServedModel};
-    /// use alloquy_testing::EchoModel;
-    ///
-    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
-    /// assert!(!server.handle().has_keys());
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// ```
-    pub fn has_keys(&self) -> bool {
-        self.access.has_keys()
-    }
-
-    /// Replaces the keys. Requests that run keep theirs.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] for a server that was started without keys.
-    pub fn replace_keys(&self, keys: KeyFile) -> Result<()> {
-        self.access.replace_keys(keys)
-    }
-
-    /// Replaces the models. One whose names and [`ModelSource::identity`] are as before stays in memory. The others are unloaded once
-    /// they have no reply to write. It is called within the server's runtime.
-    ///
-    /// ```
-    /// use alloquy_server::{Server, ServedModel};
-    /// use alloquy_testing::EchoModel;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> alloquy_core::Result<()> {
-    /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
-    /// server.handle().replace_models(vec![ServedModel::loaded("parrot", EchoModel)])?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`ServerBuilder::build`] for models that cannot be; those of before are served then.
-    pub fn replace_models(&self, models: Vec<ServedModel>) -> Result<()> {
-        self.models.replace(models)
-    }
-}
-
-impl fmt::Debug for ServerHandle {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ServerHandle").finish_non_exhaustive()
-    }
 }
 
 impl fmt::Debug for Server {
@@ -384,8 +318,8 @@ impl ServerBuilder {
 
     /// Sets the token that reads `/metrics`, sent as `Authorization: Bearer TOKEN`.
     ///
-    /// Without one, the metrics of a server with keys are read by nobody: they count the requests of all owners. Those of a server without
-    /// keys are read by whoever is on this machine.
+    /// Without one, no client reads the metrics of a server with keys: they count the requests of all owners. Those of a server without
+    /// keys are for every program of this machine.
     ///
     /// ```
     /// use alloquy_server::{Server, ServedModel};
@@ -541,34 +475,6 @@ impl ServerBuilder {
         let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
     }
-}
-
-/// Adds the library to each manager, before what the host adds.
-fn with_prompts(setup: ManagerSetup, library: Option<Arc<dyn PromptLibrary>>) -> ManagerSetup {
-    match library {
-        Some(library) => Arc::new(move |builder| setup(builder.prompts(Arc::clone(&library)))),
-        None => setup,
-    }
-}
-
-/// Adds the library to each runner of a flow, before what the host adds.
-fn runners_with_prompts(setup: RunnerSetup, library: Option<Arc<dyn PromptLibrary>>) -> RunnerSetup {
-    match library {
-        Some(library) => Arc::new(move |runner| setup(runner.prompts(Arc::clone(&library)))),
-        None => setup,
-    }
-}
-
-/// Returns what builds the managers of loaded models. They store the replies of dropped turns in tasks of the server's runtime.
-fn manager_of(store: Arc<dyn ConversationStore>, setup: ManagerSetup) -> ManagerOf {
-    Arc::new(move |opened| {
-        let builder = Manager::builder(Arc::clone(&opened.chat)).store(Arc::clone(&store));
-        let builder = match Handle::try_current() {
-            Ok(runtime) => builder.spawner(move |work: BoxFuture<'static, ()>| drop(runtime.spawn(work))),
-            Err(_) => builder,
-        };
-        setup(builder).build()
-    })
 }
 
 fn origin_of(origin: &str) -> Result<HeaderValue> {

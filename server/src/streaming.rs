@@ -104,7 +104,6 @@ pub(crate) trait TurnWriter: Send + 'static {
 /// # Errors
 /// Those of the turn before its first word, so that they have a status. [`RequestLimits::first_event`] is the longest time of waiting
 /// for it.
-#[allow(dead_code, reason = "protocols whose requests store nothing use it")]
 pub(crate) async fn respond(
     turn: Turn,
     writer: impl TurnWriter,

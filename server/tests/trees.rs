@@ -441,26 +441,9 @@ async fn what_is_not_known_is_refused_by_its_name() {
     assert_eq!((refused.status, &refused.error()["param"]), (400, &json!("at")));
 }
 
-#[tokio::test]
-async fn owners_are_strictly_apart() {
-    let mut keys = KeyFile::default();
-    let mut secrets = Vec::new();
-    for owner in ["ann", "bob"] {
-        secrets.push(keys.add(owner.parse().unwrap(), KeyLimits::default()).unwrap());
-    }
-    let server = TestServer::start(Server::builder().model(scripted("tea", ["Hello!"])).keys(keys)).await;
-    let send = async |key: &str, method: &str, path: &str, body: &Value| {
-        let request =
-            server.request(method, path).bearer_auth(key).header("content-type", "application/json");
-        server.send(request.body(body.to_string())).await
-    };
-    let (ann, bob) = (&secrets[0], &secrets[1]);
-    let secret = json!({"name": "secret", "messages": [{"role": "system", "content": "Xyzzy"}]});
-    assert_eq!(send(ann, "POST", ALL, &secret).await.status, 201);
-    let asked = send(ann, "POST", &format!("{ALL}/secret/turns"), &json!({"text": "Plugh?"})).await.json();
-    send(bob, "POST", ALL, &json!({"name": "own"})).await;
-    let node = text(&asked["node"]);
-    let requests = [
+/// Every request of a conversation, with a node of it.
+fn requests_of_a_tree(node: &str) -> Vec<(&'static str, &'static str, Value)> {
+    vec![
         ("GET", "", json!({})),
         ("POST", "", json!({"metadata": {}})),
         ("GET", "/tree", json!({})),
@@ -484,8 +467,30 @@ async fn owners_are_strictly_apart() {
         ("GET", "/export", json!({})),
         ("GET", "/events", json!({})),
         ("DELETE", "", json!({})),
-    ];
-    for (method, path, body) in requests {
+    ]
+}
+
+#[tokio::test]
+async fn owners_are_strictly_apart() {
+    let mut keys = KeyFile::default();
+    let mut secrets = Vec::new();
+    for owner in ["ann", "bob"] {
+        secrets.push(keys.add(owner.parse().unwrap(), KeyLimits::default()).unwrap());
+    }
+    let server = TestServer::start(Server::builder().model(scripted("tea", ["Hello!"])).keys(keys)).await;
+    let send = async |key: &str, method: &str, path: &str, body: &Value| {
+        let request =
+            server.request(method, path).bearer_auth(key).header("content-type", "application/json");
+        server.send(request.body(body.to_string())).await
+    };
+    let ann = &secrets[0];
+    let bob = &secrets[1];
+    let secret = json!({"name": "secret", "messages": [{"role": "system", "content": "Xyzzy"}]});
+    assert_eq!(send(ann, "POST", ALL, &secret).await.status, 201);
+    let asked = send(ann, "POST", &format!("{ALL}/secret/turns"), &json!({"text": "Plugh?"})).await.json();
+    send(bob, "POST", ALL, &json!({"name": "own"})).await;
+    let node = text(&asked["node"]);
+    for (method, path, body) in requests_of_a_tree(&node) {
         let path = path.replace("{node}", &node);
         // An id of another owner is answered as one that nobody has.
         let other = send(bob, method, &format!("{ALL}/secret{path}"), &body).await;

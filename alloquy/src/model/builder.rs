@@ -67,7 +67,6 @@ pub struct ModelBuilder {
     sampling: SamplingOptions,
     tool_choice: Option<ToolChoice>,
     generating: Generating,
-    shares_cache: bool,
     listener: Listener,
     #[cfg(feature = "onnx")]
     engine: EngineOptions,
@@ -89,7 +88,6 @@ impl ModelBuilder {
             sampling: SamplingOptions::default(),
             tool_choice: None,
             generating: Generating::default(),
-            shares_cache: false,
             listener: Listener::default(),
             #[cfg(feature = "onnx")]
             engine: EngineOptions::default(),
@@ -214,7 +212,7 @@ impl ModelBuilder {
     ///
     /// [`LanguageModelBuilder::share_cache`]: alloquy_inference::LanguageModelBuilder::share_cache
     pub fn share_cache(mut self, shared: bool) -> Self {
-        self.shares_cache = shared;
+        self.generating.shares_cache = shared;
         self
     }
 
@@ -260,14 +258,7 @@ impl ModelBuilder {
         let info = computer.model();
         let recommended = recommended(info)?;
         let full_context = self.full_context(info)?;
-        for warning in &info.warnings {
-            warnings.push(ModelWarning::Degraded(warning.clone()));
-        }
-        for (place, value) in &info.ignored {
-            let place = place.clone();
-            let value = value.clone();
-            warnings.push(ModelWarning::RecommendationIgnored { place, value });
-        }
+        warnings.extend(ModelWarning::of_files(info));
         let mut loading = computer.load_timing();
         let (template, family) = self.format(info, &mut loading)?;
         warnings.extend(template.warnings);
@@ -286,7 +277,7 @@ impl ModelBuilder {
             Computer::Decoder(decoder) => decoder,
         };
         let builder = LanguageModel::builder(decoder).template(template.template).processor(family.processor);
-        let builder = builder.share_cache(self.shares_cache);
+        let builder = builder.share_cache(self.generating.shares_cache);
         #[cfg(feature = "constraints")]
         let builder = builder.grammars(LlguidanceEngine::default());
         let language_model = loading.measure(LoadPhase::Processor, || builder.build())?;

@@ -16,6 +16,8 @@ pub(super) struct Generating {
     pub(super) lookup: Option<PromptLookup>,
     pub(super) drafting: Drafting,
     pub(super) draft: Option<DraftFrom>,
+    /// Whether owners share cached prompts.
+    pub(super) shares_cache: bool,
 }
 
 /// Where the draft model comes from.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Warning;
 #[cfg(feature = "onnx")]
 use alloquy_onnx::{CacheLocation, GraphCacheStatus, ProviderChoice, QuantizationQuality};
@@ -55,6 +56,19 @@ pub enum ModelWarning {
     /// The caches are in main memory, though a device computes, and why. They go to the device and back with each token.
     #[cfg(feature = "onnx")]
     CachesOffDevice(CacheLocation),
+}
+
+impl ModelWarning {
+    /// Returns what the files of a model ask for and does not happen.
+    pub(super) fn of_files(info: &ModelInfo) -> Vec<Self> {
+        let mut warnings: Vec<_> = info.warnings.iter().cloned().map(Self::Degraded).collect();
+        for (place, value) in &info.ignored {
+            let place = place.clone();
+            let value = value.clone();
+            warnings.push(Self::RecommendationIgnored { place, value });
+        }
+        warnings
+    }
 }
 
 impl fmt::Display for ModelWarning {

@@ -64,7 +64,7 @@ pub(crate) struct ServingArguments {
     #[arg(long, value_enum, value_name = "FORM", env = "ALLOQUY_LOG_FORMAT", hide_possible_values = true)]
     pub(crate) log_format: Option<LogFormat>,
 
-    /// Let /metrics be read by the token in this file; on a server with keys, by nobody unless set
+    /// Let /metrics be read by the token in this file; a server with keys refuses it unless set
     #[arg(long, value_name = "FILE", env = "ALLOQUY_METRICS_TOKEN_FILE")]
     pub(crate) metrics_token_file: Option<PathBuf>,
 

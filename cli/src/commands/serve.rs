@@ -178,7 +178,7 @@ fn metrics_token(path: &Path) -> Result<String> {
     }
 }
 
-/// Says something to whoever started the server, in the form of its log.
+/// Says something to the operator, in the form of the server's log.
 fn say(context: &Context, format: LogFormat, text: fmt::Arguments<'_>) {
     match format {
         LogFormat::Text => context.notes.say(text),

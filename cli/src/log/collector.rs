@@ -11,7 +11,7 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-use super::Part;
+use super::part::Part;
 use crate::screen;
 
 /// The variables that name the address of a collector.

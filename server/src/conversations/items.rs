@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ConversationObject;
+use super::object::{ConversationObject, object};
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
@@ -190,7 +190,7 @@ pub(super) async fn delete(
         let first: Vec<Message> = after.iter().take(1).map(|node| node.message.clone()).collect();
         note_system(&conversation, leading_system(&first).as_deref()).await?;
     }
-    super::object(&conversation).await
+    object(&conversation).await
 }
 
 /// Copies nodes below another one, and returns the last one. The head stays.

@@ -44,7 +44,7 @@ pub(crate) enum ItemContent {
     InputImage {
         detail: String,
         file_id: Option<String>,
-        /// The bytes, where they are asked for.
+        /// The bytes, where they are requested.
         image_url: Option<String>,
     },
     InputAudio {

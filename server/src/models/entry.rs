@@ -78,7 +78,7 @@ impl Entry {
         };
     }
 
-    /// Returns the model if it is in memory. Nobody waits for one that is being loaded.
+    /// Returns the model if it is in memory. One that is being loaded is not waited for.
     pub(super) fn loaded(&self) -> Option<Arc<LoadedModel>> {
         match &*self.place() {
             Place::Loaded(loaded) => Some(Arc::clone(loaded)),
@@ -115,7 +115,7 @@ impl Entry {
         flushed.map(|()| true)
     }
 
-    /// Takes the model out of its place if nobody uses it.
+    /// Takes the model out of its place if no request uses it.
     fn taken(&self) -> Option<Arc<LoadedModel>> {
         let mut place = self.place();
         // A lease is created under this lock, so none can begin between this check and the removal.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reply::nanoseconds;
 use super::request::KeepAlive;
-use super::served_name;
+use super::served_name::served_name;
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;

@@ -1,4 +1,4 @@
-//! Responses in the background: they go on without their client, and their events can be read again.
+//! Responses in the background: they continue without their client, and their events can be read again.
 
 use std::sync::Arc;
 use std::time::Duration;

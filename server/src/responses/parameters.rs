@@ -17,7 +17,7 @@ pub(super) struct ResponseParameters {
     include_obfuscation: Option<bool>,
 }
 
-/// Which page of a list of items is asked for.
+/// Which page of a list of items is requested.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "it describes the parameters, which are read one by one")]
 pub(crate) struct ItemListParameters {

@@ -8,7 +8,7 @@ use crate::error::{ApiError, ApiResult};
 
 /// The beginning of the ids of conversations; the rest is the id in the store.
 const CONVERSATION: &str = "conv_";
-/// The name of the head, where a node is asked for.
+/// The name of the head, where a node is requested.
 pub(super) const HEAD: &str = "head";
 
 /// Returns the id of a conversation as answers have it.

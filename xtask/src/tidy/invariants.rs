@@ -70,8 +70,8 @@ const INVARIANTS: [Invariant; 22] = [
     Invariant {
         words: &["common_prefix("],
         folder: "inference/src/",
-        only_in: &["inference/src/generator/slots.rs"],
-        sentence: "what is reused is decided in generator/slots.rs alone",
+        only_in: &["inference/src/generator/slots.rs", "inference/src/generator/slots/cached_units.rs"],
+        sentence: "what is reused is decided in generator/slots.rs and slots/cached_units.rs alone",
     },
     Invariant {
         words: &["fs::read(", "File::open(", "read_to_string("],

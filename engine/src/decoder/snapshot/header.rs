@@ -23,7 +23,7 @@ pub struct SnapshotIdentity {
     pub model: Digest,
     /// The template that rendered the prompts.
     pub template: Digest,
-    /// Whose sessions it comes from or goes to, as the digest of a name. It is not written: whoever has a snapshot may use it.
+    /// Whose sessions it comes from or goes to, as the digest of a name. It is not written: every owner of the snapshot's bytes may use it.
     pub owner: Option<Digest>,
 }
 
