@@ -208,9 +208,8 @@ impl ModelBuilder {
         self
     }
 
-    /// Sets whether owners share cached prompts, as [`LanguageModelBuilder::share_cache`] does. By default they do not.
-    ///
-    /// [`LanguageModelBuilder::share_cache`]: alloquy_inference::LanguageModelBuilder::share_cache
+    /// Sets whether owners share cached prompts, as
+    /// [`LanguageModelBuilder::share_cache`](alloquy_inference::LanguageModelBuilder::share_cache) does. By default they do not.
     pub fn share_cache(mut self, shared: bool) -> Self {
         self.generating.shares_cache = shared;
         self
