@@ -43,12 +43,12 @@ impl ServerHandle {
     /// Replaces the keys. Requests that run keep theirs.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a server that was started without keys.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a server that was started without keys.
     pub fn replace_keys(&self, keys: KeyFile) -> Result<()> {
         self.access.replace_keys(keys)
     }
 
-    /// Replaces the models. One whose names and [`ModelSource::identity`] are as before stays in memory. The others are unloaded once
+    /// Replaces the models. One whose names and [`ModelSource::identity`](crate::ModelSource::identity) are as before stays in memory. The others are unloaded once
     /// they have no reply to write. It is called within the server's runtime.
     ///
     /// ```
@@ -64,7 +64,7 @@ impl ServerHandle {
     /// ```
     ///
     /// # Errors
-    /// As [`ServerBuilder::build`] for models that cannot be; those of before are served then.
+    /// As [`ServerBuilder::build`](crate::ServerBuilder::build) for models that cannot be; those of before are served then.
     pub fn replace_models(&self, models: Vec<ServedModel>) -> Result<()> {
         self.models.replace(models)
     }

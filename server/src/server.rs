@@ -33,8 +33,6 @@ use crate::managers::{manager_of, runners_with_prompts, with_prompts};
 use crate::media_policy::MediaPolicy;
 use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
-#[cfg(doc)]
-use crate::models::ModelSource;
 use crate::models::{ServedModel, ServedModels};
 use crate::no_model::NoModel;
 use crate::rerankers::{ServedReranker, ServedRerankers};
