@@ -210,7 +210,8 @@ impl Generator {
     /// Returns how likely the tokens of each target are after `prompt`.
     ///
     /// They are computed in a copy of the session with the longest common prefix; sessions do not change. Scoring takes turns with
-    /// generations, a chunk or a target at a time. Sessions of owners are not looked at. Several scorings run one after another. Dropping the future ends the work.
+    /// generations, a chunk or a target at a time. Sessions of owners are not looked at. Several scorings run one after another.
+    /// Dropping the future ends the work.
     ///
     /// # Errors
     /// The errors of the session, and [`ErrorKind::ContextOverflow`] if a target does not fit.

@@ -27,12 +27,14 @@ use alloquy_engine::{Engine, Session};
 mod cached_units;
 mod computed;
 mod shortened;
+mod slot;
 #[cfg(test)]
 mod stand_in;
 
 use super::cache_budget::CacheBudget;
 pub(crate) use cached_units::{CachedUnits, OwnedPrompt};
 use computed::Computed;
+pub(crate) use slot::Slot;
 
 /// The open sessions that no generation uses, with what each of them holds.
 #[derive(Debug)]
@@ -42,44 +44,6 @@ pub(crate) struct Slots {
     clock: u64,
     statistics: CacheStatistics,
     computed: Computed,
-}
-
-/// A session and the units that it holds. A generation takes it out while it runs; one whose call fails is never put back.
-pub(crate) struct Slot {
-    pub(crate) session: Box<dyn Session>,
-    pub(crate) cached: CachedUnits,
-    used: u64,
-    /// Whether the session that it was restored from held more units after these. Nothing was computed since.
-    was_longer: bool,
-    /// How many of the bytes that its session has copied are counted.
-    counted: usize,
-}
-
-impl Slot {
-    pub(crate) fn new(session: Box<dyn Session>, cached: CachedUnits) -> Self {
-        Self { session, cached, used: 0, counted: 0, was_longer: false }
-    }
-
-    fn fork(&self) -> Result<Self> {
-        let session = self.session.fork()?;
-        Ok(Self { was_longer: self.was_longer, ..Self::new(session, self.cached.clone()) })
-    }
-
-    /// Returns where a prompt with this common prefix differs from what is held, or was held before a restart.
-    fn first_difference(&self, shared: usize) -> Option<usize> {
-        (shared < self.cached.len() || self.was_longer).then_some(shared)
-    }
-
-    /// Returns how many bytes its session has copied that are not counted.
-    fn uncounted(&self) -> usize {
-        self.session.copied().saturating_sub(self.counted)
-    }
-}
-
-impl std::fmt::Debug for Slot {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Slot({} units)", self.cached.len())
-    }
 }
 
 /// A prompt with the hash of each of its prefixes, the shortest first.
