@@ -1,5 +1,6 @@
 //! A server as a program: one runtime, and the signals of the system.
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::Arc;
 
@@ -86,7 +87,9 @@ fn signals(
                     handle.shut_down();
                 }
                 // Reading may take a while, in which the other signals are not to wait.
-                _ = reloaded.recv() => drop(tokio::spawn(replace(handle.clone(), Arc::clone(&reload)))),
+                _ = reloaded.recv() => {
+                    tokio::spawn(replace(handle.clone(), Arc::clone(&reload)));
+                }
             }
         }
     })
@@ -113,9 +116,10 @@ fn end_at_once() -> ! {
     std::process::exit(INTERRUPTED)
 }
 
-/// Writes a line for the person at the terminal, whether or not there is a log.
+/// Writes a line for the person at the terminal, whether or not there is a log. A terminal that is gone must not keep the server from
+/// ending.
 fn say(line: &str) {
-    eprintln!("{line}");
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Replaces what has changed, one time after another. What cannot be read changes nothing.
