@@ -128,7 +128,7 @@ impl App {
         if !self.0.media_anywhere.fetches() {
             return read(&self.0.media_anywhere);
         }
-        let media = self.0.media_anywhere.clone();
+        let media = self.0.media_anywhere.of_request(self.0.limits.body_time);
         let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
         outcome.unwrap_or_else(|source| {
             tracing::error!(%source, "reading a request failed");

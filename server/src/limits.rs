@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct RequestLimits {
     /// The most bytes of a request's body: 32 MiB.
     pub body_bytes: usize,
-    /// The longest time in which a body arrives: 60 seconds.
+    /// The longest time in which a body arrives, and in which its media are fetched: 60 seconds each.
     pub body_time: Duration,
     /// The most bytes of a request's headers: 64 KiB, and at least 8 KiB.
     pub header_bytes: usize,
@@ -41,7 +41,7 @@ pub struct RequestLimits {
     pub waiting: usize,
     /// The longest time that a request waits for a place: 60 seconds. After it, the request is refused with 429.
     pub waiting_time: Duration,
-    /// The most bytes of a piece of media that is fetched from an address: 16 MiB.
+    /// The most bytes of a piece of media that is fetched from an address: 16 MiB. All pieces of a request have at most 128 MiB.
     pub media_bytes: usize,
     /// The longest time in which such a piece arrives: 10 seconds.
     pub media_time: Duration,

@@ -2,28 +2,33 @@
 //! are never read.
 
 mod address;
+mod allowance;
 mod fetcher;
 mod host;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
 
 use crate::limits::RequestLimits;
+use allowance::Allowance;
 use fetcher::{FetchLimits, Fetcher};
 use host::AllowedHost;
 
-/// Which media a request may contain. Copies share the hosts.
-#[derive(Clone, Debug, Default)]
+/// Which media a request may contain.
+#[derive(Debug, Default)]
 pub(crate) struct MediaPolicy {
     /// Fetches from the hosts that are allowed; `None` where none is.
     fetcher: Option<Arc<Fetcher>>,
+    /// What the addresses of a request may still take.
+    allowance: Allowance,
 }
 
 impl MediaPolicy {
-    /// A policy that allows these hosts, each as `NAME` or `NAME:PORT`.
+    /// A policy that allows these hosts, each as `NAME` or `NAME:PORT`. [`MediaPolicy::of_request`] is the one that fetches.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for what is not the name of a host.
@@ -32,7 +37,13 @@ impl MediaPolicy {
         let limits = FetchLimits { bytes: limits.media_bytes, time: limits.media_time };
         let hosts = hosts?;
         let fetcher = (!hosts.is_empty()).then(|| Arc::new(Fetcher::new(hosts, limits)));
-        Ok(Self { fetcher })
+        Ok(Self { fetcher, ..Self::default() })
+    }
+
+    /// Returns the policy of one request, whose addresses may take this time together, and as many bytes as the media of a document.
+    pub(crate) fn of_request(&self, time: Duration) -> Self {
+        let together = FetchLimits { bytes: MediaRules::default().max_total_bytes, time };
+        Self { fetcher: self.fetcher.clone(), allowance: Allowance::new(together) }
     }
 
     /// Returns whether a host is allowed, so that reading a request may take as long as fetching does.
@@ -51,7 +62,7 @@ impl MediaSource for MediaPolicy {
     /// own network and disk too. A policy with hosts blocks the thread, which must not be one of a runtime.
     fn fetch(&self, kind: MediaKind, reference: MediaReference<'_>) -> Result<Media> {
         match (reference, &self.fetcher) {
-            (MediaReference::Url(url), Some(fetcher)) => fetcher.fetch(kind, url),
+            (MediaReference::Url(url), Some(fetcher)) => fetcher.fetch(kind, url, &self.allowance),
             _ => Err(refused(kind, reference)),
         }
     }

@@ -14,12 +14,13 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::address::is_public;
+use super::allowance::Allowance;
 use super::host::{AllowedHost, allowed};
 
 /// How many pieces are fetched at once, for all clients.
 const AT_ONCE: usize = 16;
 
-/// How much is fetched for one piece of media, and how long that may take.
+/// How much is fetched, for one piece of media or for all of a request, and how long that may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FetchLimits {
     pub(super) bytes: usize,
@@ -30,6 +31,7 @@ pub(super) struct FetchLimits {
 #[derive(Debug)]
 pub(super) struct Fetcher {
     hosts: Vec<AllowedHost>,
+    /// The limits of one piece.
     limits: FetchLimits,
     /// Whether a connection to an address is allowed. Tests reach this machine by another function; there is no setting for it.
     is_reachable: fn(IpAddr) -> bool,
@@ -41,20 +43,25 @@ impl Fetcher {
         Self { hosts, limits, is_reachable: is_public, places: Semaphore::new(AT_ONCE) }
     }
 
-    /// Fetches a piece of media, and blocks the thread meanwhile.
+    /// Fetches a piece of media, as far as the allowance of its request goes, and blocks the thread meanwhile.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for an address that is not allowed, and [`ErrorKind::Invalid`] where it has no media of the kind.
-    pub(super) fn fetch(&self, kind: MediaKind, url: &str) -> Result<Media> {
+    pub(super) fn fetch(&self, kind: MediaKind, url: &str, allowance: &Allowance) -> Result<Media> {
         let parsed =
             allowed(url, &self.hosts).map_err(|reason| failed(ErrorKind::Unsupported, kind, url, &reason))?;
         let Ok(runtime) = Handle::try_current() else {
             return Err(failed(ErrorKind::Backend, kind, url, "cannot be opened without a runtime"));
         };
-        let bytes = runtime.block_on(timeout(self.limits.time, self.bytes(parsed)));
-        let late = format!("did not answer within {} seconds", self.limits.time.as_secs_f32());
+        let Some(limits) = allowance.next(self.limits) else {
+            let reason = "is one too many for this request: send fewer, or the bytes as data URIs";
+            return Err(failed(ErrorKind::Invalid, kind, url, reason));
+        };
+        let bytes = runtime.block_on(timeout(limits.time, self.bytes(parsed, limits.bytes)));
+        let late = format!("did not answer within {} seconds", limits.time.as_secs_f32());
         let bytes = bytes.unwrap_or(Err(late));
         let bytes = bytes.map_err(|reason| failed(ErrorKind::Invalid, kind, url, &reason))?;
+        allowance.spend(bytes.len());
         // What the host says of the type is not asked: the bytes decide.
         let Some(media_type) = kind.type_of(&bytes) else {
             let reason = format!("does not begin as one of: {}", kind.known_types().join(", "));
@@ -63,7 +70,7 @@ impl Fetcher {
         Ok(Media::new(media_type, bytes))
     }
 
-    async fn bytes(&self, url: Url) -> Result<Vec<u8>, String> {
+    async fn bytes(&self, url: Url, most: usize) -> Result<Vec<u8>, String> {
         // The semaphore is never closed.
         let _place = self.places.acquire().await.map_err(|closed| closed.to_string())?;
         let addresses = self.resolved(&url).await?;
@@ -74,7 +81,7 @@ impl Fetcher {
         if !status.is_success() {
             return Err(format!("answered with the status {}", status.as_u16()));
         }
-        self.body(response).await
+        body(response, most).await
     }
 
     /// Resolves the name of a host. Where one of its addresses is not public, none is used.
@@ -92,19 +99,18 @@ impl Fetcher {
         }
         Ok(addresses)
     }
+}
 
-    /// Reads a body up to the most bytes.
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>, String> {
-        let most = self.limits.bytes;
-        let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|_| "was cut off".to_owned())? {
-            if bytes.len() + piece.len() > most {
-                return Err(format!("has more than {most} bytes"));
-            }
-            bytes.extend_from_slice(&piece);
+/// Reads a body up to the most bytes.
+async fn body(mut response: Response, most: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|_| "was cut off".to_owned())? {
+        if bytes.len() + piece.len() > most {
+            return Err(format!("has more than {most} bytes"));
         }
-        Ok(bytes)
+        bytes.extend_from_slice(&piece);
     }
+    Ok(bytes)
 }
 
 /// Makes a client that connects to these addresses alone, and follows nothing elsewhere.
@@ -124,6 +130,7 @@ fn failed(kind_of_error: ErrorKind, kind: MediaKind, url: &str, reason: &str) ->
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -149,11 +156,21 @@ mod tests {
 
     /// Fetches from `localhost`, which only tests can reach.
     async fn fetched(port: u16, is_reachable: fn(IpAddr) -> bool) -> Result<Media> {
+        let together = FetchLimits { bytes: 1000, time: Duration::from_secs(60) };
+        fetched_within(port, is_reachable, &Arc::new(Allowance::new(together))).await
+    }
+
+    async fn fetched_within(
+        port: u16,
+        is_reachable: fn(IpAddr) -> bool,
+        allowance: &Arc<Allowance>,
+    ) -> Result<Media> {
         let hosts = vec![format!("localhost:{port}").parse().unwrap()];
         let limits = FetchLimits { bytes: 1000, time: Duration::from_millis(500) };
         let fetcher = Fetcher { is_reachable, ..Fetcher::new(hosts, limits) };
         let url = format!("http://localhost:{port}/a");
-        tokio::task::spawn_blocking(move || fetcher.fetch(MediaKind::Image, &url)).await.unwrap()
+        let allowance = Arc::clone(allowance);
+        tokio::task::spawn_blocking(move || fetcher.fetch(MediaKind::Image, &url, &allowance)).await.unwrap()
     }
 
     #[tokio::test]
@@ -183,6 +200,25 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let error = fetched(silent.local_addr().unwrap().port(), |_| true).await.unwrap_err();
         assert!(error.to_string().contains("did not answer within"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_addresses_of_a_request_have_limits_together() {
+        let port = host(answer("200 OK", "", PNG));
+        let time = Duration::from_secs(60);
+        let cases = [
+            (FetchLimits { bytes: 2 * PNG.len(), time }, 2, "one too many"),
+            (FetchLimits { bytes: 2 * PNG.len() + 1, time }, 2, "more than 1 bytes"),
+            (FetchLimits { bytes: 1000, time: Duration::ZERO }, 0, "one too many"),
+        ];
+        for (together, fetches, words) in cases {
+            let allowance = Arc::new(Allowance::new(together));
+            for _ in 0..fetches {
+                fetched_within(port, |_| true, &allowance).await.unwrap();
+            }
+            let error = fetched_within(port, |_| true, &allowance).await.unwrap_err();
+            assert!(error.to_string().contains(words), "{words}: {error}");
+        }
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ impl FromStr for AllowedHost {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        // An address of HTTP has no port 80, which is the usual one.
+        // 80 is left out, as the usual port of HTTP.
         let port = parsed.and_then(|url| url.port());
         Ok(Self { name, port })
     }
@@ -35,7 +35,11 @@ impl FromStr for AllowedHost {
 impl AllowedHost {
     /// Returns whether an address is one of this host.
     fn has(&self, url: &Url) -> bool {
-        name_of(url).as_ref() == Some(&self.name) && url.port() == self.port
+        let is_port = match self.port {
+            Some(port) => url.port_or_known_default() == Some(port),
+            None => url.port().is_none(),
+        };
+        is_port && name_of(url).as_ref() == Some(&self.name)
     }
 }
 
@@ -95,13 +99,18 @@ mod tests {
     #[test]
     fn addresses_of_allowed_hosts_alone_are_opened() {
         let hosts: Vec<AllowedHost> =
-            ["Images.example.org", "other.example.org:8443"].map(|host| host.parse().unwrap()).into();
+            ["Images.example.org", "other.example.org:8443", "safe.example.org:443"]
+                .map(|host| host.parse().unwrap())
+                .into();
         let cases = [
             ("https://images.example.org/a.png", true),
             ("http://images.example.org/a.png?b=c", true),
             ("https://IMAGES.example.org./a.png", true),
             ("https://images.example.org:443/a.png", true),
             ("https://other.example.org:8443/", true),
+            ("https://safe.example.org/", true),
+            ("https://safe.example.org:443/", true),
+            ("http://safe.example.org/", false),
             ("https://other.example.org/", false),
             ("https://images.example.org:22/", false),
             ("https://example.org/", false),
