@@ -7,13 +7,14 @@
 mod calls;
 mod embeddings;
 mod labels;
+mod present;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::report::{CacheReport, Usage};
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -23,6 +24,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub(crate) use calls::MeasuredCalls;
 pub(crate) use embeddings::MeasuredEmbedding;
+pub(crate) use present::{Present, PresentModel};
+
 use labels::{CallLabels, MissLabels, ModelLabels, RouteLabels};
 
 /// The operation of models that answer.
@@ -60,27 +63,6 @@ struct Numbers {
     thinking: Family<ModelLabels, Counter>,
     misses: Family<MissLabels, Counter>,
     refusals: Counter,
-    running: Gauge,
-    waiting: Gauge,
-    loaded: Family<ModelLabels, Gauge>,
-    memory: Family<ModelLabels, Gauge>,
-}
-
-/// What is looked up when the metrics are read.
-pub(crate) struct Present {
-    /// Requests that have a place.
-    pub(crate) running: usize,
-    /// Requests that wait for one.
-    pub(crate) waiting: usize,
-    pub(crate) models: Vec<PresentModel>,
-}
-
-/// A model when the metrics are read.
-pub(crate) struct PresentModel {
-    pub(crate) name: String,
-    pub(crate) is_loaded: bool,
-    /// The bytes that it takes once it is loaded.
-    pub(crate) memory: u64,
 }
 
 impl fmt::Debug for Metrics {
@@ -98,7 +80,6 @@ impl Metrics {
         let mut numbers = Numbers::new();
         numbers.register_requests(&mut registry);
         numbers.register_calls(&mut registry);
-        numbers.register_models(&mut registry);
         numbers.registry = registry;
         Self(Arc::new(numbers))
     }
@@ -161,19 +142,10 @@ impl Metrics {
 
     /// Returns all metrics as text.
     pub(crate) fn text(&self, present: &Present) -> Result<String, fmt::Error> {
-        self.0.running.set(signed(present.running));
-        self.0.waiting.set(signed(present.waiting));
-        // A model that is served no longer has no series.
-        self.0.loaded.clear();
-        self.0.memory.clear();
-        for model in &present.models {
-            let labels = ModelLabels::of(&model.name);
-            self.0.loaded.get_or_create(&labels).set(i64::from(model.is_loaded));
-            let bytes = if model.is_loaded { model.memory } else { 0 };
-            self.0.memory.get_or_create(&labels).set(i64::try_from(bytes).unwrap_or(i64::MAX));
-        }
         let mut text = String::new();
-        encode(&mut text, &self.0.registry)?;
+        encode_registry(&mut text, &self.0.registry)?;
+        encode_registry(&mut text, &present.registry())?;
+        encode_eof(&mut text)?;
         Ok(text)
     }
 }
@@ -193,10 +165,6 @@ impl Numbers {
             thinking: Family::default(),
             misses: Family::default(),
             refusals: Counter::default(),
-            running: Gauge::default(),
-            waiting: Gauge::default(),
-            loaded: Family::default(),
-            memory: Family::default(),
         }
     }
 
@@ -206,10 +174,6 @@ impl Numbers {
         registry.register_with_unit(name, help, Unit::Seconds, self.http_seconds.clone());
         let help = "HTTP requests that are being answered";
         registry.register("http_server_active_requests", help, self.http_active.clone());
-        let help = "Requests that have a place";
-        registry.register("alloquy_requests_running", help, self.running.clone());
-        let help = "Requests that wait for a place";
-        registry.register("alloquy_requests_waiting", help, self.waiting.clone());
         let help = "Requests that were refused because too many waited, or waited for too long";
         registry.register("alloquy_queue_refusals", help, self.refusals.clone());
     }
@@ -235,19 +199,8 @@ impl Numbers {
         let help = "Prompts of which a part was computed again, by the reason";
         registry.register("alloquy_cache_misses", help, self.misses.clone());
     }
-
-    fn register_models(&self, registry: &mut Registry) {
-        let help = "1 for a model that is in memory, 0 for another one";
-        registry.register("alloquy_model_loaded", help, self.loaded.clone());
-        let help = "The size of the files of a model that is in memory";
-        registry.register_with_unit("alloquy_model_memory", help, Unit::Bytes, self.memory.clone());
-    }
 }
 
 fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-fn signed(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

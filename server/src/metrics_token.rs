@@ -1,7 +1,7 @@
 //! The token that reads the metrics of a server with keys.
 
+use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Result};
-use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 /// The fewest characters of a token, so that it cannot be guessed.
@@ -9,7 +9,7 @@ const SHORTEST: usize = 16;
 
 /// The token that reads the metrics. Only its digest is in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct MetricsToken([u8; 32]);
+pub(crate) struct MetricsToken(Digest);
 
 impl MetricsToken {
     /// # Errors
@@ -27,15 +27,11 @@ impl MetricsToken {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        Ok(Self(digest(token)))
+        Ok(Self(Digest::of(token.as_bytes())))
     }
 
     /// Compares in constant time.
     pub(crate) fn is(&self, presented: &str) -> bool {
-        digest(presented).ct_eq(&self.0).into()
+        Digest::of(presented.as_bytes()).as_bytes().ct_eq(self.0.as_bytes()).into()
     }
-}
-
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
 }
