@@ -62,10 +62,10 @@ impl Access {
         Ok(())
     }
 
-    fn caller(&self, headers: &HeaderMap) -> ApiResult<Caller> {
+    fn caller(&self, headers: &HeaderMap, tally: Tally) -> ApiResult<Caller> {
         let Some(keys) = &self.keys else {
             let owner = self.owner.clone();
-            return Ok(Caller { owner, limits: KeyLimits::default(), tally: Tally::default() });
+            return Ok(Caller { owner, limits: KeyLimits::default(), tally });
         };
         let Some(secret) = secret(headers) else {
             let message = "no key is given: send it as the header \"Authorization: Bearer KEY\"";
@@ -73,10 +73,7 @@ impl Access {
         };
         let keys = keys.read().unwrap_or_else(PoisonError::into_inner);
         match keys.find(secret) {
-            Some(key) => {
-                let (owner, limits) = (key.owner.clone(), key.limits.clone());
-                Ok(Caller { owner, limits, tally: Tally::default() })
-            }
+            Some(key) => Ok(Caller { owner: key.owner.clone(), limits: key.limits.clone(), tally }),
             None => Err(unauthorized("the key is unknown or revoked: `alloquy keys add` creates one")),
         }
     }
@@ -152,10 +149,8 @@ pub(crate) async fn check_metrics(State(access): State<Access>, request: Request
 
 /// Refuses requests without a valid key, and adds the [`Caller`] to the others.
 pub(crate) async fn check_key(State(access): State<Access>, mut request: Request, next: Next) -> ApiResult {
-    let mut caller = access.caller(request.headers())?;
-    if let Some(tally) = request.extensions().get::<Tally>() {
-        caller.tally = tally.clone();
-    }
+    let tally = request.extensions().get::<Tally>().cloned().unwrap_or_default();
+    let caller = access.caller(request.headers(), tally)?;
     request.extensions_mut().insert(caller);
     let response: Response = next.run(request).await;
     Ok(response)

@@ -79,12 +79,13 @@ impl Admissions {
     /// Returns how many requests have a place, and how many wait for one.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut counts = (0, 0);
+        let mut running = 0;
+        let mut waiting = 0;
         for ((_, places), owner) in owners.iter() {
-            counts.0 += places.saturating_sub(owner.running.available_permits());
-            counts.1 += owner.waiting.load(Ordering::Relaxed);
+            running += places.saturating_sub(owner.running.available_permits());
+            waiting += owner.waiting.load(Ordering::Relaxed);
         }
-        counts
+        (running, waiting)
     }
 
     /// Returns the places of an owner.

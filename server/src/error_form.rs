@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
+use crate::observation;
 
 /// The header with which Anthropic's clients name the version of their protocol.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
@@ -72,16 +73,16 @@ pub(crate) struct OllamaErrorBody {
 /// Writes the error of a response in the form of the protocol of the path.
 pub(crate) async fn of_path(request: Request, next: Next) -> Response {
     let form = ErrorForm::of(&request);
-    let id = request_id();
+    let id = request.headers().get(observation::REQUEST_ID).cloned();
     let mut response = next.run(request).await;
     let error = response.extensions_mut().remove::<ApiError>();
     match (form, error) {
-        (ErrorForm::Anthropic, Some(error)) => response = with_body(response, anthropic(&error, &id)),
+        (ErrorForm::Anthropic, Some(error)) => response = with_body(response, anthropic(&error, id.as_ref())),
         (ErrorForm::Ollama, Some(error)) => response = with_body(response, ollama(&error)),
         _ => {}
     }
     if form == ErrorForm::Anthropic
-        && let Ok(id) = HeaderValue::from_str(&id)
+        && let Some(id) = id
     {
         response.headers_mut().insert(REQUEST_ID, id);
     }
@@ -102,7 +103,8 @@ pub(crate) fn anthropic_event(error: &ApiError) -> Value {
 }
 
 /// Returns the body of an error in Anthropic's form.
-fn anthropic(error: &ApiError, request_id: &str) -> Value {
+fn anthropic(error: &ApiError, request_id: Option<&HeaderValue>) -> Value {
+    let request_id = request_id.and_then(|id| id.to_str().ok()).unwrap_or_default();
     let mut body = anthropic_event(error);
     if let Value::Object(fields) = &mut body {
         fields.insert("request_id".to_owned(), request_id.into());
@@ -128,16 +130,4 @@ fn anthropic_kind(status: StatusCode) -> &'static str {
 /// Returns an error in Ollama's form, also as the last line of a stream.
 pub(crate) fn ollama(error: &ApiError) -> Value {
     json!({"error": error.message()})
-}
-
-/// Returns a new id of a request.
-fn request_id() -> String {
-    let mut random = [0; 12];
-    // Without random numbers all requests have one id, which nothing depends on.
-    let _ = getrandom::fill(&mut random);
-    let mut id = "req_".to_owned();
-    for byte in random {
-        id.push_str(&format!("{byte:02x}"));
-    }
-    id
 }

@@ -48,8 +48,10 @@ impl ServerHandle {
         self.access.replace_keys(keys)
     }
 
-    /// Replaces the models. One whose names and [`ModelSource::identity`](crate::ModelSource::identity) are as before stays in memory. The others are unloaded once
-    /// they have no reply to write. It is called within the server's runtime.
+    /// Replaces the models. One whose names and [`ModelSource::identity`] are as before stays in memory. The others are unloaded once they
+    /// have no reply to write. It is called within the server's runtime.
+    ///
+    /// [`ModelSource::identity`]: crate::ModelSource::identity
     ///
     /// ```
     /// use alloquy_server::{Server, ServedModel};

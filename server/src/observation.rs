@@ -33,10 +33,15 @@ pub(crate) async fn observe(State(metrics): State<Metrics>, mut request: Request
     let id = id_of(request.headers());
     let tally = Tally::default();
     request.extensions_mut().insert(tally.clone());
+    let id_value = HeaderValue::from_str(&id).ok();
+    if let Some(id) = &id_value {
+        // A protocol with a header of its own for ids has the same one.
+        request.headers_mut().insert(REQUEST_ID, id.clone());
+    }
     let mut exchange = Exchange::begin(metrics, &request, &id, tally);
     let mut response = next.run(request).instrument(exchange.span.clone()).await;
     exchange.answered(response.status());
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if let Some(id) = id_value {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     let body = std::mem::take(response.body_mut());
@@ -56,8 +61,11 @@ fn id_of(headers: &HeaderMap) -> String {
 }
 
 fn is_id(text: &str) -> bool {
-    let is_of_id = |sign: char| sign.is_ascii_alphanumeric() || "-_.:".contains(sign);
     !text.is_empty() && text.len() <= ID_LENGTH && text.chars().all(is_of_id)
+}
+
+fn is_of_id(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || "-_.:".contains(sign)
 }
 
 fn new_id() -> String {
