@@ -146,7 +146,7 @@ impl Server {
             never = connections.accept(&open) => match never {},
             () = self.end.notified() => self.app.drain(),
         }
-        // Probes are answered until the end, with 503, and so is everything else that is new.
+        // Probes are answered until the end, and everything else that is new is refused with 503.
         let late = GracefulShutdown::new();
         tokio::select! {
             never = connections.accept(&late) => match never {},
