@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use alloquy_core::report::{CacheReport, MissReason, Usage};
 use alloquy_core::{ErrorKind, Message, Reply};
-use alloquy_flows::Flow;
 use alloquy_retrieval::NgramEmbedder;
 use alloquy_server::{KeyFile, KeyLimits, RequestLimits, ServedEmbedder, Server};
 use alloquy_testing::ScriptedReply;
@@ -79,17 +78,6 @@ async fn calls_are_measured_by_model_and_counted_by_tokens() {
         assert_eq!(sample(&text, name), value, "{name} in {text}");
     }
     assert!(!text.contains(SECRET), "{text}");
-}
-
-#[tokio::test]
-async fn calls_of_flows_are_measured() {
-    let poem = Flow::from_yaml("name: poem\nstates:\n  poem: {ask: Write a poem.}\n").unwrap();
-    let model = replying("tea", [reply(SECRET, 20, 0, 3).into()]);
-    let server = TestServer::start(Server::builder().model(model).flow("poem", poem)).await;
-    assert_eq!(server.post("/v1/alloquy/flows/poem/runs", &json!({})).await.status, 201);
-    let text = metrics(&server).await;
-    let name = "gen_ai_usage_output_tokens_total{gen_ai_request_model=\"tea\"}";
-    assert_eq!(sample(&text, name), 3.0, "{text}");
 }
 
 #[tokio::test]

@@ -246,8 +246,8 @@ impl MessagesRequest {
             thinking: self.thinking,
             output_config: self.output_config,
             context_management: self.context_management,
-            _cache_control: self._cache_control,
-            _speed: self._speed,
+            _cache_control: None,
+            _speed: None,
         };
         let asked = prompt.asked(media)?;
         Ok(Asked {
