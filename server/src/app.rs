@@ -29,7 +29,7 @@ use crate::limited_model::LimitedModel;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::metrics::{MeasuredCalls, MeasuredEmbedding, Metrics};
-use crate::models::{ModelLease, OpenedModel, ServedModels};
+use crate::models::{ModelLease, ServedModels};
 use crate::rerankers::ServedRerankers;
 use crate::response_runs::ResponseRuns;
 use crate::watched_store::{Changed, WatchedStore};
@@ -236,17 +236,14 @@ impl App {
     /// # Errors
     /// [`ErrorKind::Invalid`] for limits that cannot be.
     pub(crate) fn turn(&self, turn: TurnRequest, model: &ModelLease, caller: &Caller) -> Result<TurnRequest> {
-        let measured = MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally);
-        // Measured outside of the limits, so that their refusals are counted.
-        let turn = turn.group(&self.0.turns).middleware(measured);
-        let mut turn = turn.middleware(Spans::new(model.name()));
-        for middleware in self.limits_of(model.opened(), caller)? {
+        let mut turn = turn.group(&self.0.turns);
+        for middleware in self.middleware_of(model, caller)? {
             turn = turn.middleware(middleware);
         }
         Ok(turn)
     }
 
-    /// Returns what limits the turns of a caller's key, for turns that the server does not start itself.
+    /// Returns a conversation whose turns are measured and limited, for turns that the server does not start itself.
     ///
     /// # Errors
     /// As [`App::turn`].
@@ -256,13 +253,13 @@ impl App {
         model: &ModelLease,
         caller: &Caller,
     ) -> Result<Conversation> {
-        for middleware in self.limits_of(model.opened(), caller)? {
+        for middleware in self.middleware_of(model, caller)? {
             conversation = conversation.with_middleware(middleware);
         }
         Ok(conversation)
     }
 
-    /// Returns a model under the limits of a caller's key, for questions about a conversation.
+    /// Returns a model whose calls are measured and limited, for questions about a conversation.
     ///
     /// # Errors
     /// As [`App::turn`].
@@ -272,20 +269,25 @@ impl App {
         model: &ModelLease,
         caller: &Caller,
     ) -> Result<LimitedModel> {
-        let middleware = self.limits_of(model.opened(), caller)?;
+        let middleware = self.middleware_of(model, caller)?;
         let origin = Origin::new(caller.owner.clone(), conversation.clone());
         Ok(LimitedModel { model: Arc::clone(&model.opened().chat), middleware, origin })
     }
 
-    fn limits_of(&self, model: &OpenedModel, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {
+    /// Returns what is around each call of a model: it is measured, and the limits of the key apply.
+    fn middleware_of(&self, model: &ModelLease, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {
         let counts = &self.0.counts;
-        let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
+        // Measured outside of the limits, so that their refusals are counted.
+        let mut middleware: Vec<Arc<dyn Middleware>> = vec![
+            Arc::new(MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally)),
+            Arc::new(Spans::new(model.name())),
+        ];
         if let Some(calls) = caller.limits.calls_per_minute {
             let rate = Rate::new(calls, MINUTE)?;
             middleware.push(Arc::new(RateLimit::new(rate, Scope::Owner, Arc::clone(counts))));
         }
         if let Some(tokens) = caller.limits.tokens_per_day {
-            let counter = ModelCounter(Arc::clone(&model.chat));
+            let counter = ModelCounter(Arc::clone(&model.opened().chat));
             let budget = Budget::tokens(tokens);
             let limit = BudgetLimit::new(budget, Period::Day, Scope::Owner, Arc::clone(counts), counter);
             middleware.push(Arc::new(limit));

@@ -10,7 +10,7 @@ use alloquy_core::{Conversation, Manager, Preface};
 use alloquy_flows::{Answer, Flow, FlowRunner, Position, Progress, TracedStep};
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::models::ModelLease;
 use crate::operation::Operation;
 use crate::paging::ListOf;
-use crate::trees::identity::{conversation_id, node as found, opened, opened_in};
+use crate::trees::identity::{node as found, opened, opened_in};
 use objects::{FlowObject, FlowRunObject};
 
 /// The metadata with the name of the flow that a conversation was created for.
@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/alloquy/flows", get(list))
         .route("/v1/alloquy/flows/{name}", get(one))
-        .route("/v1/alloquy/flows/{name}/runs", axum::routing::post(run))
+        .route("/v1/alloquy/flows/{name}/runs", post(run))
         .route("/v1/alloquy/flows/{name}/runs/{id}", get(status).post(resume))
 }
 
@@ -325,7 +325,7 @@ async fn status(
     PathOf((name, id)): PathOf<(String, String)>,
 ) -> ApiResult<Json<FlowRunObject>> {
     let flow = flow(&app, &name)?;
-    let conversation = opened(&app, &caller, conversation_id(&id)?.as_str()).await?;
+    let conversation = opened(&app, &caller, &id).await?;
     let runner = app.flows().runner(flow, conversation.clone());
     let path = conversation.history().await?;
     let position = Position::of(&path)?.filter(|position| position.name == flow.name);

@@ -68,6 +68,7 @@ mod access;
 mod admission;
 mod app;
 mod body;
+mod call_arguments;
 mod caller;
 mod chat_completions;
 mod connections;

@@ -1,4 +1,4 @@
-//! A model under the limits of a key, for what asks it without a conversation.
+//! A model whose calls are measured and limited, for what asks it without a conversation.
 
 use std::sync::Arc;
 

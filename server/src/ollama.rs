@@ -11,7 +11,6 @@ mod served_name;
 
 use std::time::Instant;
 
-use alloquy_core::TurnRequest;
 use alloquy_core::manager::NewConversation;
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -93,7 +92,7 @@ async fn answer(app: &App, caller: &Caller, asked: Asked, form: Form) -> ApiResu
         return Ok(Json(heading.loaded()).into_response());
     };
     must_fit(asked.context_length, model.opened().context_length)?;
-    let turn: TurnRequest = app.turn(turn, &model, caller)?;
+    let turn = app.turn(turn, &model, caller)?;
     let manager = app.temporary_manager(&model, caller)?;
     let conversation = manager.create(NewConversation::from(preface)).await?;
     heading.load = start.elapsed();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::prompt_library::{Prompt, PromptInfo, PromptName, Values};
+use alloquy_core::prompt_library::{Prompt, PromptInfo, PromptKind, PromptName, Values};
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -112,7 +112,7 @@ impl PromptObject {
 fn found(app: &App, kind: &str, name: &str) -> ApiResult<Arc<dyn Prompt>> {
     let text = format!("{kind}/{name}");
     // A kind that is none would become a part of the name.
-    if kind.parse::<alloquy_core::prompt_library::PromptKind>().is_err() {
+    if kind.parse::<PromptKind>().is_err() {
         return Err(unknown(&text));
     }
     let name: PromptName = text.parse().map_err(|error| ApiError::from(error).param("prompt"))?;

@@ -1,8 +1,8 @@
-//! What the protocols of OpenAI's API share of a turn's options: their checks, and the places of their errors.
+//! What protocols share of a turn and its options: their checks, and the places of their errors.
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Error, SamplingOptions};
+use alloquy_core::{Error, Message, Role, SamplingOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -72,6 +72,19 @@ pub(crate) fn check_metadata(metadata: &Metadata) -> ApiResult<()> {
             );
             return Err(ApiError::invalid("metadata", message));
         }
+    }
+    Ok(())
+}
+
+/// Checks that messages end with one that can be answered.
+///
+/// # Errors
+/// 400 for no message, and where the last one is a reply.
+pub(crate) fn must_ask(messages: &[Message]) -> ApiResult<()> {
+    if messages.last().is_none_or(|last| last.role == Role::Assistant) {
+        let message =
+            "messages: the last message is not of the user, a tool or the system, so nothing is asked";
+        return Err(ApiError::invalid("messages", message));
     }
     Ok(())
 }

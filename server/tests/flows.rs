@@ -78,6 +78,16 @@ async fn a_flow_waits_and_any_server_resumes_it() {
 }
 
 #[tokio::test]
+async fn the_calls_of_flows_are_measured() {
+    let server = started(&Arc::new(MemoryStore::default())).await;
+    let calls = "gen_ai_server_request_duration_seconds_count{gen_ai_operation_name=\"chat\"";
+    assert!(!server.get("/metrics").await.text.contains(calls));
+    posted(&server, "poem/runs", json!({}), 201).await;
+    let measured = server.get("/metrics").await.text;
+    assert!(measured.contains(calls), "{measured}");
+}
+
+#[tokio::test]
 async fn flows_ask_the_model_and_refuse_what_has_no_effect() {
     let server = started(&Arc::new(MemoryStore::default())).await;
     let poem = posted(&server, "poem/runs", json!({"model": "echo"}), 201).await;

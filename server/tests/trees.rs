@@ -233,6 +233,10 @@ async fn copies_are_forked_merged_and_pruned() {
     let there = turn(&server, "plan-b", json!({"text": "Two"})).await;
     let merged = server.post(&format!("{ALL}/{id}/merge"), &json!({"from": "conv_plan-b"})).await.json();
     assert_eq!(merged["added"].as_array().unwrap().last(), Some(&there["node"]));
+    // An id may begin as ids are shown.
+    server.post(&format!("{ALL}/{id}/fork"), &json!({"name": "conv_plan"})).await;
+    let merged = server.post(&format!("{ALL}/{id}/merge"), &json!({"from": "conv_conv_plan"})).await;
+    assert_eq!((merged.status, &merged.json()["from"]), (200, &json!("conv_conv_plan")));
     let other = created(&server, json!({"messages": [{"role": "system", "content": "Another."}]})).await;
     let refused = server.post(&format!("{ALL}/{id}/merge"), &json!({"from": other})).await;
     assert_eq!(refused.status, 409, "{}", refused.text);

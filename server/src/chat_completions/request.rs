@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloquy_core::tokenizer::TokenId;
-use alloquy_core::{Preface, Role, SamplingOptions, TurnRequest};
+use alloquy_core::{Preface, SamplingOptions, TurnRequest};
 use alloquy_formats::messages::OpenAiOptions;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::messages;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::check_top;
 use crate::media_policy::MediaPolicy;
-use crate::turn_options::{Stops, check_metadata, only, validated};
+use crate::turn_options::{Stops, check_metadata, must_ask, only, validated};
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -140,11 +140,7 @@ impl ChatRequest {
         let metadata = self.metadata.unwrap_or_default();
         check_metadata(&metadata)?;
         let transcript = messages::read(self.messages, self.tools, media)?;
-        if transcript.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            let message =
-                "messages: the last message is not of the user, a tool or the system, so nothing is asked";
-            return Err(ApiError::invalid("messages", message));
-        }
+        must_ask(&transcript.messages)?;
         let (preface, path) = transcript.into_preface();
         let turn = TurnRequest::from(path).sampling(sampling);
         let turn = turn.output(options.output).arguments(options.arguments);

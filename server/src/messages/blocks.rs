@@ -129,8 +129,8 @@ impl ImageSource {
 ///
 /// # Errors
 /// 400 for other blocks than texts.
-pub(super) fn system(given: &TextOr<Block>, place: &str) -> ApiResult<Option<Message>> {
-    let message = Message::new(Role::System, texts(given, place)?);
+pub(super) fn system(given: &TextOr<Block>) -> ApiResult<Option<Message>> {
+    let message = Message::new(Role::System, texts(given, "system")?);
     Ok((!message.is_empty()).then_some(message))
 }
 

@@ -4,7 +4,8 @@ use alloquy_core::message::ToolCall;
 use alloquy_core::{Delta, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
-use super::response::{Heading, SIGNATURE, UsageObject, input, stop_reason};
+use super::response::{Heading, SIGNATURE, UsageObject, stop_reason};
+use crate::call_arguments::object_of;
 use crate::error::{ApiError, broken_reply};
 use crate::error_form::anthropic_event;
 use crate::streaming::{Frame, TurnWriter};
@@ -57,7 +58,7 @@ impl EventWriter {
         let mut frames = self.close();
         frames.push(self.start(&json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}})));
         // A call is written once it is whole, since a part of one may turn out to be none.
-        let arguments = input(call).to_string();
+        let arguments = object_of(call).to_string();
         frames.push(self.delta(&json!({"type": "input_json_delta", "partial_json": arguments})));
         frames.push(self.stop());
         frames

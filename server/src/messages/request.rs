@@ -1,7 +1,5 @@
 //! The body of a request for a message, and of one that counts its tokens.
 
-use std::collections::BTreeMap;
-
 use alloquy_core::arguments::{ProcessorArguments, ThinkingHistory, ThinkingSwitch};
 use alloquy_core::grammar::Grammar;
 use alloquy_core::output::OutputConstraints;
@@ -16,6 +14,7 @@ use super::tools::{ToolChoiceParam, ToolParam};
 use crate::error::{ApiError, ApiResult};
 use crate::media_policy::MediaPolicy;
 use crate::text_or::TextOr;
+use crate::turn_options::validated;
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,7 +34,7 @@ pub(super) struct MessagesRequest {
     /// Names the end user, for the provider's own checks, which this server has none of.
     #[serde(default, rename = "metadata")]
     _metadata: Option<RequestMetadata>,
-    // The fields that decide the prompt. They are written here again, because serde's `flatten` would accept unknown ones.
+    // The fields of `CountRequest`. They are written here again, because serde's `flatten` would lose the places of errors.
     messages: Vec<MessageParam>,
     #[serde(default)]
     model: Option<String>,
@@ -69,7 +68,7 @@ struct DiagnosticsParam {
     previous_message_id: Option<String>,
 }
 
-/// The fields of a request that counts tokens.
+/// The fields of a request that counts tokens: those that decide the prompt.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CountRequest {
@@ -217,17 +216,6 @@ enum KeptTurns {
     ThinkingTurns { value: usize },
 }
 
-/// What decides the prompt of a request.
-struct PromptFields {
-    messages: Vec<MessageParam>,
-    system: Option<TextOr<Block>>,
-    tools: Option<Vec<ToolParam>>,
-    tool_choice: Option<ToolChoiceParam>,
-    thinking: Option<ThinkingParam>,
-    output_config: Option<OutputConfig>,
-    context_management: Option<ContextManagement>,
-}
-
 /// A request in our words.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -249,37 +237,40 @@ impl MessagesRequest {
     pub(super) fn asked(self, media: &MediaPolicy) -> ApiResult<Asked> {
         let sampling = self.sampling()?;
         let hides_thinking = self.thinking.is_some_and(ThinkingParam::is_hidden);
-        let prompt = PromptFields {
+        let prompt = CountRequest {
             messages: self.messages,
+            model: self.model,
             system: self.system,
             tools: self.tools,
             tool_choice: self.tool_choice,
             thinking: self.thinking,
             output_config: self.output_config,
             context_management: self.context_management,
+            _cache_control: None,
+            _speed: None,
         };
-        let (preface, turn) = prompt.read(media)?;
-        let turn = turn.sampling(sampling);
-        let is_streamed = self.stream.unwrap_or_default();
-        let is_compared = self.diagnostics.is_some_and(|given| given.previous_message_id.is_some());
-        Ok(Asked { model: self.model, preface, turn, is_streamed, hides_thinking, is_compared })
+        let asked = prompt.asked(media)?;
+        Ok(Asked {
+            turn: asked.turn.sampling(sampling),
+            is_streamed: self.stream.unwrap_or_default(),
+            hides_thinking,
+            is_compared: self.diagnostics.is_some_and(|given| given.previous_message_id.is_some()),
+            ..asked
+        })
     }
 
     fn sampling(&self) -> ApiResult<SamplingOptions> {
         if self.max_tokens == 0 {
             return Err(ApiError::invalid("max_tokens", "max_tokens is 0, expected at least 1"));
         }
-        let sampling = SamplingOptions {
+        validated(SamplingOptions {
             temperature: self.temperature,
             top_k: self.top_k,
             top_p: self.top_p,
             max_tokens: Some(self.max_tokens),
             stop: self.stop_sequences.clone().unwrap_or_default(),
-            logit_bias: BTreeMap::new(),
             ..SamplingOptions::default()
-        };
-        sampling.validate()?;
-        Ok(sampling)
+        })
     }
 }
 
@@ -289,32 +280,9 @@ impl CountRequest {
     /// # Errors
     /// 400 with the field for what is not valid, and for what this server does not do.
     pub(super) fn asked(self, media: &MediaPolicy) -> ApiResult<Asked> {
-        let prompt = PromptFields {
-            messages: self.messages,
-            system: self.system,
-            tools: self.tools,
-            tool_choice: self.tool_choice,
-            thinking: self.thinking,
-            output_config: self.output_config,
-            context_management: self.context_management,
-        };
-        let (preface, turn) = prompt.read(media)?;
-        Ok(Asked {
-            model: self.model,
-            preface,
-            turn,
-            is_streamed: false,
-            hides_thinking: false,
-            is_compared: false,
-        })
-    }
-}
-
-impl PromptFields {
-    fn read(self, media: &MediaPolicy) -> ApiResult<(Preface, TurnRequest)> {
         let mut messages = Vec::new();
         if let Some(system) = &self.system {
-            messages.extend(blocks::system(system, "system")?);
+            messages.extend(blocks::system(system)?);
         }
         messages.extend(Messages::read(&self.messages, media)?);
         if messages.last().is_none_or(|last| last.role == Role::Assistant) {
@@ -328,7 +296,14 @@ impl PromptFields {
         let arguments = self.arguments()?;
         let output = self.output();
         let (preface, path) = transcript.into_preface();
-        Ok((preface, TurnRequest::from(path).output(output).arguments(arguments)))
+        Ok(Asked {
+            model: self.model,
+            preface,
+            turn: TurnRequest::from(path).output(output).arguments(arguments),
+            is_streamed: false,
+            hides_thinking: false,
+            is_compared: false,
+        })
     }
 
     fn output(&self) -> OutputConstraints {

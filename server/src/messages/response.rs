@@ -1,12 +1,12 @@
 //! The object of a message, and its parts.
 
-use alloquy_core::message::ToolCall;
 use alloquy_core::report::FinishReason;
 use alloquy_core::{Content, ConversationId, TurnReply};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::call_arguments::object_of;
 use crate::reply_report::ReplyReport;
 
 /// The beginning of the ids of messages; the rest is the id of the conversation, which ends with the request.
@@ -128,7 +128,7 @@ impl Heading {
                 Content::ToolCall(call) => blocks.push(BlockObject::ToolUse {
                     id: call.id.clone(),
                     name: call.name.clone(),
-                    input: input(call),
+                    input: object_of(call),
                 }),
                 _ => {}
             }
@@ -143,14 +143,6 @@ fn add_text(blocks: &mut Vec<BlockObject>, more: &str) {
         Some(BlockObject::Text { text }) => text.push_str(more),
         _ if more.is_empty() => {}
         _ => blocks.push(BlockObject::Text { text: more.to_owned() }),
-    }
-}
-
-/// Returns the arguments of a call, which are an object in this protocol.
-pub(super) fn input(call: &ToolCall) -> Value {
-    match &call.arguments {
-        Value::Null => Value::Object(Map::new()),
-        arguments => arguments.clone(),
     }
 }
 

@@ -124,26 +124,26 @@ impl<'a> Messages<'a> {
     fn add(&mut self, message: MessageParam, place: &str) -> ApiResult<()> {
         message.check(place)?;
         let text = message.content.unwrap_or_default();
-        if message.role == MessageRole::Tool {
-            let id = message.tool_call_id.as_deref();
-            let result = self.result(id, message.tool_name.as_deref(), text, place)?;
-            self.push_result(result);
-            return Ok(());
-        }
+        let role = match message.role {
+            MessageRole::System => Role::System,
+            MessageRole::User => Role::User,
+            MessageRole::Assistant => Role::Assistant,
+            MessageRole::Tool => {
+                let id = message.tool_call_id.as_deref();
+                let result = self.result(id, message.tool_name.as_deref(), text, place)?;
+                self.push_result(result);
+                return Ok(());
+            }
+        };
         let mut parts: Vec<Part> = Vec::new();
         parts.extend(message.thinking.map(|thinking| Content::Thinking(thinking).into()));
         if !text.is_empty() {
             parts.push(Content::Text(text).into());
         }
-        parts.extend(images(message.images.as_deref(), place, self.media)?);
+        parts.extend(images(message.images.as_deref(), &format!("{place}.images"), self.media)?);
         for call in message.tool_calls.into_iter().flatten() {
             parts.push(Content::ToolCall(self.call(call)).into());
         }
-        let role = match message.role {
-            MessageRole::System => Role::System,
-            MessageRole::User => Role::User,
-            MessageRole::Assistant | MessageRole::Tool => Role::Assistant,
-        };
         self.read.push(Message::new(role, parts));
         Ok(())
     }
@@ -213,16 +213,14 @@ impl MessageParam {
     }
 }
 
-/// Reads the images of a message or of a request.
+/// Reads the images of a message or of a request, from the field at `place`.
 ///
 /// # Errors
 /// 400 with the place of what is not an image.
 pub(super) fn images(given: Option<&[String]>, place: &str, media: &MediaPolicy) -> ApiResult<Vec<Part>> {
     let mut parts = Vec::new();
     for (index, data) in given.unwrap_or_default().iter().enumerate() {
-        let place =
-            if place.is_empty() { format!("images[{index}]") } else { format!("{place}.images[{index}]") };
-        parts.push(image::from_base64(data, None, &place, media)?.into());
+        parts.push(image::from_base64(data, None, &format!("{place}[{index}]"), media)?.into());
     }
     Ok(parts)
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult};
+use crate::turn_options::Stops;
 
 /// The options of a request. Those that say how a model is run are absent, so that they are refused by name: the server's
 /// configuration has them.
@@ -25,14 +26,6 @@ pub(super) struct Options {
     stop: Option<Stops>,
     /// What the context has to hold at least.
     num_ctx: Option<usize>,
-}
-
-/// One stop text, or several.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a text or a list of texts")]
-enum Stops {
-    One(String),
-    Several(Vec<String>),
 }
 
 impl Options {
@@ -58,11 +51,7 @@ impl Options {
             // A negative seed is as good as any other, and has the same bits each time.
             seed: self.seed.map(i64::cast_unsigned),
             max_tokens: self.max_tokens()?,
-            stop: match &self.stop {
-                None => Vec::new(),
-                Some(Stops::One(text)) => vec![text.clone()],
-                Some(Stops::Several(texts)) => texts.clone(),
-            },
+            stop: self.stop.as_ref().map(Stops::texts).unwrap_or_default(),
             ..SamplingOptions::default()
         };
         match self.repeat_last_n {

@@ -7,8 +7,9 @@ use alloquy_core::report::FinishReason;
 use alloquy_core::{Content, TurnReply};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::call_arguments::object_of;
 use crate::reply_report::ReplyReport;
 use crate::times::now;
 
@@ -101,11 +102,8 @@ pub(super) struct Said {
 impl CallObject {
     /// Returns the call at a place among those of the reply.
     pub(super) fn of(call: &ToolCall, index: usize) -> Self {
-        let arguments = match &call.arguments {
-            Value::Null => Value::Object(Map::new()),
-            arguments => arguments.clone(),
-        };
-        Self { id: call.id.clone(), function: FunctionObject { index, name: call.name.clone(), arguments } }
+        let function = FunctionObject { index, name: call.name.clone(), arguments: object_of(call) };
+        Self { id: call.id.clone(), function }
     }
 }
 

@@ -13,6 +13,7 @@ use super::messages::{MessageParam, Messages, ToolParam, images};
 use super::options::Options;
 use crate::error::{ApiError, ApiResult};
 use crate::media_policy::MediaPolicy;
+use crate::turn_options::must_ask;
 
 /// The fields of `/api/chat`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -133,7 +134,7 @@ impl GenerateBody {
         if let Some(prompt) = self.prompt.filter(|prompt| !prompt.is_empty()) {
             parts.push(Content::Text(prompt).into());
         }
-        parts.extend(images(self.images.as_deref(), "", media)?);
+        parts.extend(images(self.images.as_deref(), "images", media)?);
         let mut messages = Vec::new();
         let is_question = !parts.is_empty();
         messages.extend(self.system.filter(|system| !system.is_empty()).map(Message::system));
@@ -195,11 +196,7 @@ impl Settings {
     }
 
     fn turn(self, transcript: Transcript) -> ApiResult<(Preface, TurnRequest)> {
-        if transcript.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            let message =
-                "messages: the last message is not of the user, a tool or the system, so nothing is asked";
-            return Err(ApiError::invalid("messages", message));
-        }
+        must_ask(&transcript.messages)?;
         let (preface, path) = transcript.into_preface();
         let turn = TurnRequest::from(path).sampling(self.sampling).output(self.output);
         Ok((preface, turn.arguments(self.arguments)))

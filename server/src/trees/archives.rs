@@ -126,17 +126,15 @@ pub(super) async fn import(
         }
     }
     let mut imported = Vec::new();
-    while !read.is_empty() {
-        let rest = read.split_off(read.len().min(TOGETHER));
-        let archives = read.iter().map(|one| one.archive.clone()).collect();
+    for some in read.chunks(TOGETHER) {
+        let archives = some.iter().map(|one| one.archive.clone()).collect();
         let outcomes = app.store().import_all(&caller.owner, archives).await;
-        for (one, outcome) in read.iter().zip(outcomes) {
+        for (one, outcome) in some.iter().zip(outcomes) {
             match outcome {
                 Ok(()) => imported.push(ImportedConversation::of(one)),
                 Err(error) => refused.push(error.to_string()),
             }
         }
-        read = rest;
     }
     if imported.is_empty() && refused.is_empty() {
         return Err(ApiError::invalid("document", "document: there is no conversation in it"));

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conversations::object;
-use super::identity::{conversation_id, node as found, opened, place, shown};
+use super::identity::{HEAD, node as found, opened, place, shown};
 use super::objects::ConversationObject;
 use crate::app::App;
 use crate::body::{JsonBody, PathOf};
@@ -87,7 +87,7 @@ pub(super) async fn fork(
         Some(name) => name.parse().map_err(|error| ApiError::from(error).param("name"))?,
         None => ConversationId::new(),
     };
-    let node = place(&conversation, new.node.as_deref().unwrap_or("head"), "node").await?;
+    let node = place(&conversation, new.node.as_deref().unwrap_or(HEAD), "node").await?;
     let copy = conversation.fork_at(node, name).await?;
     Ok((StatusCode::CREATED, Json(object(&copy).await?)))
 }
@@ -99,8 +99,7 @@ pub(super) async fn merge(
     JsonBody(new): JsonBody<NewMerge>,
 ) -> ApiResult<Json<MergeObject>> {
     let conversation = opened(&app, &caller, &id).await?;
-    let from = conversation_id(&new.from).map_err(|error| error.param("from"))?;
-    let other = opened(&app, &caller, from.as_str()).await.map_err(|error| error.param("from"))?;
+    let other = opened(&app, &caller, &new.from).await.map_err(|error| error.param("from"))?;
     let report = conversation.merge(&other).await?;
     Ok(Json(MergeObject {
         object: "merge",

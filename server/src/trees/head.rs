@@ -1,6 +1,6 @@
 //! The head of a conversation: read with its ETag, and moved by compare-and-set.
 
-use alloquy_core::{Conversation, NodeId};
+use alloquy_core::{Conversation, NodeId, TurnRequest};
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{ETAG, IF_MATCH};
@@ -64,15 +64,17 @@ impl Expected {
         }
     }
 
-    /// Checks where the head is.
+    /// Checks where the head is, and lets a turn move it only from there.
     ///
     /// # Errors
     /// 412 if it is elsewhere.
-    pub(super) fn check(self, head: Option<NodeId>) -> ApiResult<()> {
-        match self {
-            Self::At(expected) if expected != head => Err(elsewhere(head)),
-            _ => Ok(()),
+    pub(super) async fn check(self, conversation: &Conversation, ask: TurnRequest) -> ApiResult<TurnRequest> {
+        let Self::At(expected) = self else { return Ok(ask) };
+        let head = conversation.head().await?;
+        if head != expected {
+            return Err(elsewhere(head));
         }
+        Ok(ask.expected_head(head))
     }
 }
 

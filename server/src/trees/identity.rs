@@ -1,6 +1,6 @@
 //! How conversations and nodes are named in addresses and bodies.
 
-use alloquy_core::{Conversation, ConversationId, ConversationManager as _, NodeId};
+use alloquy_core::{Conversation, ConversationId, ConversationManager as _, Manager, NodeId};
 
 use crate::app::App;
 use crate::caller::Caller;
@@ -41,7 +41,7 @@ pub(crate) async fn opened(app: &App, caller: &Caller, id: &str) -> ApiResult<Co
 ///
 /// # Errors
 /// 404 for an unknown one.
-pub(crate) async fn opened_in(manager: &alloquy_core::Manager, id: &str) -> ApiResult<Conversation> {
+pub(crate) async fn opened_in(manager: &Manager, id: &str) -> ApiResult<Conversation> {
     match manager.open(&conversation_id(id)?).await {
         Err(error) if error.is_not_found() => Err(unknown(id)),
         opened => Ok(opened?),

@@ -1,6 +1,7 @@
 //! Lists of conversations, and searches for messages.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::query::{Filter, MetadataKey, Sort, SortKey};
@@ -117,9 +118,9 @@ struct Times {
 }
 
 impl Times {
-    fn bounds(&self) -> (std::ops::Bound<SystemTime>, std::ops::Bound<SystemTime>) {
-        let from = self.from.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Included);
-        let until = self.until.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+    fn bounds(&self) -> (Bound<SystemTime>, Bound<SystemTime>) {
+        let from = self.from.map_or(Bound::Unbounded, Bound::Included);
+        let until = self.until.map_or(Bound::Unbounded, Bound::Excluded);
         (from, until)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use alloquy_core::ConversationId;
 use alloquy_core::annotations::Annotations;
 use alloquy_core::tree::Tree;
 use axum::Json;
@@ -58,11 +59,7 @@ pub(super) fn bookmarks_of(notes: &Annotations) -> BTreeMap<String, String> {
     notes.bookmarks().map(|(name, node)| (name.to_owned(), node.to_string())).collect()
 }
 
-async fn object(
-    app: &App,
-    caller: &Caller,
-    id: &alloquy_core::ConversationId,
-) -> ApiResult<Json<NotesObject>> {
+async fn object(app: &App, caller: &Caller, id: &ConversationId) -> ApiResult<Json<NotesObject>> {
     let (record, tree) = app.store().load(&caller.owner, id).await?;
     let notes = Annotations::of(&record)?;
     let labels = labels_of(&tree, &notes);

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::identity::shown;
+use super::notes::bookmarks_of;
 use crate::times::unix_seconds;
 
 /// A conversation without its nodes.
@@ -128,13 +129,12 @@ pub(crate) struct TreeObject {
 impl TreeObject {
     pub(super) fn of(id: &ConversationId, head: Option<NodeId>, tree: &Tree, notes: &Annotations) -> Self {
         let nodes = tree.walk().map(|(_, node)| NodeObject::of(node, notes));
-        let bookmarks = notes.bookmarks().map(|(name, node)| (name.to_owned(), node.to_string()));
         Self {
             id: shown(id),
             object: "tree",
             head: head.map(|head| head.to_string()),
             nodes: nodes.collect(),
-            bookmarks: bookmarks.collect(),
+            bookmarks: bookmarks_of(notes),
         }
     }
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::identity::{node as found, opened, place};
+use super::identity::{HEAD, node as found, opened, place};
 use super::objects::{BranchObject, NodeObject, TreeObject};
 use crate::app::App;
 use crate::body::{PathOf, QueryOf};
@@ -90,7 +90,7 @@ pub(super) async fn diff(
     QueryOf(sides): QueryOf<DiffParameters>,
 ) -> ApiResult<Json<DiffObject>> {
     let conversation = opened(&app, &caller, &id).await?;
-    let left = place(&conversation, sides.left.as_deref().unwrap_or("head"), "left").await?;
+    let left = place(&conversation, sides.left.as_deref().unwrap_or(HEAD), "left").await?;
     let right = place(&conversation, &sides.right, "right").await?;
     let diff = conversation.diff(left, right).await?;
     let notes = notes(&conversation).await?;

@@ -1,6 +1,8 @@
 //! What a listener has seen of a conversation, as a short text from which another connection, or another server, continues.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
 use alloquy_core::store::{ConversationRecord, ConversationSummary};
 use alloquy_core::tree::Tree;
@@ -10,6 +12,8 @@ use alloquy_core::{Node, NodeId};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     nodes: BTreeSet<NodeId>,
+    /// The sum of the nodes. Each event has it, so it is kept: a merge may add thousands of nodes.
+    sum: u64,
     head: Option<NodeId>,
     revision: u64,
 }
@@ -44,7 +48,7 @@ impl Seen {
     /// Everything that there is.
     pub(super) fn all(record: &ConversationRecord, tree: &Tree) -> Self {
         let nodes = tree.nodes().map(|node| node.id).collect();
-        Self { nodes, head: record.head, revision: record.revision }
+        Self { sum: sum(&nodes), nodes, head: record.head, revision: record.revision }
     }
 
     /// What the reader of an event has seen. `None` where the nodes up to the newest one are not those that it has seen: older ones
@@ -52,8 +56,9 @@ impl Seen {
     pub(super) fn at(event: EventId, tree: &Tree) -> Option<Self> {
         let nodes = tree.nodes().map(|node| node.id);
         let nodes: BTreeSet<_> = nodes.filter(|node| Some(*node) <= event.newest).collect();
-        let is_same = sum(&nodes) == event.sum;
-        is_same.then_some(Self { nodes, head: event.head, revision: event.revision })
+        let sum = sum(&nodes);
+        let is_same = sum == event.sum;
+        is_same.then_some(Self { nodes, sum, head: event.head, revision: event.revision })
     }
 
     /// Returns whether nothing seems to have changed. It does not compare the nodes, only their number.
@@ -64,7 +69,7 @@ impl Seen {
 
     pub(super) fn event_id(&self) -> EventId {
         let newest = self.nodes.last().copied();
-        EventId { newest, sum: sum(&self.nodes), head: self.head, revision: self.revision }
+        EventId { newest, sum: self.sum, head: self.head, revision: self.revision }
     }
 
     pub(super) fn head(&self) -> Option<NodeId> {
@@ -85,12 +90,14 @@ impl Seen {
         let gone: Vec<_> = self.nodes.iter().copied().filter(|id| tree.node(*id).is_err()).collect();
         if !gone.is_empty() {
             self.nodes.retain(|id| tree.node(*id).is_ok());
+            self.sum = sum(&self.nodes);
             changes.push((Change::Pruned(gone), self.event_id()));
         }
         let mut added: Vec<_> = tree.nodes().filter(|node| !self.nodes.contains(&node.id)).collect();
         added.sort_unstable_by_key(|node| node.id);
         for node in added {
             self.nodes.insert(node.id);
+            self.sum = self.sum.wrapping_add(hash(node.id));
             changes.push((Change::Added(Box::new(node.clone())), self.event_id()));
         }
         if self.revision != record.revision {
@@ -107,28 +114,28 @@ impl Seen {
 
 /// Returns a number that does not depend on the order of nodes, and is another one for other nodes with near certainty.
 fn sum(nodes: &BTreeSet<NodeId>) -> u64 {
-    nodes.iter().fold(0, |sum, node| sum.wrapping_add(hash(&node.to_string())))
+    nodes.iter().fold(0, |sum, node| sum.wrapping_add(hash(*node)))
 }
 
 /// FNV-1a, mixed once more because its results are added.
-fn hash(text: &str) -> u64 {
+fn hash(node: NodeId) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
+    for byte in node.to_string().bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
     hash ^= hash >> 32;
     hash.wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-impl std::fmt::Display for EventId {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for EventId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let newest = shown(self.newest);
         let head = shown(self.head);
         write!(formatter, "{newest}.{:x}.{head}.{}", self.sum, self.revision)
     }
 }
 
-impl std::str::FromStr for EventId {
+impl FromStr for EventId {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {

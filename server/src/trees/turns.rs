@@ -139,12 +139,7 @@ impl NewTurn {
         if let Some(text) = self.system_prompt.take() {
             ask = ask.system_prompt(text);
         }
-        if let Some(label) = self.label.take() {
-            ask = ask.label(label);
-        }
-        for (name, value) in std::mem::take(&mut self.metadata) {
-            ask = ask.metadata(name, value);
-        }
+        ask = noted(ask, self.label.take(), std::mem::take(&mut self.metadata));
         let sampling = std::mem::take(&mut self.sampling);
         Ok(ask.sampling(sampling).output(options.output).arguments(options.arguments))
     }
@@ -214,6 +209,17 @@ async fn at(conversation: &Conversation, name: Option<&str>, ask: TurnRequest) -
     }
 }
 
+/// Sets the label and the metadata of the last node that a request adds.
+fn noted(mut ask: TurnRequest, label: Option<String>, metadata: Map<String, Value>) -> TurnRequest {
+    if let Some(label) = label {
+        ask = ask.label(label);
+    }
+    for (name, value) in metadata {
+        ask = ask.metadata(name, value);
+    }
+    ask
+}
+
 fn messages_of(list: Vec<Map<String, Value>>, app: &App) -> ApiResult<Vec<Message>> {
     Ok(messages::read(Value::from_iter(list), None, app.media())?.messages)
 }
@@ -228,13 +234,9 @@ pub(super) async fn create(
 ) -> ApiResult {
     turn.check()?;
     let expected = Expected::of(&headers)?;
-    let mut ask = turn.asked(&app)?;
+    let ask = turn.asked(&app)?;
     // An unknown conversation loads no model.
-    let head = opened(&app, &caller, &id).await?.head().await?;
-    expected.check(head)?;
-    if expected != Expected::Any {
-        ask = ask.expected_head(head);
-    }
+    let ask = expected.check(&opened(&app, &caller, &id).await?, ask).await?;
     let place = app.admit(&caller).await?;
     let model = app.model(turn.model.as_deref()).await?;
     let conversation = opened_in(&app.manager(&model, &caller), &id).await?;
@@ -261,18 +263,8 @@ pub(super) async fn add(
         return Err(ApiError::invalid("messages", "messages is empty, expected at least one"));
     }
     let conversation = opened(&app, &caller, &id).await?;
-    let head = conversation.head().await?;
-    expected.check(head)?;
-    let mut ask = TurnRequest::from(messages_of(new.messages, &app)?);
-    if expected != Expected::Any {
-        ask = ask.expected_head(head);
-    }
-    if let Some(label) = new.label {
-        ask = ask.label(label);
-    }
-    for (name, value) in new.metadata {
-        ask = ask.metadata(name, value);
-    }
+    let ask = TurnRequest::from(messages_of(new.messages, &app)?);
+    let ask = noted(expected.check(&conversation, ask).await?, new.label, new.metadata);
     let ask = at(&conversation, new.node.as_deref(), ask).await?;
     let added = conversation.add(ask).await?;
     let notes = notes(&conversation).await?;
