@@ -142,21 +142,8 @@ pub(crate) struct Vectors {
 pub(crate) struct ServedEmbedders(Vec<ServedEmbedder>);
 
 impl ServedEmbedders {
-    /// # Errors
-    /// [`ErrorKind::Invalid`] for two of one name, also where the other is a model of another kind, which `taken` names.
-    pub(crate) fn new(embedders: Vec<ServedEmbedder>, taken: &[String]) -> Result<Self> {
-        let mut names: Vec<&str> = taken.iter().map(String::as_str).collect();
-        names.extend(embedders.iter().map(ServedEmbedder::name));
-        names.sort_unstable();
-        for pair in names.windows(2) {
-            if let [name, next] = pair
-                && name == next
-            {
-                let message = format!("two models have the name {name:?}: give one of them another");
-                return Err(Error::new(ErrorKind::Invalid, message));
-            }
-        }
-        Ok(Self(embedders))
+    pub(crate) fn new(embedders: Vec<ServedEmbedder>) -> Self {
+        Self(embedders)
     }
 
     /// Returns all, in their order.

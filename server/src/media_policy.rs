@@ -14,8 +14,8 @@ use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
 
 use crate::limits::RequestLimits;
-use allowance::Allowance;
-use fetcher::{FetchLimits, Fetcher};
+use allowance::{Allowance, FetchLimits};
+use fetcher::Fetcher;
 use host::AllowedHost;
 
 /// Which media a request may contain.

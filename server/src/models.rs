@@ -3,6 +3,7 @@
 mod entry;
 mod source;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(crate) struct ServedModels(Arc<Shared>);
 
 struct Shared {
     lists: RwLock<Lists>,
+    /// The names of models of other kinds.
+    others: Vec<String>,
     /// How many bytes the loaded models may take together.
     budget: Option<u64>,
     manager: ManagerOf,
@@ -75,13 +78,19 @@ pub(crate) struct ModelStatus {
 
 impl ServedModels {
     /// # Errors
-    /// [`ErrorKind::Invalid`] for two models of one name, and for a model that is larger than the budget.
-    pub(crate) fn new(models: Vec<ServedModel>, budget: Option<u64>, manager: ManagerOf) -> Result<Self> {
-        check(&models, budget)?;
+    /// [`ErrorKind::Invalid`] for two models of one name, where `others` are the names of models of other kinds, and for a model that is
+    /// larger than the budget.
+    pub(crate) fn new(
+        models: Vec<ServedModel>,
+        others: Vec<String>,
+        budget: Option<u64>,
+        manager: ManagerOf,
+    ) -> Result<Self> {
+        check(&models, &others, budget)?;
         let served = models.into_iter().map(|model| Arc::new(Entry::new(model))).collect();
         let lists = RwLock::new(Lists { served, retired: Vec::new() });
         let clock = AtomicU64::new(0);
-        Ok(Self(Arc::new(Shared { lists, budget, manager, loading: Mutex::new(()), clock })))
+        Ok(Self(Arc::new(Shared { lists, others, budget, manager, loading: Mutex::new(()), clock })))
     }
 
     /// Replaces the models. One that is the same as before stays in memory; the others are unloaded once they have no reply to write.
@@ -89,7 +98,7 @@ impl ServedModels {
     /// # Errors
     /// As [`ServedModels::new`]; the models stay as they were.
     pub(crate) fn replace(&self, models: Vec<ServedModel>) -> Result<()> {
-        check(&models, self.0.budget)?;
+        check(&models, &self.0.others, self.0.budget)?;
         let mut left = self.0.lists().served;
         let mut served = Vec::with_capacity(models.len());
         for model in models {
@@ -278,20 +287,19 @@ fn failed(what: &str, entry: &Entry, source: tokio::task::JoinError) -> Error {
 }
 
 /// Checks that names differ, and that each model fits into the budget.
-fn check(models: &[ServedModel], budget: Option<u64>) -> Result<()> {
+fn check(models: &[ServedModel], others: &[String], budget: Option<u64>) -> Result<()> {
     if models.is_empty() {
         let message = "a server needs at least one model: name it with --model NAME";
         return Err(Error::new(ErrorKind::Invalid, message));
     }
-    let mut names = Vec::new();
-    for model in models {
-        for name in model.names() {
-            if names.contains(&name) {
-                let message = format!("two models have the name {name:?}: give one of them another");
-                return Err(Error::new(ErrorKind::Invalid, message));
-            }
-            names.push(name);
+    let mut names = HashSet::new();
+    for name in models.iter().flat_map(ServedModel::names).chain(others.iter().map(String::as_str)) {
+        if !names.insert(name) {
+            let message = format!("two models have the name {name:?}: give one of them another");
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
+    }
+    for model in models {
         must_fit(model, budget)?;
     }
     Ok(())

@@ -42,6 +42,8 @@ impl Server {
             listener.set_nonblocking(true).map_err(|source| failed("the listener", source))?;
             let listener = tokio::net::TcpListener::from_std(listener);
             let listener = listener.map_err(|source| failed("the listener", source))?;
+            let address = listener.local_addr().map_err(|source| failed("the listener", source))?;
+            self.check_address(address)?;
             let signals = tokio::spawn(signals(self.handle(), reload)?);
             // Connections wait in the socket from now on.
             service_manager::report(READY);

@@ -446,13 +446,13 @@ impl ServerBuilder {
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
         let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(store, Arc::clone(&setup));
-        let models = self.models.iter().flat_map(ServedModel::names);
+        let embedders = self.embedders.iter().map(ServedEmbedder::name);
         let rerankers = self.rerankers.iter().map(ServedReranker::name);
-        let names: Vec<_> = models.chain(rerankers).map(str::to_owned).collect();
+        let others = embedders.chain(rerankers).map(str::to_owned).collect();
         let app = App::new(Parts {
-            embedders: ServedEmbedders::new(self.embedders, &names)?,
+            embedders: ServedEmbedders::new(self.embedders),
             rerankers: ServedRerankers::new(self.rerankers),
-            models: ServedModels::new(self.models, self.memory, manager)?,
+            models: ServedModels::new(self.models, others, self.memory, manager)?,
             store: watched,
             conversations,
             prompts: self.prompts,

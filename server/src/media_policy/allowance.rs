@@ -3,7 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::fetcher::FetchLimits;
+/// How much is fetched, for one piece of media or for all of a request, and how long that may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FetchLimits {
+    pub(super) bytes: usize,
+    pub(super) time: Duration,
+}
 
 /// What the addresses of one request may still take. By default that is nothing.
 #[derive(Debug, Default)]

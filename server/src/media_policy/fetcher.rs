@@ -2,7 +2,6 @@
 //! those. So a name whose answer changes between two questions reaches nothing else.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use alloquy_core::media::MediaKind;
 use alloquy_core::{Error, ErrorKind, Media, Result};
@@ -14,18 +13,11 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::address::is_public;
-use super::allowance::Allowance;
+use super::allowance::{Allowance, FetchLimits};
 use super::host::{AllowedHost, allowed};
 
 /// How many pieces are fetched at once, for all clients.
 const AT_ONCE: usize = 16;
-
-/// How much is fetched, for one piece of media or for all of a request, and how long that may take.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FetchLimits {
-    pub(super) bytes: usize,
-    pub(super) time: Duration,
-}
 
 /// Fetches media from hosts that are allowed.
 #[derive(Debug)]
@@ -131,6 +123,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
     use std::sync::Arc;
+    use std::time::Duration;
 
     use super::*;
 
