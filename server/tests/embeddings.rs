@@ -139,4 +139,10 @@ fn one_name_is_one_model() {
     let error =
         Server::builder().model(ServedModel::loaded("tea", EchoModel)).embedder(words).build().unwrap_err();
     assert!(error.to_string().contains("two models have the name"), "{error}");
+    // Also later, when the models are replaced.
+    let words = ServedEmbedder::new("words", NgramEmbedder::new(16));
+    let server =
+        Server::builder().model(ServedModel::loaded("tea", EchoModel)).embedder(words).build().unwrap();
+    let error = server.handle().replace_models(vec![ServedModel::loaded("words", EchoModel)]).unwrap_err();
+    assert!(error.to_string().contains("two models have the name \"words\""), "{error}");
 }
