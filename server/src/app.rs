@@ -69,7 +69,7 @@ pub(crate) struct Parts {
     pub(crate) admissions: Admissions,
     pub(crate) metrics: Metrics,
     /// The responses in the background, and where the latest ones ended.
-    pub(crate) responses: ResponseRuns,
+    pub(crate) responses: Arc<ResponseRuns>,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -146,7 +146,7 @@ impl App {
         &self.0.metrics
     }
 
-    pub(crate) fn responses(&self) -> &ResponseRuns {
+    pub(crate) fn responses(&self) -> &Arc<ResponseRuns> {
         &self.0.responses
     }
 

@@ -465,7 +465,7 @@ impl ServerBuilder {
             setup,
             admissions: Admissions::default(),
             metrics: Metrics::new(),
-            responses: ResponseRuns::default(),
+            responses: Arc::new(ResponseRuns::default()),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
