@@ -304,7 +304,13 @@ fn replayed(stored: &StoredResponse, first: u64, app: &App) -> axum::response::R
     let mut writer = EventWriter::new(settings, stored.id.conversation.clone(), Vec::new());
     let mut events = writer.begin(stored.id.node);
     events.extend(writer.replay(&stored.nodes, stored.ending(), stored.head()));
-    let skipped = usize::try_from(first).unwrap_or(usize::MAX);
+    // There were more events than there are now. A client that has read most of them gets at least the last one, which has the whole
+    // response.
+    let last = events.len().saturating_sub(1);
+    let skipped = usize::try_from(first).unwrap_or(usize::MAX).min(last);
+    if let Some(event) = events.last_mut() {
+        event.number_at_least(first);
+    }
     let frames: Vec<Frame> = events.iter().skip(skipped).map(events::Event::frame).collect();
     streaming::respond_with(futures::stream::iter(frames), app.limits())
 }
