@@ -53,9 +53,7 @@ pub(crate) struct Parts {
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
     /// Which media a request may contain.
-    pub(crate) media_anywhere: MediaPolicy,
-    /// The same, but for addresses: none is opened.
-    pub(crate) media_within: MediaPolicy,
+    pub(crate) media: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// The prompts of the host.
@@ -125,21 +123,26 @@ impl App {
         &self,
         read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
     ) -> ApiResult<T> {
-        if !self.0.media_anywhere.fetches() {
-            return read(&self.0.media_anywhere);
+        if !self.0.media.fetches() {
+            return read(&self.0.media);
         }
-        let media = self.0.media_anywhere.of_request(self.0.limits.body_time);
+        self.read_aside(read).await
+    }
+
+    /// Reads a request that may be long as [`App::read`] does, always in a thread that may block.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) async fn read_aside<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<T> {
+        let media = self.0.media.of_request(self.0.limits.body_time);
         let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
         outcome.unwrap_or_else(|source| {
             tracing::error!(%source, "reading a request failed");
             Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why"))
         })
-    }
-
-    /// Returns the policy of media that opens no addresses, for requests that are read in the runtime. [`App::read`] opens those that
-    /// are allowed.
-    pub(crate) fn media(&self) -> &MediaPolicy {
-        &self.0.media_within
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
