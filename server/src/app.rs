@@ -22,9 +22,11 @@ use tokio::sync::broadcast::Receiver;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
+use crate::charged::ChargedCall;
 use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
 use crate::flow_set::Flows;
+use crate::held_streams::{HeldStream, HeldStreams};
 use crate::limited_model::LimitedModel;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
@@ -65,6 +67,7 @@ pub(crate) struct Parts {
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
+    pub(crate) streams: HeldStreams,
     pub(crate) metrics: Metrics,
     /// The responses in the background, and where the latest ones ended.
     pub(crate) responses: Arc<ResponseRuns>,
@@ -190,6 +193,15 @@ impl App {
         admitted.inspect_err(|_| self.0.metrics.refused())
     }
 
+    /// Counts an event stream that the caller holds open.
+    ///
+    /// # Errors
+    /// 429 where the caller has too many.
+    pub(crate) fn hold_stream(&self, caller: &Caller) -> ApiResult<HeldStream> {
+        let held = self.0.streams.hold(&caller.owner, self.0.limits.event_streams);
+        held.inspect_err(|_| self.0.metrics.refused())
+    }
+
     /// Returns how many requests have a place, and how many wait for one.
     pub(crate) fn requests(&self) -> (usize, usize) {
         self.0.admissions.counts()
@@ -214,10 +226,10 @@ impl App {
         (self.0.setup)(builder).build()
     }
 
-    /// Computes the vectors of texts, and measures it.
+    /// Computes the vectors of texts under the limits of the caller's key, and measures it.
     ///
     /// # Errors
-    /// As [`ServedEmbedder::vectors`].
+    /// As [`ServedEmbedder::vectors`], and where the limits do not allow it.
     pub(crate) async fn vectors(
         &self,
         embedder: &ServedEmbedder,
@@ -226,12 +238,32 @@ impl App {
         caller: &Caller,
     ) -> ApiResult<Vectors> {
         let measured = MeasuredEmbedding::begin(&self.0.metrics, embedder.name(), &caller.tally);
-        let outcome = embedder.vectors(texts, wanted).await;
+        let outcome = self.charged_vectors(embedder, texts, wanted, caller).await;
         match &outcome {
             Ok(vectors) => measured.ended(vectors.tokens),
             Err(error) => measured.failed(error.code_text().unwrap_or("model")),
         }
         outcome
+    }
+
+    async fn charged_vectors(
+        &self,
+        embedder: &ServedEmbedder,
+        texts: &[String],
+        wanted: TextUse,
+        caller: &Caller,
+    ) -> ApiResult<Vectors> {
+        embedder.check(texts)?;
+        self.charge(ChargedCall(embedder.token_count(texts)), caller).await?;
+        embedder.vectors(texts, wanted).await
+    }
+
+    /// Takes a call that is no turn from the limits of the caller's key.
+    ///
+    /// # Errors
+    /// As [`ChargedCall::take`].
+    pub(crate) async fn charge(&self, call: ChargedCall, caller: &Caller) -> Result<()> {
+        call.take(&caller.owner, &self.limits_of(caller, call)?).await
     }
 
     /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
@@ -279,18 +311,28 @@ impl App {
 
     /// Returns what is around each call of a model: it is measured, and the limits of the key apply.
     fn middleware_of(&self, model: &ModelLease, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {
-        let counts = &self.0.counts;
         // Measured outside of the limits, so that their refusals are counted.
         let mut middleware: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally)),
             Arc::new(Spans::new(model.name())),
         ];
+        middleware.extend(self.limits_of(caller, ModelCounter(Arc::clone(&model.opened().chat)))?);
+        Ok(middleware)
+    }
+
+    /// Returns the limits of the caller's key, for calls whose tokens `counter` counts.
+    fn limits_of(
+        &self,
+        caller: &Caller,
+        counter: impl PromptCounter + 'static,
+    ) -> Result<Vec<Arc<dyn Middleware>>> {
+        let counts = &self.0.counts;
+        let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
         if let Some(calls) = caller.limits.calls_per_minute {
             let rate = Rate::new(calls, MINUTE)?;
             middleware.push(Arc::new(RateLimit::new(rate, Scope::Owner, Arc::clone(counts))));
         }
         if let Some(tokens) = caller.limits.tokens_per_day {
-            let counter = ModelCounter(Arc::clone(&model.opened().chat));
             let budget = Budget::tokens(tokens);
             let limit = BudgetLimit::new(budget, Period::Day, Scope::Owner, Arc::clone(counts), counter);
             middleware.push(Arc::new(limit));

@@ -243,7 +243,8 @@ async fn one(
     }
     match progress {
         Progress::Background(run, _) if run.has(first) => {
-            Ok(streaming::respond_with(run.events(first), app.limits()))
+            let held = app.hold_stream(&caller)?;
+            Ok(streaming::respond_with(run.events(first), app.limits(), held))
         }
         Progress::Background(_, RunState::Ended) | Progress::Ended => Ok(replayed(&stored, first, &app)),
         Progress::Background(..) => {
@@ -312,7 +313,7 @@ fn replayed(stored: &StoredResponse, first: u64, app: &App) -> axum::response::R
         event.number_at_least(first);
     }
     let frames: Vec<Frame> = events.iter().skip(skipped).map(events::Event::frame).collect();
-    streaming::respond_with(futures::stream::iter(frames), app.limits())
+    streaming::respond_with(futures::stream::iter(frames), app.limits(), ())
 }
 
 /// `DELETE /v1/responses/{id}`

@@ -27,6 +27,7 @@ use crate::connections::Connections;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::flow_set::{Flows, RunnerSetup};
 use crate::handle::ServerHandle;
+use crate::held_streams::HeldStreams;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::managers::{manager_of, runners_with_prompts, with_prompts};
@@ -483,6 +484,7 @@ fn origin_of(origin: &str) -> Result<HeaderValue> {
                 "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
             );
             Err(Error::new(ErrorKind::Invalid, message))
+            streams: HeldStreams::default(),
         }
     }
 }

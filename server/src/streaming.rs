@@ -296,13 +296,14 @@ fn body(
 pub(crate) fn respond_with(
     frames: impl Stream<Item = Frame> + Send + 'static,
     limits: &RequestLimits,
+    held: impl Send + 'static,
 ) -> Response {
     let heartbeat = limits.heartbeat;
     let framing = Framing::Events;
-    let body = stream::unfold(Box::pin(frames), move |mut frames| async move {
+    let body = stream::unfold((Box::pin(frames), held), move |(mut frames, held)| async move {
         match timeout(heartbeat, frames.next()).await {
-            Ok(frame) => frame.map(|frame| (Ok(frame.0), frames)),
-            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), frames)),
+            Ok(frame) => frame.map(|frame| (Ok(frame.0), (frames, held))),
+            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), (frames, held))),
         }
     });
     response(body, framing)

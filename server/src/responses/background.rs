@@ -61,6 +61,7 @@ impl Background {
     /// # Errors
     /// Those of a request that is not valid. What is refused later, such as a prompt that is too long, is a failed response.
     pub(super) async fn begin(mut asked: Asked, app: App, caller: Caller) -> ApiResult {
+        let held = if asked.is_streamed { Some(app.hold_stream(&caller)?) } else { None };
         asked.settings.model = model_name(&app, asked.model.as_deref())?;
         let manager = app.conversations(&caller);
         let place = Place::open(&asked, &app, &caller, manager, None).await?;
@@ -76,7 +77,6 @@ impl Background {
         let id = ResponseId { conversation: conversation.id().clone(), node: question };
         let task = app.turns().begin();
         let run = app.responses().begin(RunKey::new(&caller.owner, id.clone()), task.stop_signal());
-        let is_streamed = asked.is_streamed;
         let sources = Sources {
             settings: &mark.settings,
             conversation: conversation.id(),
@@ -89,8 +89,8 @@ impl Background {
         let background =
             Self { app, caller, asked, conversation, mark, turn, question, id, task, run: Arc::clone(&run) };
         tokio::spawn(background.work());
-        if is_streamed {
-            return Ok(streaming::respond_with(run.events(0), &limits));
+        if let Some(held) = held {
+            return Ok(streaming::respond_with(run.events(0), &limits, held));
         }
         Ok(Json(queued).into_response())
     }
