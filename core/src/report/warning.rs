@@ -55,8 +55,8 @@ pub enum Warning {
         /// The first such text, such as `<tool_call>`.
         marker: String,
     },
-    /// The model called a tool that does not exist, and read an error that lists those that do. A model that calls nothing else three
-    /// times in a row is not asked again.
+    /// The model called a tool that does not exist, and read an error that lists those that do. A model that calls
+    /// nothing else three times in a row is not asked again.
     UnknownToolCalled {
         /// The name that the model wrote.
         name: String,

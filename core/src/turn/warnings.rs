@@ -27,8 +27,8 @@ impl TurnWarnings {
         Self { template, unknown: BTreeMap::new(), in_row: 0 }
     }
 
-    /// Adds the warnings of the turn to a reply. Each reply has those of the replies before it, because the caller gets only the last
-    /// one.
+    /// Adds the warnings of the turn to a reply. Each reply has those of the replies before it, because the caller gets
+    /// only the last one.
     pub(super) fn add_to(&mut self, reply: &mut Reply, tools: &Tools, offered: &[ToolSpec]) {
         let changed = match (self.template, reply.template) {
             (Some(before), Some(now)) if before != now => Some(Warning::TemplateChanged { before, now }),
@@ -41,7 +41,8 @@ impl TurnWarnings {
         }
     }
 
-    /// Returns whether the model calls tools that do not exist again and again, although it reads each time which ones there are.
+    /// Returns whether the model calls tools that do not exist again and again, although it reads each time which ones
+    /// there are.
     pub(super) fn is_stuck(&self) -> bool {
         self.in_row > AGAIN
     }
