@@ -1,8 +1,10 @@
 //! The models of embeddings and the rerankers of the server.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use alloquy::core::{Error, ErrorKind, Result};
+use alloquy::onnx::OnnxReranker;
 use alloquy_server::{ServedReranker, ServerBuilder};
 use clap::Args;
 
@@ -53,8 +55,11 @@ impl ServedRetrieval {
         }
         for argument in &self.reranker {
             let (name, model) = of_this_machine(argument)?;
-            let reranker = alloquy::open_reranker(found::resolved(&model))?;
-            builder = builder.reranker(ServedReranker::new(name, reranker));
+            let reranker = Arc::new(OnnxReranker::load(found::resolved(&model))?);
+            let counter = Arc::clone(&reranker);
+            let served = ServedReranker::new(name, reranker);
+            builder =
+                builder.reranker(served.tokens(move |text| counter.count_tokens(text).unwrap_or_default()));
         }
         Ok(builder)
     }

@@ -17,6 +17,7 @@ mod results;
 mod start;
 mod trail;
 mod unfinished;
+mod warnings;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,10 +28,9 @@ use futures::{Stream, StreamExt};
 use tracing::Instrument;
 
 use crate::chat_model::{Origin, Reply};
-use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
-use crate::report::{FinishReason, Warning};
+use crate::report::FinishReason;
 use crate::stop::{StopSignal, Task, TaskGroup};
 use crate::store::{ConversationRecord, HeadMove};
 use crate::stream::{Emitter, EventStream};
@@ -55,6 +55,7 @@ pub(crate) use start::{Place, Start, drafted};
 pub(crate) use trail::{Trail, Trails};
 pub use unfinished::PartialReplyPolicy;
 pub(crate) use unfinished::{Spawner, Unfinished};
+use warnings::TurnWarnings;
 
 /// A turn: messages, model calls and tool calls, up to the reply.
 ///
@@ -202,8 +203,7 @@ struct RunningTurn {
     from: Option<NodeId>,
     /// The outcome of the last move of the head.
     head: HeadMove,
-    /// The template of the last reply before this turn, if it is known.
-    template: Option<Digest>,
+    warnings: TurnWarnings,
     /// Keeps the reply if the turn is dropped.
     guard: DropGuard,
 }
@@ -214,7 +214,7 @@ impl RunningTurn {
         let middleware = parts.middleware(&start.ask);
         let model = start.ask.model.as_deref().unwrap_or(parts.model.name()).to_owned();
         let (record, path) = open_path(&parts, &start.conversation, &start.place, &start.ask).await?;
-        let template = path.iter().rev().find_map(Node::template);
+        let warnings = TurnWarnings::new(path.iter().rev().find_map(Node::template));
         let tip = path.last().map(|node| node.id);
         let guard = DropGuard::new(Arc::clone(&parts), &model, &record, tip, &start.ask);
         Ok(Self {
@@ -229,7 +229,7 @@ impl RunningTurn {
             unstored: Vec::new(),
             answers: None,
             head: HeadMove::Moved,
-            template,
+            warnings,
             guard,
         })
     }
@@ -260,7 +260,7 @@ impl RunningTurn {
         let mut timings = Vec::new();
         let end = loop {
             let mut reply = self.reply(ask, model_calls, emit).await?;
-            reply.warnings.extend(self.template_changed(&reply));
+            self.warnings.add_to(&mut reply, &self.tools, &self.record.preface.tools);
             if model_calls == 0 {
                 reply.warnings.extend(ask.warnings.iter().cloned());
             }
@@ -378,7 +378,7 @@ impl RunningTurn {
         if calls.is_empty() {
             return Ok(Some(TurnEnd::Answered));
         }
-        if model_calls > self.parts.tool_rounds {
+        if model_calls > self.parts.tool_rounds || self.warnings.is_stuck() {
             return Ok(Some(TurnEnd::ToolLimit));
         }
         let (calls, hosts) = self.split_calls(calls);
@@ -444,14 +444,6 @@ impl RunningTurn {
             }
         }
         Err(refusal)
-    }
-
-    /// Returns the warning for a changed template. Every reply of the turn has it, because the caller gets only the
-    /// last one.
-    fn template_changed(&self, reply: &Reply) -> Option<Warning> {
-        let before = self.template?;
-        let now = reply.template?;
-        (before != now).then_some(Warning::TemplateChanged { before, now })
     }
 
     fn reply_node(&self, reply: &Reply, ask: &TurnRequest) -> Node {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::report::FinishReason;
+use alloquy_core::report::{FinishReason, Warning};
 use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox};
 use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
@@ -176,6 +176,21 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
         let roles: Vec<_> =
             conversation.history().await.unwrap().iter().map(|node| node.message.role).collect();
         assert_eq!(roles.iter().filter(|role| **role == Role::Tool).count(), 5);
+        assert_well_formed(&conversation.history().await.unwrap());
+    });
+}
+
+#[test]
+fn a_model_that_calls_only_unknown_tools_is_not_asked_without_end() {
+    block_on(async {
+        let model = ScriptedModel::new([("<assistant>", "call:oven {}")]);
+        let conversation = conversation(Manager::builder(model).tool(Weather)).await;
+        let reply = conversation.send("go").finish().await.unwrap();
+        assert_eq!((reply.end, reply.model_calls), (TurnEnd::ToolLimit, 3));
+        let called = Warning::UnknownToolCalled { name: "oven".to_owned(), times: 3 };
+        assert_eq!(reply.reply.warnings, [called]);
+        let facts = reply.nodes.last().unwrap().reply.as_ref().unwrap();
+        assert_eq!(facts.warnings, reply.reply.warnings);
         assert_well_formed(&conversation.history().await.unwrap());
     });
 }

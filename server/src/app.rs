@@ -22,9 +22,11 @@ use tokio::sync::broadcast::Receiver;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
+use crate::charged::ChargedCall;
 use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
 use crate::flow_set::Flows;
+use crate::held_streams::{HeldStream, HeldStreams};
 use crate::limited_model::LimitedModel;
 use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
@@ -53,9 +55,7 @@ pub(crate) struct Parts {
     pub(crate) conversations: Manager,
     pub(crate) limits: RequestLimits,
     /// Which media a request may contain.
-    pub(crate) media_anywhere: MediaPolicy,
-    /// The same, but for addresses: none is opened.
-    pub(crate) media_within: MediaPolicy,
+    pub(crate) media: MediaPolicy,
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// The prompts of the host.
@@ -67,9 +67,10 @@ pub(crate) struct Parts {
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
+    pub(crate) streams: HeldStreams,
     pub(crate) metrics: Metrics,
     /// The responses in the background, and where the latest ones ended.
-    pub(crate) responses: ResponseRuns,
+    pub(crate) responses: Arc<ResponseRuns>,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -125,10 +126,21 @@ impl App {
         &self,
         read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
     ) -> ApiResult<T> {
-        if !self.0.media_anywhere.fetches() {
-            return read(&self.0.media_anywhere);
+        if !self.0.media.fetches() {
+            return read(&self.0.media);
         }
-        let media = self.0.media_anywhere.of_request(self.0.limits.body_time);
+        self.read_aside(read).await
+    }
+
+    /// Reads a request that may be long as [`App::read`] does, always in a thread that may block.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) async fn read_aside<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&MediaPolicy) -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<T> {
+        let media = self.0.media.of_request(self.0.limits.body_time);
         let outcome = tokio::task::spawn_blocking(move || read(&media)).await;
         outcome.unwrap_or_else(|source| {
             tracing::error!(%source, "reading a request failed");
@@ -136,17 +148,11 @@ impl App {
         })
     }
 
-    /// Returns the policy of media that opens no addresses, for requests that are read in the runtime. [`App::read`] opens those that
-    /// are allowed.
-    pub(crate) fn media(&self) -> &MediaPolicy {
-        &self.0.media_within
-    }
-
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
 
-    pub(crate) fn responses(&self) -> &ResponseRuns {
+    pub(crate) fn responses(&self) -> &Arc<ResponseRuns> {
         &self.0.responses
     }
 
@@ -187,6 +193,15 @@ impl App {
         admitted.inspect_err(|_| self.0.metrics.refused())
     }
 
+    /// Counts an event stream that the caller holds open.
+    ///
+    /// # Errors
+    /// 429 where the caller has too many.
+    pub(crate) fn hold_stream(&self, caller: &Caller) -> ApiResult<HeldStream> {
+        let held = self.0.streams.hold(&caller.owner, self.0.limits.event_streams);
+        held.inspect_err(|_| self.0.metrics.refused())
+    }
+
     /// Returns how many requests have a place, and how many wait for one.
     pub(crate) fn requests(&self) -> (usize, usize) {
         self.0.admissions.counts()
@@ -211,10 +226,10 @@ impl App {
         (self.0.setup)(builder).build()
     }
 
-    /// Computes the vectors of texts, and measures it.
+    /// Computes the vectors of texts under the limits of the caller's key, and measures it.
     ///
     /// # Errors
-    /// As [`ServedEmbedder::vectors`].
+    /// As [`ServedEmbedder::vectors`], and where the limits do not allow it.
     pub(crate) async fn vectors(
         &self,
         embedder: &ServedEmbedder,
@@ -223,12 +238,32 @@ impl App {
         caller: &Caller,
     ) -> ApiResult<Vectors> {
         let measured = MeasuredEmbedding::begin(&self.0.metrics, embedder.name(), &caller.tally);
-        let outcome = embedder.vectors(texts, wanted).await;
+        let outcome = self.charged_vectors(embedder, texts, wanted, caller).await;
         match &outcome {
             Ok(vectors) => measured.ended(vectors.tokens),
             Err(error) => measured.failed(error.code_text().unwrap_or("model")),
         }
         outcome
+    }
+
+    async fn charged_vectors(
+        &self,
+        embedder: &ServedEmbedder,
+        texts: &[String],
+        wanted: TextUse,
+        caller: &Caller,
+    ) -> ApiResult<Vectors> {
+        embedder.check(texts)?;
+        self.charge(ChargedCall(embedder.token_count(texts)), caller).await?;
+        embedder.vectors(texts, wanted).await
+    }
+
+    /// Takes a call that is no turn from the limits of the caller's key.
+    ///
+    /// # Errors
+    /// As [`ChargedCall::take`].
+    pub(crate) async fn charge(&self, call: ChargedCall, caller: &Caller) -> Result<()> {
+        call.take(&caller.owner, &self.limits_of(caller, call)?).await
     }
 
     /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
@@ -276,18 +311,28 @@ impl App {
 
     /// Returns what is around each call of a model: it is measured, and the limits of the key apply.
     fn middleware_of(&self, model: &ModelLease, caller: &Caller) -> Result<Vec<Arc<dyn Middleware>>> {
-        let counts = &self.0.counts;
         // Measured outside of the limits, so that their refusals are counted.
         let mut middleware: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(MeasuredCalls::new(&self.0.metrics, model.name(), &caller.tally)),
             Arc::new(Spans::new(model.name())),
         ];
+        middleware.extend(self.limits_of(caller, ModelCounter(Arc::clone(&model.opened().chat)))?);
+        Ok(middleware)
+    }
+
+    /// Returns the limits of the caller's key, for calls whose tokens `counter` counts.
+    fn limits_of(
+        &self,
+        caller: &Caller,
+        counter: impl PromptCounter + 'static,
+    ) -> Result<Vec<Arc<dyn Middleware>>> {
+        let counts = &self.0.counts;
+        let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
         if let Some(calls) = caller.limits.calls_per_minute {
             let rate = Rate::new(calls, MINUTE)?;
             middleware.push(Arc::new(RateLimit::new(rate, Scope::Owner, Arc::clone(counts))));
         }
         if let Some(tokens) = caller.limits.tokens_per_day {
-            let counter = ModelCounter(Arc::clone(&model.opened().chat));
             let budget = Budget::tokens(tokens);
             let limit = BudgetLimit::new(budget, Period::Day, Scope::Owner, Arc::clone(counts), counter);
             middleware.push(Arc::new(limit));

@@ -15,7 +15,7 @@ use crate::error::{ApiError, ApiResult};
 const BATCH: usize = 32;
 
 /// Counts the tokens of a text.
-type TokenCounter = Arc<dyn Fn(&str) -> usize + Send + Sync>;
+pub(crate) type TokenCounter = Arc<dyn Fn(&str) -> usize + Send + Sync>;
 
 /// A model of vectors under the name that requests use.
 ///
@@ -63,11 +63,17 @@ impl ServedEmbedder {
         self.embedder.dimensions()
     }
 
-    /// Computes the vectors of texts.
+    /// Returns how many tokens texts have, where they are counted.
+    pub(crate) fn token_count(&self, texts: &[String]) -> Option<usize> {
+        let count = self.tokens.as_ref()?;
+        Some(texts.iter().map(|text| count(text)).sum())
+    }
+
+    /// Checks texts before the model reads them.
     ///
     /// # Errors
-    /// 400 for no text and for an empty one, and those of the model.
-    pub(crate) async fn vectors(&self, texts: &[String], wanted: TextUse) -> ApiResult<Vectors> {
+    /// 400 for no text and for an empty one.
+    pub(crate) fn check(&self, texts: &[String]) -> ApiResult<()> {
         if texts.is_empty() {
             return Err(ApiError::invalid("input", "input has no text, expected at least 1"));
         }
@@ -76,7 +82,15 @@ impl ServedEmbedder {
             let message = format!("{place} is empty: an empty text has no vector");
             return Err(ApiError::invalid(place, message));
         }
-        let mut all = Vectors::default();
+        Ok(())
+    }
+
+    /// Computes the vectors of texts.
+    ///
+    /// # Errors
+    /// As [`ServedEmbedder::check`], and those of the model.
+    pub(crate) async fn vectors(&self, texts: &[String], wanted: TextUse) -> ApiResult<Vectors> {
+        let mut all = Vectors { tokens: self.token_count(texts).unwrap_or_default(), ..Vectors::default() };
         for batch in texts.chunks(BATCH) {
             let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
             let found = self.embedder.embed(&batch, wanted.kind()).await?;
@@ -92,9 +106,6 @@ impl ServedEmbedder {
             let before = all.vectors.len();
             all.cut.extend(found.cut.iter().map(|index| before + index));
             all.vectors.extend(found.vectors);
-            if let Some(count) = &self.tokens {
-                all.tokens += batch.iter().map(|text| count(text)).sum::<usize>();
-            }
         }
         Ok(all)
     }

@@ -41,6 +41,9 @@ pub struct RequestLimits {
     pub waiting: usize,
     /// The longest time that a request waits for a place: 60 seconds. After it, the request is refused with 429.
     pub waiting_time: Duration,
+    /// The most event streams that one owner holds open: 64. They are those of changes, and of responses in the background. Further ones
+    /// are refused with 429.
+    pub event_streams: usize,
     /// The most bytes of a piece of media that is fetched from an address: 16 MiB. All pieces of a request have at most 128 MiB.
     pub media_bytes: usize,
     /// The longest time in which such a piece arrives: 10 seconds.
@@ -71,6 +74,7 @@ impl Default for RequestLimits {
             running: 8,
             waiting: 32,
             waiting_time: Duration::from_secs(60),
+            event_streams: 64,
             media_bytes: 16 << 20,
             media_time: Duration::from_secs(10),
             stalled_time: Duration::from_secs(30),

@@ -32,7 +32,7 @@ struct Shared {
     /// How many bytes the loaded models may take together.
     budget: Option<u64>,
     manager: ManagerOf,
-    /// Held while a model is loaded, so that two at once do not exceed the budget.
+    /// Held while a model is loaded or retired, so that two at once do not exceed the budget.
     loading: Mutex<()>,
     /// Counts uses, so that the model that was not used for the longest time is known.
     clock: AtomicU64,
@@ -99,7 +99,8 @@ impl ServedModels {
     /// As [`ServedModels::new`]; the models stay as they were.
     pub(crate) fn replace(&self, models: Vec<ServedModel>) -> Result<()> {
         check(&models, &self.0.others, self.0.budget)?;
-        let mut left = self.0.lists().served;
+        let mut lists = self.0.lists.write().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lists.served.clone();
         let mut served = Vec::with_capacity(models.len());
         for model in models {
             let same = left.iter().position(|entry| entry.model.is_same(&model));
@@ -108,7 +109,6 @@ impl ServedModels {
                 None => Arc::new(Entry::new(model)),
             });
         }
-        let mut lists = self.0.lists.write().unwrap_or_else(PoisonError::into_inner);
         lists.served = served;
         lists.retired.extend(left.iter().cloned());
         drop(lists);
@@ -125,18 +125,22 @@ impl ServedModels {
     /// [`ErrorKind::NotFound`] for another name, [`ErrorKind::Busy`] where the memory is used by models that write replies, and
     /// those of loading.
     pub(crate) async fn lease(&self, name: Option<&str>) -> Result<ModelLease> {
-        let entry = self.entry(name)?;
-        entry.set_used(self.0.clock.fetch_add(1, Ordering::Relaxed));
-        let name = entry.model.name().to_owned();
-        let loaded = match entry.find() {
-            Found::Loaded(loaded) => loaded,
-            Found::Loading(waiting) => ended(waiting, &name).await?,
-            Found::Begun(done, waiting) => {
-                tokio::spawn(Arc::clone(&self.0).load(entry, done));
-                ended(waiting, &name).await?
-            }
-        };
-        Ok(ModelLease { name, loaded })
+        loop {
+            let entry = self.entry(name)?;
+            entry.set_used(self.0.clock.fetch_add(1, Ordering::Relaxed));
+            let name = entry.model.name().to_owned();
+            let loaded = match entry.find() {
+                Found::Loaded(loaded) => loaded,
+                Found::Loading(waiting) => ended(waiting, &name).await?,
+                Found::Begun(done, waiting) => {
+                    tokio::spawn(Arc::clone(&self.0).load(entry, done));
+                    ended(waiting, &name).await?
+                }
+                // The models were replaced meanwhile: the list has another one of this name, or none.
+                Found::Retired => continue,
+            };
+            return Ok(ModelLease { name, loaded });
+        }
     }
 
     /// Lists the models in their order.
@@ -229,23 +233,20 @@ impl Shared {
 
     /// Unloads a model that is served no more, as soon as it has no reply to write.
     async fn retire(self: Arc<Self>, entry: Arc<Entry>) {
-        loop {
-            match entry.unload().await {
-                Ok(false) => tokio::time::sleep(RETIRING).await,
-                Ok(true) => break,
-                Err(error) => {
-                    let name = entry.model.name();
-                    tracing::error!(
-                        name,
-                        error = format!("{error:#}"),
-                        "a model was not unloaded as it should be"
-                    );
-                    break;
-                }
-            }
+        while !self.retired(&entry).await {
+            tokio::time::sleep(RETIRING).await;
         }
         let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
         lists.retired.retain(|other| !Arc::ptr_eq(other, &entry));
+    }
+
+    async fn retired(&self, entry: &Entry) -> bool {
+        // Where there is a budget, no model is loaded while the memory of this one is not free yet.
+        let _loading = match self.budget {
+            Some(_) => Some(self.loading.lock().await),
+            None => None,
+        };
+        entry.retire().await
     }
 
     /// Unloads the models that were not used for the longest time, until there is room for one more.
@@ -266,7 +267,7 @@ impl Shared {
             if used <= budget {
                 return Ok(());
             }
-            if entry.is_loaded() && entry.unload().await? {
+            if entry.is_loaded() && entry.unload().await {
                 used = used.saturating_sub(entry.model.memory());
             }
         }
@@ -315,5 +316,27 @@ fn must_fit(model: &ServedModel, budget: Option<u64>) -> Result<()> {
             Err(Error::new(ErrorKind::Invalid, message))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloquy_testing::EchoModel;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_model_that_is_served_no_more_is_not_loaded_again() {
+        let manager: ManagerOf = Arc::new(|opened| Manager::builder(Arc::clone(&opened.chat)).build());
+        let tea = || ServedModel::loaded("tea", EchoModel);
+        let models = ServedModels::new(vec![tea()], Vec::new(), None, manager).unwrap();
+        // A request has found the model in the list, and has not used it yet.
+        let entry = models.entry(Some("tea")).unwrap();
+        models.replace(vec![tea()]).unwrap();
+        while !models.0.lists().retired.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(entry.find(), Found::Retired));
+        assert_eq!(models.lease(Some("tea")).await.unwrap().name(), "tea");
     }
 }

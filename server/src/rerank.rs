@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
+use crate::charged::ChargedCall;
 use crate::error::{ApiError, ApiResult};
 use crate::operation::Operation;
 
@@ -94,6 +95,8 @@ async fn create(
     let _place = app.admit(&caller).await?;
     let reranker = app.rerankers().get(&request.model)?;
     let texts: Vec<String> = request.documents.into_iter().map(Document::into_text).collect();
+    let call = ChargedCall(reranker.token_count(&request.query, &texts));
+    app.charge(call, &caller).await?;
     let ranked = reranker.ranked(&request.query, &texts).await?;
     let most = request.top_n.unwrap_or(ranked.len());
     let with_texts = request.return_documents.unwrap_or_default();

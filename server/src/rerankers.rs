@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use alloquy_core::{Error, ErrorKind};
 use alloquy_retrieval::{Passage, Reranker};
 
+use crate::embedders::TokenCounter;
 use crate::error::{ApiError, ApiResult};
 
 /// A reranker under the name that requests use.
@@ -34,7 +35,7 @@ use crate::error::{ApiError, ApiResult};
 ///     }
 /// }
 ///
-/// let short = ServedReranker::new("short", Short);
+/// let short = ServedReranker::new("short", Short).tokens(|text| text.split_whitespace().count());
 /// assert_eq!(short.name(), "short");
 /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).reranker(short).build()?;
 /// # Ok::<(), alloquy_core::Error>(())
@@ -43,13 +44,21 @@ use crate::error::{ApiError, ApiResult};
 pub struct ServedReranker {
     name: String,
     reranker: Arc<dyn Reranker>,
+    tokens: Option<TokenCounter>,
     created: SystemTime,
 }
 
 impl ServedReranker {
     /// Serves a reranker, which stays in memory.
     pub fn new(name: impl Into<String>, reranker: impl Reranker + 'static) -> Self {
-        Self { name: name.into(), reranker: Arc::new(reranker), created: SystemTime::now() }
+        Self { name: name.into(), reranker: Arc::new(reranker), tokens: None, created: SystemTime::now() }
+    }
+
+    /// Sets the function that counts the tokens of a text, for keys whose tokens are limited. Without one, they cannot use the reranker.
+    #[must_use]
+    pub fn tokens(mut self, count: impl Fn(&str) -> usize + Send + Sync + 'static) -> Self {
+        self.tokens = Some(Arc::new(count));
+        self
     }
 
     /// Returns the name.
@@ -59,6 +68,13 @@ impl ServedReranker {
 
     pub(crate) fn created(&self) -> SystemTime {
         self.created
+    }
+
+    /// Returns how many tokens the model reads, where they are counted: it reads the question with each text.
+    pub(crate) fn token_count(&self, query: &str, texts: &[String]) -> Option<usize> {
+        let count = self.tokens.as_ref()?;
+        let of_texts: usize = texts.iter().map(|text| count(text)).sum();
+        Some(of_texts.saturating_add(count(query).saturating_mul(texts.len())))
     }
 
     /// Returns the places of texts and their scores, the best first.

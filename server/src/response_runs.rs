@@ -191,24 +191,23 @@ impl Run {
 
     /// Adds events. The oldest ones are forgotten where they are too many.
     pub(crate) fn push(&self, frames: Vec<Frame>) {
+        self.log().push(frames);
+        self.changed.notify_waiters();
+    }
+
+    /// Adds the last events and ends it at once, so a client that has read the last one finds a response that has ended. Its events are
+    /// kept for a while.
+    pub(crate) fn end_with(&self, frames: Vec<Frame>) {
         let mut log = self.log();
-        for frame in frames {
-            log.bytes += frame.len();
-            log.frames.push_back(frame);
-        }
-        while log.bytes > BYTES {
-            let oldest = log.frames.pop_front();
-            log.bytes -= oldest.map_or(log.bytes, |frame| frame.len());
-            log.first += 1;
-        }
+        log.push(frames);
+        log.ended.get_or_insert_with(Instant::now);
         drop(log);
         self.changed.notify_waiters();
     }
 
-    /// Ends it. Its events are kept for a while.
+    /// Ends it without a further event.
     pub(crate) fn end(&self) {
-        self.log().ended.get_or_insert_with(Instant::now);
-        self.changed.notify_waiters();
+        self.end_with(Vec::new());
     }
 
     /// Waits for the end.
@@ -254,6 +253,18 @@ enum Found {
 }
 
 impl Log {
+    fn push(&mut self, frames: Vec<Frame>) {
+        for frame in frames {
+            self.bytes += frame.len();
+            self.frames.push_back(frame);
+        }
+        while self.bytes > BYTES {
+            let oldest = self.frames.pop_front();
+            self.bytes -= oldest.map_or(self.bytes, |frame| frame.len());
+            self.first += 1;
+        }
+    }
+
     fn at(&self, number: u64) -> Found {
         let Some(index) = number.checked_sub(self.first) else { return Found::End };
         let frame = usize::try_from(index).ok().and_then(|index| self.frames.get(index));
@@ -294,6 +305,18 @@ mod tests {
         assert_eq!(reader.await.unwrap(), [frame(1), frame(2)]);
         assert_eq!(Arc::clone(&run).events(7).collect::<Vec<_>>().await, []);
         assert_eq!(run.state(), RunState::Ended);
+    }
+
+    #[tokio::test]
+    async fn a_run_has_ended_once_its_last_event_is_read() {
+        let runs = ResponseRuns::default();
+        let run = runs.begin(id(), StopSignal::default());
+        let mut events = Box::pin(Arc::clone(&run).events(0));
+        run.push(vec![frame(0)]);
+        assert_eq!((events.next().await, run.state()), (Some(frame(0)), RunState::Queued));
+        run.end_with(vec![frame(1)]);
+        assert_eq!((events.next().await, run.state()), (Some(frame(1)), RunState::Ended));
+        assert_eq!(events.next().await, None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod background;
 mod events;
+mod foreground;
 mod include;
 mod media;
 mod object;
@@ -18,7 +19,7 @@ mod tools;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alloquy_core::{ConversationId, Owner, TurnEvent, TurnReply, TurnRequest};
+use alloquy_core::{ConversationId, TurnReply, TurnRequest};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -36,11 +37,12 @@ use crate::operation::{DeletedObject, Operation};
 use crate::paging::{ListOf, Order, PageQuery};
 use crate::reply_report::complete;
 use crate::response_runs::{Run, RunKey, RunState};
-use crate::streaming::{self, Frame, TurnWriter};
+use crate::streaming::{self, Frame};
 use crate::times::unix_seconds;
 use background::Background;
 use events::EventWriter;
 pub(crate) use include::Included;
+use foreground::Foreground;
 pub(crate) use media::load_media;
 use object::{Ending, HeadPlace, ResponseObject, Sources, Status};
 pub(crate) use parameters::{IncludeParameters, ItemListParameters};
@@ -149,13 +151,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseR
     let turn = place.conversation.send(turn);
     if is_streamed {
         let limits = *app.limits();
-        let writer = Foreground {
-            app,
-            writer,
-            is_stored: mark.settings.store,
-            owner: caller.owner.clone(),
-            key: None,
-        };
+        let writer = Foreground::new(writer, Arc::clone(app.responses()), &caller.owner, mark.settings.store);
         let held = (model, held);
         return streaming::respond_or(turn, writer, &limits, held, place.remove_unanswered()).await;
     }
@@ -185,53 +181,6 @@ fn note_last(app: &App, caller: &Caller, conversation: &ConversationId, reply: &
     if let Some(question) = reply.answers {
         let id = ResponseId { conversation: conversation.clone(), node: question };
         app.responses().note_last(RunKey::new(&caller.owner, id), reply.last);
-    }
-}
-
-/// Writes a stream that ends with its client.
-struct Foreground {
-    app: App,
-    writer: EventWriter,
-    is_stored: bool,
-    owner: Owner,
-    /// The response, once it is known.
-    key: Option<RunKey>,
-}
-
-impl Drop for Foreground {
-    fn drop(&mut self) {
-        if let Some(key) = &self.key {
-            self.app.responses().end_stream(key);
-        }
-    }
-}
-
-impl TurnWriter for Foreground {
-    fn begin(&mut self) -> Vec<Frame> {
-        // The first event has the id of the response, which is known once the model has accepted the request.
-        Vec::new()
-    }
-
-    fn event(&mut self, event: TurnEvent) -> Vec<Frame> {
-        let ended = match &event {
-            TurnEvent::Finished(reply) => Some(reply.last),
-            _ => None,
-        };
-        let events = self.writer.event(event);
-        if self.key.is_none() && self.is_stored && !events.is_empty() {
-            self.key = self.writer.id().map(|id| RunKey::new(&self.owner, id));
-            if let Some(key) = &self.key {
-                self.app.responses().begin_stream(key.clone());
-            }
-        }
-        if let (Some(last), Some(key)) = (ended, &self.key) {
-            self.app.responses().note_last(key.clone(), last);
-        }
-        events.iter().map(events::Event::frame).collect()
-    }
-
-    fn error(&mut self, error: &ApiError) -> Vec<Frame> {
-        self.writer.error(error).iter().map(events::Event::frame).collect()
     }
 }
 
@@ -294,7 +243,8 @@ async fn one(
     }
     match progress {
         Progress::Background(run, _) if run.has(first) => {
-            Ok(streaming::respond_with(run.events(first), app.limits()))
+            let held = app.hold_stream(&caller)?;
+            Ok(streaming::respond_with(run.events(first), app.limits(), held))
         }
         Progress::Background(_, RunState::Ended) | Progress::Ended => Ok(replayed(&stored, first, &app)),
         Progress::Background(..) => {
@@ -355,9 +305,15 @@ fn replayed(stored: &StoredResponse, first: u64, app: &App) -> axum::response::R
     let mut writer = EventWriter::new(settings, stored.id.conversation.clone(), Vec::new());
     let mut events = writer.begin(stored.id.node);
     events.extend(writer.replay(&stored.nodes, stored.ending(), stored.head()));
-    let skipped = usize::try_from(first).unwrap_or(usize::MAX);
+    // There were more events than there are now. A client that has read most of them gets at least the last one, which has the whole
+    // response.
+    let last = events.len().saturating_sub(1);
+    let skipped = usize::try_from(first).unwrap_or(usize::MAX).min(last);
+    if let Some(event) = events.last_mut() {
+        event.number_at_least(first);
+    }
     let frames: Vec<Frame> = events.iter().skip(skipped).map(events::Event::frame).collect();
-    streaming::respond_with(futures::stream::iter(frames), app.limits())
+    streaming::respond_with(futures::stream::iter(frames), app.limits(), ())
 }
 
 /// `DELETE /v1/responses/{id}`

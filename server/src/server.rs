@@ -27,6 +27,7 @@ use crate::connections::Connections;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::flow_set::{Flows, RunnerSetup};
 use crate::handle::ServerHandle;
+use crate::held_streams::HeldStreams;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
 use crate::managers::{manager_of, runners_with_prompts, with_prompts};
@@ -459,13 +460,12 @@ impl ServerBuilder {
             flows: Flows::new(self.flows, runners)?,
             prices: self.prices,
             limits: self.limits,
-            media_anywhere: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
-            media_within: MediaPolicy::default(),
+            media: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup,
             admissions: Admissions::default(),
             metrics: Metrics::new(),
-            responses: ResponseRuns::default(),
+            responses: Arc::new(ResponseRuns::default()),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
@@ -484,6 +484,7 @@ fn origin_of(origin: &str) -> Result<HeaderValue> {
                 "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
             );
             Err(Error::new(ErrorKind::Invalid, message))
+            streams: HeldStreams::default(),
         }
     }
 }

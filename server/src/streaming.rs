@@ -132,26 +132,31 @@ pub(crate) async fn respond_or(
     let first_event = limits.first_event;
     // The task has the turn from the beginning, so that a client that leaves before the first word ends it in the same way.
     let pumped = async move {
-        let outcome = match first(&mut turn, &sink, first_event).await {
+        let end = match first(&mut turn, &sink, first_event).await {
             Ok(first) => {
                 // It fails when the client has gone, which the queue says as well.
                 let _ = begun.send(Ok(()));
-                pump(turn, first, writer, sink).await
+                pump(turn, first, writer, &sink).await
             }
             Err(Unbegun::Refused(error)) => {
                 drop(turn);
+                drop(held);
                 otherwise.await;
                 let _ = begun.send(Err(error));
                 return;
             }
             Err(Unbegun::Gone) => {
                 end(turn).await;
-                Err(Broken)
+                StreamEnd::broken(Vec::new())
             }
         };
+        // All that the turn used is free before its client reads the last event, and may send the next request.
         drop(held);
-        if outcome.is_err() {
+        if end.is_broken {
             otherwise.await;
+        }
+        if sink.send(end.frames).await.is_err() {
+            tracing::debug!("the client has gone before the last event");
         }
     };
     // The model calls of the turn belong to the span of the request.
@@ -195,8 +200,23 @@ struct Sink {
 /// The client has gone, or does not read.
 struct Gone;
 
-/// A reply did not end.
-struct Broken;
+/// How a stream ends.
+struct StreamEnd {
+    /// The last frames, which are not sent yet.
+    frames: Vec<Frame>,
+    /// Whether the reply did not end.
+    is_broken: bool,
+}
+
+impl StreamEnd {
+    fn whole(frames: Vec<Frame>) -> Self {
+        Self { frames, is_broken: false }
+    }
+
+    fn broken(frames: Vec<Frame>) -> Self {
+        Self { frames, is_broken: true }
+    }
+}
 
 impl Sink {
     async fn send(&self, frames: Vec<Frame>) -> Result<(), Gone> {
@@ -208,18 +228,18 @@ impl Sink {
     }
 }
 
-/// Reads a turn to its end, or cancels it once the client has gone.
+/// Reads a turn to its end, or cancels it once the client has gone. The last frames are not sent.
 async fn pump(
     mut turn: Turn,
     first: Option<alloquy_core::Result<TurnEvent>>,
     mut writer: impl TurnWriter,
-    sink: Sink,
-) -> Result<(), Broken> {
-    match write(&mut turn, first, &mut writer, &sink).await {
-        Ok(outcome) => outcome,
+    sink: &Sink,
+) -> StreamEnd {
+    match write(&mut turn, first, &mut writer, sink).await {
+        Ok(end) => end,
         Err(Gone) => {
             end(turn).await;
-            Err(Broken)
+            StreamEnd::broken(Vec::new())
         }
     }
 }
@@ -237,7 +257,7 @@ async fn write(
     first: Option<alloquy_core::Result<TurnEvent>>,
     writer: &mut impl TurnWriter,
     sink: &Sink,
-) -> Result<Result<(), Broken>, Gone> {
+) -> Result<StreamEnd, Gone> {
     sink.send(writer.begin()).await?;
     let mut next = first;
     loop {
@@ -249,18 +269,10 @@ async fn write(
             },
         };
         match event {
-            Some(Ok(event)) => {
-                let is_last = matches!(event, TurnEvent::Finished(_));
-                sink.send(writer.event(event)).await?;
-                if is_last {
-                    return Ok(Ok(()));
-                }
-            }
-            Some(Err(error)) => {
-                sink.send(writer.error(&error.into())).await?;
-                return Ok(Err(Broken));
-            }
-            None => return Ok(Ok(())),
+            Some(Ok(event @ TurnEvent::Finished(_))) => return Ok(StreamEnd::whole(writer.event(event))),
+            Some(Ok(event)) => sink.send(writer.event(event)).await?,
+            Some(Err(error)) => return Ok(StreamEnd::broken(writer.error(&error.into()))),
+            None => return Ok(StreamEnd::whole(Vec::new())),
         }
     }
 }
@@ -279,17 +291,19 @@ fn body(
     })
 }
 
-/// Answers with frames that come from elsewhere, and comments while none come. A client that hangs up ends nothing.
+/// Answers with frames that come from elsewhere, and comments while none come. A client that hangs up ends nothing. `held` is what the
+/// response needs until its end.
 pub(crate) fn respond_with(
     frames: impl Stream<Item = Frame> + Send + 'static,
     limits: &RequestLimits,
+    held: impl Send + 'static,
 ) -> Response {
     let heartbeat = limits.heartbeat;
     let framing = Framing::Events;
-    let body = stream::unfold(Box::pin(frames), move |mut frames| async move {
+    let body = stream::unfold((Box::pin(frames), held), move |(mut frames, held)| async move {
         match timeout(heartbeat, frames.next()).await {
-            Ok(frame) => frame.map(|frame| (Ok(frame.0), frames)),
-            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), frames)),
+            Ok(frame) => frame.map(|frame| (Ok(frame.0), (frames, held))),
+            Err(_) => Some((Ok(Bytes::from_static(framing.heartbeat())), (frames, held))),
         }
     });
     response(body, framing)
@@ -307,4 +321,57 @@ pub(crate) fn response(
         ("x-accel-buffering", "no"),
     ];
     (headers, Body::from_stream(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use alloquy_core::Conversation;
+    use alloquy_testing::EchoModel;
+
+    use super::*;
+
+    /// Is set when it is dropped.
+    struct Held(Arc<AtomicBool>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Writes a last event of more frames than wait for a client, so that the stream is not at its end while the first one is read.
+    struct Long;
+
+    impl TurnWriter for Long {
+        fn begin(&mut self) -> Vec<Frame> {
+            Vec::new()
+        }
+
+        fn event(&mut self, event: TurnEvent) -> Vec<Frame> {
+            match event {
+                TurnEvent::Finished(_) => vec![Frame::text("last"); 2 * QUEUE],
+                _ => Vec::new(),
+            }
+        }
+
+        fn error(&mut self, _: &ApiError) -> Vec<Frame> {
+            Vec::new()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_turn_used_is_free_before_its_last_event_is_read() {
+        let is_free = Arc::new(AtomicBool::new(false));
+        let held = Held(Arc::clone(&is_free));
+        let turn = Conversation::new(EchoModel).send("Hi");
+        let answer = respond(turn, Long, &RequestLimits::default(), held).await.unwrap();
+        let mut body = answer.into_body().into_data_stream();
+        let first = body.next().await.unwrap().unwrap();
+        assert_eq!(first, "data: last\n\n");
+        assert!(is_free.load(Ordering::SeqCst));
+        assert_eq!(body.count().await, 2 * QUEUE - 1);
+    }
 }

@@ -372,3 +372,26 @@ async fn addresses_in_requests_reach_nothing_within() {
     let reached = tokio::time::timeout(Duration::from_millis(100), inside.accept()).await;
     assert!(reached.is_err(), "an address within was opened");
 }
+
+#[tokio::test]
+async fn media_of_allowed_hosts_are_opened_on_all_routes() {
+    let inside = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = inside.local_addr().unwrap().port();
+    let builder = Server::builder().model(scripted("tea", [])).media_host(format!("localhost:{port}"));
+    let server = TestServer::start(builder).await;
+    let url = format!("http://localhost:{port}/");
+    let messages = showing(&url)["messages"].clone();
+    let all = "/v1/alloquy/conversations";
+    let made = server.post(all, &json!({"name": "tea"})).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let mut answers = vec![server.post(CHAT, &showing(&url)).await];
+    for path in [all.to_owned(), format!("{all}/conv_tea/turns"), format!("{all}/conv_tea/nodes")] {
+        answers.push(server.post(&path, &json!({"messages": messages})).await);
+    }
+    let document = json!({"messages": messages}).to_string();
+    answers.push(server.post("/v1/alloquy/import", &json!({"format": "openai", "document": document})).await);
+    // The host is allowed, so its name was resolved. It is refused for its address, which is one of this machine.
+    for answer in answers {
+        assert!(answer.text.contains("not on the public internet"), "{}: {}", answer.status, answer.text);
+    }
+}

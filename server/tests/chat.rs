@@ -372,3 +372,26 @@ async fn a_request_without_a_model_is_answered_by_the_first_one() {
     request.as_object_mut().unwrap().remove("model");
     assert_eq!(server.post("/v1/chat/completions", &request).await.json()["model"], "tea");
 }
+
+#[tokio::test]
+async fn calls_of_tools_that_were_not_offered_are_bounded_and_reported() {
+    let call = |number: usize| {
+        let call = ToolCall::new(format!("call_{number}"), "oven", json!({}));
+        let mut reply = Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call)]));
+        reply.finish = FinishReason::ToolCalls;
+        ScriptedReply::from(reply)
+    };
+    let once = replying("tea", [call(1), ScriptedReply::text("Hello!")]);
+    let server = TestServer::start(Server::builder().model(once)).await;
+    let body = server.chat(json!({})).await.json();
+    assert_eq!(body["choices"][0]["message"]["content"], "Hello!");
+    let warning = |times: usize| json!([{"unknown_tool_called": {"name": "oven", "times": times}}]);
+    assert_eq!(body["alloquy"]["warnings"], warning(1));
+
+    let always = replying("tea", [1, 2, 3, 4, 5].map(call));
+    let server = TestServer::start(Server::builder().model(always)).await;
+    let body = server.chat(json!({})).await.json();
+    assert_eq!(body["choices"][0]["finish_reason"], "tool_calls");
+    assert_eq!(body["choices"][0]["message"]["tool_calls"][0]["id"], "call_3");
+    assert_eq!(body["alloquy"]["warnings"], warning(3));
+}

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use alloquy_core::Result;
 use alloquy_core::media::Digest;
 use alloquy_retrieval::{Embedder, Embeddings, NgramEmbedder, TextKind};
-use alloquy_server::{ServedEmbedder, ServedModel, Server};
+use alloquy_server::{KeyFile, KeyLimits, ServedEmbedder, ServedModel, Server};
 use alloquy_testing::EchoModel;
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -145,4 +145,47 @@ fn one_name_is_one_model() {
         Server::builder().model(ServedModel::loaded("tea", EchoModel)).embedder(words).build().unwrap();
     let error = server.handle().replace_models(vec![ServedModel::loaded("words", EchoModel)]).unwrap_err();
     assert!(error.to_string().contains("two models have the name \"words\""), "{error}");
+}
+
+/// A server of one key, whose owner may use so much.
+async fn limited(limits: KeyLimits, embedder: ServedEmbedder) -> (TestServer, String) {
+    let mut keys = KeyFile::default();
+    let key = keys.add("ann".parse().unwrap(), limits).unwrap();
+    let builder = Server::builder().model(ServedModel::loaded("tea", EchoModel)).embedder(embedder);
+    (TestServer::start(builder.keys(keys)).await, key)
+}
+
+#[tokio::test]
+async fn texts_count_as_tokens_and_calls_of_the_key() {
+    let words = || ServedEmbedder::new("words", NgramEmbedder::new(16));
+    let mut limits = KeyLimits::default();
+    limits.tokens_per_day = Some(5);
+    let counted = words().tokens(|text| text.split(' ').count());
+    let (server, key) = limited(limits.clone(), counted).await;
+    let ask = |path: &str, input: &str| {
+        server.send(server.posting(path, &json!({"model": "words", "input": input})).bearer_auth(&key))
+    };
+    assert_eq!(ask(PATH, "a cup of").await.status, 200);
+    let refused = ask("/api/embed", "green tea now").await;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    assert!(refused.text.contains("the budget of 5 tokens a day"), "{}", refused.text);
+    // What is refused takes nothing.
+    assert_eq!(ask(PATH, "").await.status, 400);
+    assert_eq!(ask("/api/embed", "green tea").await.status, 200);
+    assert_eq!(ask(PATH, "tea").await.status, 429);
+
+    let (server, key) = limited(limits, words()).await;
+    let body = json!({"model": "words", "input": "tea"});
+    let unknown = server.send(server.posting(PATH, &body).bearer_auth(&key)).await;
+    assert_eq!(unknown.status, 400, "{}", unknown.text);
+    assert!(unknown.text.contains("tokens_per_day"), "{}", unknown.text);
+
+    let mut limits = KeyLimits::default();
+    limits.calls_per_minute = Some(1);
+    let (server, key) = limited(limits, words()).await;
+    let mut statuses = Vec::new();
+    for _ in 0..2 {
+        statuses.push(server.send(server.posting(PATH, &body).bearer_auth(&key)).await.status);
+    }
+    assert_eq!(statuses, [200, 429]);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::{Message, Node, Owner};
-use alloquy_server::{ServedModel, Server};
+use alloquy_server::{KeyFile, KeyLimits, RequestLimits, ServedModel, Server};
 use alloquy_testing::EchoModel;
 use serde_json::{Value, json};
 
@@ -220,4 +220,42 @@ async fn one_stream_reports_all_conversations() {
     assert_eq!(next_of(&mut again, "conversation.changed").await.id, event.id);
     let request = server.request("GET", path).header("last-event-id", "x");
     assert_eq!(server.send(request).await.status, 400);
+}
+
+#[tokio::test]
+async fn an_owner_holds_a_number_of_streams() {
+    let mut keys = KeyFile::default();
+    let mut key = |owner: &str| keys.add(owner.parse().unwrap(), KeyLimits::default()).unwrap();
+    let (ann, bob) = (key("ann"), key("bob"));
+    let mut limits = RequestLimits::default();
+    limits.event_streams = 2;
+    let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel)).keys(keys).limits(limits);
+    let server = TestServer::start(builder).await;
+    let made = server.posting("/v1/alloquy/conversations", &json!({"name": "tea"})).bearer_auth(&ann);
+    assert_eq!(server.send(made).await.status, 201);
+    let listening = |path: &str, key: &str| server.request("GET", path).bearer_auth(key).send();
+    let mut open = Vec::new();
+    for path in ["/v1/alloquy/events", "/v1/alloquy/conversations/tea/events"] {
+        let mut stream = listening(path, &ann).await.unwrap();
+        assert_eq!(stream.status(), 200);
+        stream.chunk().await.unwrap();
+        open.push(stream);
+    }
+    let refused = server.send(server.request("GET", "/v1/alloquy/events").bearer_auth(&ann)).await;
+    assert_eq!((refused.status, &refused.error()["code"]), (429, &json!("rate_limit_exceeded")));
+    assert!(refused.text.contains("2 event streams"), "{}", refused.text);
+    assert!(refused.headers.contains_key("retry-after"));
+    let background = json!({"model": "echo", "input": "Hi", "background": true, "stream": true});
+    let refused = server.send(server.posting("/v1/responses", &background).bearer_auth(&ann)).await;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    // Another owner has streams of its own.
+    assert_eq!(listening("/v1/alloquy/events", &bob).await.unwrap().status(), 200);
+    drop(open);
+    for _ in 0..500 {
+        if listening("/v1/alloquy/events", &ann).await.unwrap().status() == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the streams of a client that has gone are still counted");
 }

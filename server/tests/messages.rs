@@ -375,6 +375,15 @@ fn user(block: Value) -> Value {
     json!({"messages": [{"role": "user", "content": [block]}]})
 }
 
+/// The field with a call of a tool and its result, which has this block.
+#[allow(clippy::needless_pass_by_value, reason = "callers write the block in place")]
+fn answered(block: Value) -> Value {
+    json!({"messages": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "x", "name": "weather", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": [block]}]},
+    ]})
+}
+
 /// The field with one image.
 #[allow(clippy::needless_pass_by_value, reason = "callers write the source in place")]
 fn image(source: Value) -> Value {
@@ -434,6 +443,10 @@ async fn blocks_that_are_not_read_are_refused_by_their_place() {
         (
             user(json!({"type": "tool_result", "tool_use_id": "x", "content": "a"})),
             "messages[0].content[0].tool_use_id",
+        ),
+        (
+            answered(json!({"type": "text", "text": "Mild", "citations": [{}]})),
+            "messages[1].content[0].content[0].citations",
         ),
         (json!({"system": [{"type": "image", "source": {"type": "url", "url": "x"}}]}), "system[0]"),
     ])

@@ -8,11 +8,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use alloquy_core::error::Upstream;
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::report::CacheReport;
+use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result};
 use alloquy_server::{ModelSource, OpenedModel, RequestLimits, ServedModel, Server};
 use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
+use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use shared::noted::NotedStore;
 use shared::{TestServer, asking};
 
 /// A model of some size, which counts how often it was loaded.
@@ -238,6 +241,104 @@ async fn models_are_replaced_and_those_that_write_stay_until_they_are_idle() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("the former model was not unloaded");
+}
+
+#[tokio::test]
+async fn a_reply_that_cannot_be_stored_does_not_fail_the_request_of_another_model() {
+    let tea = Sized { hangs: true, ..Sized::new(60) };
+    let store = Arc::new(NotedStore::default());
+    let builder = Server::builder().memory(100).store(store.clone()).model(ServedModel::new("tea", tea));
+    let server = TestServer::start(builder.model(ServedModel::new("coffee", Sized::new(60)))).await;
+    let asked = server.posting("/v1/chat/completions", &asking(json!({"store": true})));
+    let asked = tokio::spawn(asked.send());
+    // The reply has begun once the question is stored.
+    until(|| store.was_called("append")).await;
+    store.is_full.store(true, Ordering::SeqCst);
+    asked.abort();
+    until(|| store.was_called("append_and_move")).await;
+    for _ in 0..500 {
+        match ask(&server, "coffee").await {
+            200 => return,
+            status => assert_eq!(status, 429, "only a model that is still used is an obstacle"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the model was not unloaded");
+}
+
+/// A model whose memory is freed when a test says so.
+#[derive(Clone, Debug)]
+struct Sticky(Arc<Gate>);
+
+#[derive(Debug, Default)]
+struct Gate {
+    is_asked: Mutex<bool>,
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+#[derive(Debug)]
+struct StickyModel(Arc<Gate>);
+
+impl Drop for StickyModel {
+    fn drop(&mut self) {
+        *self.0.is_asked.lock().unwrap() = true;
+        let mut is_open = self.0.is_open.lock().unwrap();
+        while !*is_open {
+            is_open = self.0.opened.wait(is_open).unwrap();
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModel for StickyModel {
+    fn name(&self) -> &str {
+        "sticky"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        EchoModel.reply(request).await
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        EchoModel.warm(request).await
+    }
+}
+
+impl ModelSource for Sticky {
+    fn memory(&self) -> u64 {
+        60
+    }
+
+    fn open(&self) -> Result<OpenedModel> {
+        Ok(OpenedModel::new(StickyModel(Arc::clone(&self.0))))
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_loaded_once_the_memory_of_the_replaced_one_is_free() {
+    let gate = Arc::new(Gate::default());
+    let builder = Server::builder().memory(100).model(ServedModel::new("tea", Sticky(Arc::clone(&gate))));
+    let server = TestServer::start(builder).await;
+    assert_eq!(ask(&server, "tea").await, 200);
+    let coffee = Sized::new(60);
+    server.handle.replace_models(vec![ServedModel::new("coffee", coffee.clone())]).unwrap();
+    until(|| *gate.is_asked.lock().unwrap()).await;
+    let mut asked = Box::pin(ask(&server, "coffee"));
+    let others = async {
+        for _ in 0..20 {
+            assert_eq!(server.get("/health").await.status, 200);
+        }
+    };
+    tokio::select! {
+        biased;
+        status = &mut asked => panic!("{status} while the former model is in memory"),
+        () = others => {}
+    }
+    assert_eq!(coffee.loads(), 0);
+    *gate.is_open.lock().unwrap() = true;
+    gate.opened.notify_all();
+    assert_eq!((asked.await, coffee.loads()), (200, 1));
 }
 
 /// A model of a server elsewhere, which refuses this one.

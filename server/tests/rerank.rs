@@ -6,7 +6,7 @@ mod shared;
 use alloquy_core::Result;
 use alloquy_core::media::Digest;
 use alloquy_retrieval::{Passage, Reranker};
-use alloquy_server::{ServedModel, ServedReranker, Server};
+use alloquy_server::{KeyFile, KeyLimits, ServedModel, ServedReranker, Server};
 use alloquy_testing::EchoModel;
 use async_trait::async_trait;
 use serde_json::json;
@@ -91,4 +91,27 @@ async fn rerankers_are_listed_under_names_of_their_own() {
     let error =
         Server::builder().model(ServedModel::loaded("tea", EchoModel)).reranker(same).build().unwrap_err();
     assert!(error.to_string().contains("two models have the name"), "{error}");
+}
+
+#[tokio::test]
+async fn texts_count_as_tokens_of_the_key() {
+    let mut limits = KeyLimits::default();
+    limits.tokens_per_day = Some(10);
+    let mut keys = KeyFile::default();
+    let key = keys.add("ann".parse().unwrap(), limits).unwrap();
+    let words = ServedReranker::new("words", SharedWords);
+    let counted = ServedReranker::new("counted", SharedWords).tokens(|text| text.split(' ').count());
+    let builder = Server::builder().model(ServedModel::loaded("tea", EchoModel)).keys(keys);
+    let server = TestServer::start(builder.reranker(words).reranker(counted)).await;
+    let ask = |model: &str| {
+        let body = json!({"model": model, "query": "green tea", "documents": ["tea", "cups of tea"]});
+        server.send(server.posting(PATH, &body).bearer_auth(&key))
+    };
+    // The question is read with each text: 2 + 1 and 2 + 3 tokens.
+    assert_eq!(ask("counted").await.status, 200);
+    let refused = ask("counted").await;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    assert!(refused.text.contains("8 tokens are used"), "{}", refused.text);
+    let unknown = ask("words").await;
+    assert_eq!(unknown.status, 400, "{}", unknown.text);
 }

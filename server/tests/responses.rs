@@ -431,6 +431,56 @@ async fn a_response_in_the_background_is_polled_resumed_and_kept() {
 }
 
 #[tokio::test]
+async fn a_reader_of_events_that_are_gone_gets_the_last_one() {
+    let server = echo().await;
+    let made = response(&server, json!({})).await;
+    let id = made["id"].as_str().unwrap();
+    let whole = events(&server.get(&format!("/v1/responses/{id}?stream=true")).await, 0);
+    // The stream of which the client has read so much had more events.
+    let rest = server.get(&format!("/v1/responses/{id}?stream=true&starting_after=500")).await;
+    let rest = events(&rest, 501);
+    assert_eq!((types(&rest), &rest[0]["response"]), (vec!["completed"], &whole.last().unwrap()["response"]));
+}
+
+/// Reads a stream to its last event, and no further.
+async fn read_to_last(mut stream: reqwest::Response) -> Value {
+    let mut text = String::new();
+    loop {
+        text += std::str::from_utf8(&stream.chunk().await.unwrap().expect("a last event")).unwrap();
+        let last = text.rsplit_terminator("\n\n").next().unwrap_or_default();
+        let data = last.split_once("data: ").map_or("", |(_, data)| data);
+        let event: Value = serde_json::from_str(data).unwrap_or_default();
+        if text.ends_with("\n\n") && event["response"]["status"] == "completed" {
+            return event["response"].clone();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_has_ended_once_its_last_event_is_read() {
+    let mut limits = RequestLimits::default();
+    limits.running = 1;
+    limits.waiting = 0;
+    let builder = Server::builder().model(ServedModel::loaded("tea", EchoModel)).limits(limits);
+    let server = TestServer::start(builder).await;
+    for is_background in [false, true] {
+        for _ in 0..100 {
+            let body = request(json!({"stream": true, "background": is_background}));
+            let streamed = read_to_last(server.posting("/v1/responses", &body).send().await.unwrap()).await;
+            let id = streamed["id"].as_str().unwrap();
+            let found = server.get(&format!("/v1/responses/{id}")).await.json();
+            assert_eq!((&found["status"], &found["output"]), (&json!("completed"), &streamed["output"]));
+            // Its place is free, and it can be continued and deleted.
+            let next = response(&server, json!({"previous_response_id": id})).await;
+            let next = next["id"].as_str().unwrap();
+            for id in [next, id] {
+                assert_eq!(server.delete(&format!("/v1/responses/{id}")).await.status, 200);
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_cancelled_response_keeps_its_text() {
     let server = slow().await;
     let queued = response(&server, json!({"background": true})).await;

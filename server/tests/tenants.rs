@@ -78,6 +78,21 @@ async fn fill(grammar: &Grammar, sending: Sending<'_>, mark: &str, draws: &mut D
 async fn read_all(grammar: &Grammar, sending: Sending<'_>, ids: &Ids) -> BTreeMap<String, (u16, String)> {
     let mut answers = BTreeMap::new();
     for example in &grammar.examples {
+/// What an answer says. The events of a response are kept for a while, and later its texts are sent in one piece each, so the pieces of a stream
+/// are put together.
+fn content(text: &str) -> String {
+    let events: Vec<Value> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let Some(last) = events.last() else { return text.to_owned() };
+    let pieces: String = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+    let response = &last["response"];
+    assert!(response["id"].is_string(), "{last}");
+    json!([pieces, last["type"], response["id"], response["status"], response["output"]]).to_string()
+}
+
         if example.method != "GET" || example.path.contains("/events") {
             continue;
         }
@@ -89,7 +104,7 @@ async fn read_all(grammar: &Grammar, sending: Sending<'_>, ids: &Ids) -> BTreeMa
                     continue;
                 }
                 let outcome = sending.send(drawn).await;
-                answers.insert(outcome.drawn.path.clone(), (outcome.status, outcome.text));
+                answers.insert(outcome.drawn.path.clone(), (outcome.status, content(&outcome.text)));
             }
         }
     }

@@ -521,3 +521,29 @@ async fn owners_are_strictly_apart() {
         2
     );
 }
+
+#[test]
+fn a_document_is_read_in_a_thread_that_may_block() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+    runtime.unwrap().block_on(async {
+        let server = echo().await;
+        // The one thread that may block is busy until it is released.
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || released.recv());
+        let document = json!({"format": "markdown", "document": "## User\n\nHi\n\n## Assistant\n\nHello!\n"});
+        let mut import = Box::pin(server.post("/v1/alloquy/import", &document));
+        let others = async {
+            for _ in 0..20 {
+                assert_eq!(server.get("/health").await.status, 200);
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = &mut import => panic!("the document was read in the thread of the runtime"),
+            () = others => {}
+        }
+        release.send(()).unwrap();
+        busy.await.unwrap().unwrap();
+        assert_eq!(import.await.json()["imported"].as_array().unwrap().len(), 1);
+    });
+}

@@ -132,6 +132,10 @@ fn of_answer(warning: &Warning) -> Option<String> {
                 "(the answer contains {marker:?}, which marks a tool call, although no tool can be called)"
             )
         }
+        Warning::UnknownToolCalled { name, times } => {
+            let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+            format!("(the model called the tool {name:?} {times}, and there is no such tool)")
+        }
         Warning::GrammarCut => "(the answer ends before its grammar is complete)".to_owned(),
         Warning::ReplyRejected { attempts, reason } => {
             format!("(the answer was rejected {attempts} times, the last one because {reason})")

@@ -55,6 +55,14 @@ pub enum Warning {
         /// The first such text, such as `<tool_call>`.
         marker: String,
     },
+    /// The model called a tool that does not exist, and read an error that lists those that do. A model that calls
+    /// nothing else three times in a row is not asked again.
+    UnknownToolCalled {
+        /// The name that the model wrote.
+        name: String,
+        /// How often it was called in this turn.
+        times: usize,
+    },
     /// A sampling option has no effect on this model.
     OptionIgnored {
         /// The name of the option.

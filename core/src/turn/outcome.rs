@@ -40,8 +40,9 @@ pub enum TurnEnd {
     Answered,
     /// The host must run calls of the last reply.
     HostCalls,
-    /// The model called tools once more than the limit of one turn allows. These calls did not run:
-    /// [`Conversation::complete`](crate::Conversation::complete) runs them, with the same limit again.
+    /// The model called tools once more than the limit of one turn allows, or called tools that do not exist three times
+    /// in a row. These calls did not run: [`Conversation::complete`](crate::Conversation::complete) runs them, with the
+    /// same limit again.
     ToolLimit,
     /// [`Turn::cancel`](super::Turn::cancel) ended it. The results of tools that were running are errors.
     Cancelled,

@@ -274,7 +274,10 @@ impl<'a> Messages<'a> {
                 for (index, block) in blocks.iter().enumerate() {
                     let place = format!("{place}.content[{index}]");
                     match block {
-                        Block::Text { text, .. } => texts.push(text.clone()),
+                        Block::Text { text, citations, .. } => {
+                            no_citations(citations.as_deref(), &place)?;
+                            texts.push(text.clone());
+                        }
                         Block::Image { source, .. } => shown.push(source.read(&place, self.media)?.into()),
                         _ => {
                             let message = format!("{place}: a result of a tool has texts and images");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Manager, Result};
+use alloquy_core::{Manager, Result};
 use tokio::sync::watch;
 
 use super::source::{OpenedModel, ServedModel};
@@ -23,6 +23,8 @@ enum Place {
     /// A task loads it, for everybody who waits.
     Loading(watch::Receiver<Outcome>),
     Loaded(Arc<LoadedModel>),
+    /// It is served no more, and nothing loads it again.
+    Retired,
 }
 
 /// A model, and what is loaded of it.
@@ -39,6 +41,16 @@ pub(super) enum Found {
     Loading(watch::Receiver<Outcome>),
     /// This request is the first one, and has to begin.
     Begun(watch::Sender<Outcome>, watch::Receiver<Outcome>),
+    /// It is served no more.
+    Retired,
+}
+
+/// What was in a place.
+enum Taken {
+    Loaded(Arc<LoadedModel>),
+    Nothing,
+    /// It is used or being loaded, and stays.
+    Used,
 }
 
 impl Entry {
@@ -62,6 +74,7 @@ impl Entry {
         match &*place {
             Place::Loaded(loaded) => Found::Loaded(Arc::clone(loaded)),
             Place::Loading(waiting) => Found::Loading(waiting.clone()),
+            Place::Retired => Found::Retired,
             Place::Absent => {
                 let (done, waiting) = watch::channel(None);
                 *place = Place::Loading(waiting.clone());
@@ -82,7 +95,7 @@ impl Entry {
     pub(super) fn loaded(&self) -> Option<Arc<LoadedModel>> {
         match &*self.place() {
             Place::Loaded(loaded) => Some(Arc::clone(loaded)),
-            Place::Absent | Place::Loading(_) => None,
+            Place::Absent | Place::Loading(_) | Place::Retired => None,
         }
     }
 
@@ -95,37 +108,50 @@ impl Entry {
     pub(super) fn context_length(&self) -> Option<usize> {
         match &*self.place() {
             Place::Loaded(loaded) => loaded.opened.context_length,
-            Place::Absent | Place::Loading(_) => None,
+            Place::Absent | Place::Loading(_) | Place::Retired => None,
         }
     }
 
-    /// Unloads the model unless it is used or being loaded, and returns whether it is out of memory.
-    ///
-    /// # Errors
-    /// Those of the store, which gets the partial replies before.
-    pub(super) async fn unload(&self) -> Result<bool> {
-        let Some(loaded) = self.taken() else { return Ok(matches!(*self.place(), Place::Absent)) };
-        let flushed = loaded.manager.flush().await;
+    /// Unloads the model unless it is used or being loaded, and returns whether it is out of memory. The store gets its partial replies
+    /// before; where that fails, the log says so, since the request that needs the memory has no part in it.
+    pub(super) async fn unload(&self) -> bool {
+        self.empty(Place::Absent).await
+    }
+
+    /// Unloads the model as [`Entry::unload`] does, and lets nothing load it again.
+    pub(super) async fn retire(&self) -> bool {
+        self.empty(Place::Retired).await
+    }
+
+    async fn empty(&self, after: Place) -> bool {
+        let loaded = match self.taken(after) {
+            Taken::Loaded(loaded) => loaded,
+            Taken::Nothing => return true,
+            Taken::Used => return false,
+        };
+        let name = self.model.name();
+        if let Err(error) = loaded.manager.flush().await {
+            tracing::error!(name, error = format!("{error:#}"), "a reply of an unloaded model is not stored");
+        }
         // Freeing gigabytes takes a while.
-        let freed = tokio::task::spawn_blocking(move || drop(loaded)).await;
-        freed.map_err(|source| {
-            let message = format!("unloading the model {:?} failed", self.model.name());
-            Error::new(ErrorKind::Model, message).with_source(source)
-        })?;
-        flushed.map(|()| true)
+        if let Err(error) = tokio::task::spawn_blocking(move || drop(loaded)).await {
+            tracing::error!(name, %error, "unloading a model failed");
+        }
+        true
     }
 
-    /// Takes the model out of its place if no request uses it.
-    fn taken(&self) -> Option<Arc<LoadedModel>> {
+    /// Takes the model out of its place if no request uses it, and leaves `after` there.
+    fn taken(&self, after: Place) -> Taken {
         let mut place = self.place();
-        // A lease is created under this lock, so none can begin between this check and the removal.
-        let is_idle = matches!(&*place, Place::Loaded(loaded) if Arc::strong_count(loaded) == 1);
-        if !is_idle {
-            return None;
+        match &*place {
+            Place::Loading(_) => return Taken::Used,
+            // A lease is created under this lock, so none can begin between this check and the removal.
+            Place::Loaded(loaded) if Arc::strong_count(loaded) > 1 => return Taken::Used,
+            Place::Absent | Place::Loaded(_) | Place::Retired => {}
         }
-        match std::mem::replace(&mut *place, Place::Absent) {
-            Place::Loaded(loaded) => Some(loaded),
-            Place::Absent | Place::Loading(_) => None,
+        match std::mem::replace(&mut *place, after) {
+            Place::Loaded(loaded) => Taken::Loaded(loaded),
+            Place::Absent | Place::Loading(_) | Place::Retired => Taken::Nothing,
         }
     }
 

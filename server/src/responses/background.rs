@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::stop::Task;
-use alloquy_core::{Conversation, ConversationManager as _, NodeId, Turn, TurnEvent, TurnRequest};
+use alloquy_core::{Conversation, ConversationManager as _, NodeId, Turn, TurnEvent, TurnReply, TurnRequest};
 use axum::Json;
 use axum::response::IntoResponse;
 use futures::StreamExt;
@@ -20,7 +20,7 @@ use super::stored::note_ending;
 use crate::admission::Admission;
 use crate::app::App;
 use crate::caller::Caller;
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, broken_reply};
 use crate::items::{MARK, ResponseId};
 use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
@@ -61,6 +61,7 @@ impl Background {
     /// # Errors
     /// Those of a request that is not valid. What is refused later, such as a prompt that is too long, is a failed response.
     pub(super) async fn begin(mut asked: Asked, app: App, caller: Caller) -> ApiResult {
+        let held = if asked.is_streamed { Some(app.hold_stream(&caller)?) } else { None };
         asked.settings.model = model_name(&app, asked.model.as_deref())?;
         let manager = app.conversations(&caller);
         let place = Place::open(&asked, &app, &caller, manager, None).await?;
@@ -76,7 +77,6 @@ impl Background {
         let id = ResponseId { conversation: conversation.id().clone(), node: question };
         let task = app.turns().begin();
         let run = app.responses().begin(RunKey::new(&caller.owner, id.clone()), task.stop_signal());
-        let is_streamed = asked.is_streamed;
         let sources = Sources {
             settings: &mark.settings,
             conversation: conversation.id(),
@@ -89,25 +89,33 @@ impl Background {
         let background =
             Self { app, caller, asked, conversation, mark, turn, question, id, task, run: Arc::clone(&run) };
         tokio::spawn(background.work());
-        if is_streamed {
-            return Ok(streaming::respond_with(run.events(0), &limits));
+        if let Some(held) = held {
+            return Ok(streaming::respond_with(run.events(0), &limits, held));
         }
         Ok(Json(queued).into_response())
     }
 
     async fn work(self) {
-        let guard = RunGuard(Arc::clone(&self.run));
+        let _guard = RunGuard(Arc::clone(&self.run));
         let mut writer = self.asked.writer(&self.id.conversation);
         self.push(&writer.create(self.question));
-        if let Err(ending) = self.generate(&mut writer).await {
-            note_ending(&self.conversation, self.question, &ending).await;
-            self.push(&writer.end(self.question, &[], ending, None));
-        }
-        drop(guard);
+        // The reply is stored, and its place and its model are free, before a client reads the last event.
+        let last = match self.generate(&mut writer).await {
+            Ok(reply) => {
+                let key = RunKey::new(&self.caller.owner, self.id.clone());
+                self.app.responses().note_last(key, reply.last);
+                writer.event(TurnEvent::Finished(reply))
+            }
+            Err(ending) => {
+                note_ending(&self.conversation, self.question, &ending).await;
+                writer.end(self.question, &[], ending, None)
+            }
+        };
+        self.run.end_with(last.iter().map(Event::frame).collect());
     }
 
     /// Waits for a place and the model, and generates the reply.
-    async fn generate(&self, writer: &mut EventWriter) -> Result<(), Ending> {
+    async fn generate(&self, writer: &mut EventWriter) -> Result<Box<TurnReply>, Ending> {
         let stop = self.task.stop_signal();
         let mut stopped = stop.cut(stream::pending::<()>());
         // A response that is cancelled gives up its place in the queue.
@@ -132,24 +140,17 @@ impl Background {
         }
     }
 
-    /// Reads a turn to its end.
-    async fn read(&self, turn: &mut Turn, writer: &mut EventWriter) -> Result<(), Ending> {
+    /// Reads a turn to its end, and returns the reply, whose events are not written yet.
+    async fn read(&self, turn: &mut Turn, writer: &mut EventWriter) -> Result<Box<TurnReply>, Ending> {
         while let Some(event) = turn.next().await {
             match event {
-                Ok(event) => self.write(event, writer),
+                Ok(TurnEvent::Finished(reply)) => return Ok(reply),
+                Ok(event) => self.push(&writer.event(event)),
                 Err(error) if error.is_cancelled() => return Err(Ending::of_status(Status::Cancelled)),
                 Err(error) => return Err(Ending::failed(&error.into())),
             }
         }
-        Ok(())
-    }
-
-    fn write(&self, event: TurnEvent, writer: &mut EventWriter) {
-        if let TurnEvent::Finished(reply) = &event {
-            let key = RunKey::new(&self.caller.owner, self.id.clone());
-            self.app.responses().note_last(key, reply.last);
-        }
-        self.push(&writer.event(event));
+        Err(Ending::failed(&broken_reply("the turn of a response has ended without a reply")))
     }
 
     /// Waits for a place and the model, and returns the turn.

@@ -26,6 +26,14 @@ impl Event {
     }
 }
 
+    /// Raises the number of the event, unless it is high enough.
+    pub(super) fn number_at_least(&mut self, least: u64) {
+        let own = self.data.get("sequence_number").and_then(Value::as_u64);
+        if let (Some(own), Value::Object(fields)) = (own, &mut self.data) {
+            fields.insert("sequence_number".to_owned(), own.max(least).into());
+        }
+    }
+
 /// Writes the events of one response.
 #[derive(Debug)]
 pub(super) struct EventWriter {

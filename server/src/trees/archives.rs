@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::media_policy::MediaPolicy;
 
 /// The form of a document.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,11 +78,15 @@ impl ImportedConversation {
 /// How many conversations are stored at once.
 const TOGETHER: usize = 200;
 
-/// Reads the conversations of a document.
-fn archives(app: &App, format: ArchiveFormat, document: &str) -> ApiResult<Vec<Result<ReadArchive>>> {
-    let rules = app.media().rules();
-    let read = archive::read_with(format, document, &ArchiveLimits::default(), &rules);
-    read.map_err(|error| ApiError::from(error).param("document"))
+/// Reads the conversations of a document, in the format that the request names or in the one that the text has.
+fn archives(new: &NewImport, media: &MediaPolicy) -> ApiResult<Vec<Result<ReadArchive>>> {
+    let of_document = |error| ApiError::from(error).param("document");
+    let format = match &new.format {
+        Some(name) => format(name)?,
+        None => ArchiveFormat::recognized(&new.document).map_err(of_document)?,
+    };
+    let read = archive::read_with(format, &new.document, &ArchiveLimits::default(), &media.rules());
+    read.map_err(of_document)
 }
 
 fn format(name: &str) -> ApiResult<ArchiveFormat> {
@@ -97,7 +102,8 @@ pub(super) async fn export(
     let format = format(parameters.format.as_deref().unwrap_or(ArchiveFormat::Alloquy.as_str()))?;
     let conversation = opened(&app, &caller, &id).await?;
     let whole = app.conversations(&caller).export(conversation.id()).await?;
-    let written = archive::write(format, &whole, &ArchiveLimits::default())?;
+    let write = move |_: &MediaPolicy| Ok(archive::write(format, &whole, &ArchiveLimits::default())?);
+    let written = app.read_aside(write).await?;
     Ok(Json(ExportObject {
         object: "export",
         id: shown(conversation.id()),
@@ -112,14 +118,10 @@ pub(super) async fn import(
     caller: Caller,
     JsonBody(new): JsonBody<NewImport>,
 ) -> ApiResult<Json<ImportObject>> {
-    let format = match &new.format {
-        Some(name) => format(name)?,
-        None => ArchiveFormat::recognized(&new.document)
-            .map_err(|error| ApiError::from(error).param("document"))?,
-    };
     let mut refused = Vec::new();
     let mut read = Vec::new();
-    for outcome in archives(&app, format, &new.document)? {
+    // A long document would keep the thread from its other requests.
+    for outcome in app.read_aside(move |media| archives(&new, media)).await? {
         match outcome {
             Ok(archive) => read.push(archive),
             Err(error) => refused.push(error.to_string()),

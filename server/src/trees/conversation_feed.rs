@@ -40,7 +40,7 @@ pub(super) async fn events(
     let conversation = opened(&app, &caller, &id).await?;
     let id = conversation.id().clone();
     // The listener begins before the state is read, so that no change falls between the two.
-    let listener = Listener::new(app.clone(), caller.owner.clone());
+    let listener = Listener::new(app.clone(), &caller)?;
     let (record, tree) = app.store().load(&caller.owner, &id).await?;
     let all = Seen::all(&record, &tree);
     let mut frames = Frames::default();

@@ -74,8 +74,8 @@ pub(super) struct ConversationChange {
 }
 
 impl NewTree {
-    fn read(self, app: &App) -> ApiResult<NewConversation> {
-        let preface = self.preface(app)?;
+    fn read(self, media: &MediaPolicy) -> ApiResult<NewConversation> {
+        let preface = self.preface(media)?;
         let mut new = NewConversation::from(preface).sampling(self.sampling);
         if let Some(name) = self.name {
             let id: ConversationId = name.parse().map_err(|error| ApiError::from(error).param("name"))?;
@@ -91,10 +91,10 @@ impl NewTree {
         Ok(new)
     }
 
-    fn preface(&self, app: &App) -> ApiResult<Preface> {
+    fn preface(&self, media: &MediaPolicy) -> ApiResult<Preface> {
         let list = self.messages.clone().unwrap_or_default();
         let tools = self.tools.clone().map(Value::from_iter);
-        let transcript = messages::read(Value::from_iter(list), tools, app.media())?;
+        let transcript = messages::read(Value::from_iter(list), tools, media)?;
         Ok(Preface { messages: transcript.messages, tools: transcript.tools, ..Preface::default() })
     }
 }
@@ -104,7 +104,7 @@ pub(super) async fn create(
     caller: Caller,
     JsonBody(new): JsonBody<NewTree>,
 ) -> ApiResult<(StatusCode, Json<ConversationObject>)> {
-    let new = new.read(&app)?;
+    let new = app.read(move |media| new.read(media)).await?;
     let conversation = app.conversations(&caller).create(new).await?;
     Ok((StatusCode::CREATED, Json(object(&conversation).await?)))
 }

@@ -15,7 +15,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
+use crate::caller::Caller;
 use crate::error::ApiResult;
+use crate::held_streams::HeldStream;
 use crate::streaming::{Framing, response};
 use crate::watched_store::Changed;
 
@@ -60,12 +62,16 @@ pub(super) struct Listener {
     pub(super) app: App,
     pub(super) owner: Owner,
     changed: Receiver<Changed>,
+    _held: HeldStream,
 }
 
 impl Listener {
-    pub(super) fn new(app: App, owner: Owner) -> Self {
+    /// # Errors
+    /// 429 where its owner has too many event streams.
+    pub(super) fn new(app: App, caller: &Caller) -> ApiResult<Self> {
+        let held = app.hold_stream(caller)?;
         let changed = app.changes();
-        Self { app, owner, changed }
+        Ok(Self { app, owner: caller.owner.clone(), changed, _held: held })
     }
 
     /// Waits until this process changes something of the feed, or until it is time to look for changes of others.

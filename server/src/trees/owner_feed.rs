@@ -45,7 +45,7 @@ pub(super) async fn events(State(app): State<App>, caller: Caller, headers: Head
         Some(text) => Some(text.parse().map_err(|error| ApiError::from(error).param(LAST_EVENT_ID))?),
         None => None,
     };
-    let listener = Listener::new(app.clone(), caller.owner.clone());
+    let listener = Listener::new(app.clone(), &caller)?;
     let mut frames = Frames::default();
     let mut source = OwnerSource { cursor: last, announced: BTreeMap::new() };
     if source.cursor.is_some() {

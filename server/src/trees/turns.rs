@@ -21,6 +21,7 @@ use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::chat_completions::messages;
 use crate::error::{ApiError, ApiResult};
+use crate::media_policy::MediaPolicy;
 use crate::reply_report::complete;
 use crate::streaming;
 
@@ -121,7 +122,7 @@ pub(super) struct AddedNodes {
 
 impl NewTurn {
     /// Reads what is sent and how it is answered, without its place.
-    fn asked(&mut self, app: &App) -> ApiResult<TurnRequest> {
+    fn asked(&mut self, media: &MediaPolicy) -> ApiResult<TurnRequest> {
         self.sampling.validate().map_err(|error| ApiError::from(error).param("sampling"))?;
         let options = self.options()?;
         let mut ask = match (self.text.take(), self.messages.take()) {
@@ -129,7 +130,7 @@ impl NewTurn {
                 return Err(ApiError::invalid("text", "text and messages are both given: send one of them"));
             }
             (Some(text), None) => TurnRequest::from(Message::user(text)),
-            (None, Some(list)) => TurnRequest::from(messages_of(list, app)?),
+            (None, Some(list)) => TurnRequest::from(messages_of(list, media)?),
             (None, None) => TurnRequest::default(),
         };
         if let Some(prompt) = self.prompt.take() {
@@ -220,8 +221,8 @@ fn noted(mut ask: TurnRequest, label: Option<String>, metadata: Map<String, Valu
     ask
 }
 
-fn messages_of(list: Vec<Map<String, Value>>, app: &App) -> ApiResult<Vec<Message>> {
-    Ok(messages::read(Value::from_iter(list), None, app.media())?.messages)
+fn messages_of(list: Vec<Map<String, Value>>, media: &MediaPolicy) -> ApiResult<Vec<Message>> {
+    Ok(messages::read(Value::from_iter(list), None, media)?.messages)
 }
 
 /// `POST /v1/alloquy/conversations/{id}/turns`
@@ -234,7 +235,11 @@ pub(super) async fn create(
 ) -> ApiResult {
     turn.check()?;
     let expected = Expected::of(&headers)?;
-    let ask = turn.asked(&app)?;
+    let read = app.read(move |media| {
+        let ask = turn.asked(media)?;
+        Ok((turn, ask))
+    });
+    let (turn, ask) = read.await?;
     // An unknown conversation loads no model.
     let ask = expected.check(&opened(&app, &caller, &id).await?, ask).await?;
     let place = app.admit(&caller).await?;
@@ -263,9 +268,10 @@ pub(super) async fn add(
         return Err(ApiError::invalid("messages", "messages is empty, expected at least one"));
     }
     let conversation = opened(&app, &caller, &id).await?;
-    let ask = TurnRequest::from(messages_of(new.messages, &app)?);
-    let ask = noted(expected.check(&conversation, ask).await?, new.label, new.metadata);
-    let ask = at(&conversation, new.node.as_deref(), ask).await?;
+    let NewNodes { node, messages, label, metadata } = new;
+    let ask = TurnRequest::from(app.read(move |media| messages_of(messages, media)).await?);
+    let ask = noted(expected.check(&conversation, ask).await?, label, metadata);
+    let ask = at(&conversation, node.as_deref(), ask).await?;
     let added = conversation.add(ask).await?;
     let notes = notes(&conversation).await?;
     let (head, head_moved) = head_after(added.head, added.node);

@@ -170,6 +170,21 @@ impl OnnxReranker {
         &self.model.info
     }
 
+    /// Returns how many tokens a text has, read alone.
+    ///
+    /// ```
+    /// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/text_models/reranker");
+    /// let reranker = alloquy_onnx::OnnxReranker::load(folder)?;
+    /// assert!(reranker.count_tokens("Tea is grown in Assam.")? > reranker.count_tokens("Tea")?);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Tokenize`] for a text that cannot be encoded.
+    pub fn count_tokens(&self, text: &str) -> Result<usize> {
+        Ok(self.model.reader.tokenizer.encode(text.trim(), usize::MAX)?.ids.len())
+    }
+
     /// Computes how well each passage answers a question, and lists the passages that are too long.
     ///
     /// # Errors
