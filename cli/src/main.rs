@@ -58,6 +58,7 @@ mod screen;
 mod served;
 mod served_list;
 mod served_retrieval;
+mod served_tools;
 mod settings;
 mod stored;
 mod table;

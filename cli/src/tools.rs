@@ -48,6 +48,30 @@ pub(crate) async fn toolbox_with_refused(
     Ok((toolbox, refused))
 }
 
+/// A server whose tools requests may name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ToolServer<'a> {
+    /// A command that starts it.
+    Program(&'a str),
+    /// Its address.
+    Url(&'a str),
+}
+
+/// Connects to a server. Whether its tools run is decided for each request, and a call may take as long as in a conversation.
+pub(crate) async fn served(
+    server: ToolServer<'_>,
+    arguments: &ToolArguments,
+    notes: Notes,
+) -> Result<Toolbox> {
+    let (mcp, mcp_url) = match server {
+        ToolServer::Program(command) => (vec![command.to_owned()], Vec::new()),
+        ToolServer::Url(url) => (Vec::new(), vec![url.to_owned()]),
+    };
+    let arguments = ToolArguments { mcp, mcp_url, ..arguments.clone() };
+    let toolbox = Toolbox::default().timeout(longest(&arguments), futures_timer::Delay::new);
+    servers::connect(toolbox, &arguments, notes, &mut Vec::new()).await
+}
+
 /// Returns how long a call may take, and a connection to a server.
 fn longest(arguments: &ToolArguments) -> Duration {
     Duration::from_secs(arguments.tool_timeout.unwrap_or(TIMEOUT))

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -154,6 +154,23 @@ pub(crate) async fn check_key(State(access): State<Access>, mut request: Request
     request.extensions_mut().insert(caller);
     let response: Response = next.run(request).await;
     Ok(response)
+}
+
+/// Reads an origin as browsers send it.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for another text.
+pub(crate) fn origin_of(origin: &str) -> Result<HeaderValue> {
+    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
+    match HeaderValue::from_str(origin) {
+        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
+        _ => {
+            let message = format!(
+                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
+            );
+            Err(Error::new(ErrorKind::Invalid, message))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -32,8 +32,10 @@ use crate::limits::RequestLimits;
 use crate::media_policy::MediaPolicy;
 use crate::metrics::{MeasuredCalls, MeasuredEmbedding, Metrics};
 use crate::models::{ModelLease, ServedModels};
+use crate::open_approvals::OpenApprovals;
 use crate::rerankers::ServedRerankers;
 use crate::response_runs::ResponseRuns;
+use crate::served_tools::ToolServers;
 use crate::watched_store::{Changed, WatchedStore};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -71,6 +73,10 @@ pub(crate) struct Parts {
     pub(crate) metrics: Metrics,
     /// The responses in the background, and where the latest ones ended.
     pub(crate) responses: Arc<ResponseRuns>,
+    /// The tools of the host, by labels.
+    pub(crate) tools: ToolServers,
+    /// The approvals of responses that are not stored.
+    pub(crate) approvals: Arc<OpenApprovals>,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
     pub(crate) is_draining: AtomicBool,
@@ -154,6 +160,14 @@ impl App {
 
     pub(crate) fn responses(&self) -> &Arc<ResponseRuns> {
         &self.0.responses
+    }
+
+    pub(crate) fn tools(&self) -> &ToolServers {
+        &self.0.tools
+    }
+
+    pub(crate) fn approvals(&self) -> &Arc<OpenApprovals> {
+        &self.0.approvals
     }
 
     pub(crate) fn turns(&self) -> &TaskGroup {

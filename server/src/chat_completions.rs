@@ -129,7 +129,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
             opened.remove_unanswered().await;
         }
     };
-    streaming::respond_or(turn, writer, app.limits(), held, otherwise).await
+    streaming::respond_or(streaming::PlainTurn(turn), writer, app.limits(), held, otherwise).await
 }
 
 fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing) -> Completion {

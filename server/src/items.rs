@@ -2,8 +2,15 @@
 
 mod given;
 mod ids;
+mod mcp;
 mod shown;
 
-pub(crate) use given::{Calls, GivenItem, Input, References, parsed_items};
+pub(crate) use given::{
+    Calls, GivenApproval, GivenApprovalRequest, GivenItem, Input, References, SUMMARY_PREFIX, no_request,
+    parsed_items,
+};
 pub(crate) use ids::{ItemId, ItemPlace, ResponseId, conversation_id, conversation_of};
-pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, arguments_of, items_of_path};
+pub(crate) use mcp::{
+    ApprovedCalls, DECISIONS, Decision, McpItem, McpServer, McpServers, McpTool, SERVERS, arguments_of,
+};
+pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, items_of_path};

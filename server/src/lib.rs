@@ -30,7 +30,7 @@
 //! | `POST /v1/responses` | answers items, whole, as a stream or in the background; a response's id is its place in the tree |
 //! | `GET`, `DELETE /v1/responses/{id}` | a stored response or its events, its end |
 //! | `POST /v1/responses/{id}/cancel`, `GET /v1/responses/{id}/input_items` | ends one in the background; what was sent |
-//! | `POST /v1/responses/input_tokens` | the number of a prompt's tokens |
+//! | `POST /v1/responses/input_tokens`, `POST /v1/responses/compact` | the number of a prompt's tokens; a conversation made shorter |
 //! | `POST /v1/conversations`, `GET`, `POST`, `DELETE /v1/conversations/{id}` | conversations and their metadata |
 //! | `GET`, `POST /v1/conversations/{id}/items`, `GET`, `DELETE /v1/conversations/{id}/items/{item}` | the items of the path to the head |
 //! | `POST /v1/messages`, `POST /v1/messages/count_tokens` | Anthropic's Messages, whole or as a stream, and the number of their tokens |
@@ -60,7 +60,7 @@
 //!
 //! # Where to read on
 //!
-//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors, and [`ServedReranker`] for rerankers; [`RequestLimits`] for
+//! [`Server`] and [`ServerBuilder`]; [`ServedModel`] and [`ModelSource`] for models that are loaded on demand; [`ServedEmbedder`] for models of vectors, and [`ServedReranker`] for rerankers; [`ServedTools`] for tools that requests name; [`RequestLimits`] for
 //! sizes and times. `docs/server.md` in the repository describes every route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -100,6 +100,7 @@ mod models;
 mod no_model;
 mod observation;
 mod ollama;
+mod open_approvals;
 mod openapi;
 mod operation;
 mod paging;
@@ -111,6 +112,7 @@ mod response_runs;
 mod responses;
 mod routes;
 mod running;
+mod served_tools;
 mod server;
 mod service_manager;
 mod streaming;
@@ -127,4 +129,5 @@ pub use keys::{Key, KeyFile, KeyLimits};
 pub use limits::RequestLimits;
 pub use models::{ModelSource, OpenedModel, ServedModel};
 pub use rerankers::ServedReranker;
+pub use served_tools::ServedTools;
 pub use server::{Server, ServerBuilder};

@@ -3,23 +3,30 @@
 //! A response is a turn. Its id has the conversation and the node that is answered, so `previous_response_id` at an older response is
 //! a turn at that place: a branch.
 
+mod approvals;
 mod background;
+mod compact;
 mod events;
 mod foreground;
+mod host_calls;
 mod include;
+mod mcp;
 mod media;
 mod object;
+mod offered;
 mod parameters;
 mod place;
+mod ready;
 mod request;
 mod settings;
 mod stored;
 mod tools;
+mod work;
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alloquy_core::{ConversationId, TurnReply, TurnRequest};
+use alloquy_core::{ConversationId, TurnReply};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -30,9 +37,8 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::items::{Item, ResponseId};
+use crate::items::{ApprovedCalls, Item, ResponseId};
 use crate::logprobs;
-use crate::models::ModelLease;
 use crate::operation::{DeletedObject, Operation};
 use crate::paging::{ListOf, Order, PageQuery};
 use crate::reply_report::complete;
@@ -40,6 +46,7 @@ use crate::response_runs::{Run, RunKey, RunState};
 use crate::streaming::{self, Frame};
 use crate::times::unix_seconds;
 use background::Background;
+use compact::{CompactRequest, CompactedResponse};
 use events::EventWriter;
 pub(crate) use include::Included;
 use foreground::Foreground;
@@ -47,16 +54,17 @@ pub(crate) use media::load_media;
 use object::{Ending, HeadPlace, ResponseObject, Sources, Status};
 pub(crate) use parameters::{IncludeParameters, ItemListParameters};
 use parameters::{InputTokens, ResponseParameters};
-use place::{Place, Unfinished, managers, marked};
+use place::Unfinished;
 pub(crate) use place::{leading_system, note_system, open_conversation, references};
-use request::{Asked, ResponseRequest, TokensRequest};
-use settings::ResponseMark;
+use ready::Ready;
+use request::{ResponseRequest, TokensRequest};
 use stored::StoredResponse;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/responses", post(create))
         .route("/v1/responses/input_tokens", post(input_tokens))
+        .route("/v1/responses/compact", post(compact::compact))
         .route("/v1/responses/{id}", get(one).delete(delete))
         .route("/v1/responses/{id}/cancel", post(cancel))
         .route("/v1/responses/{id}/input_items", get(input_items))
@@ -72,6 +80,12 @@ pub(crate) fn operations() -> Vec<Operation> {
         Operation::post("/v1/responses/input_tokens", "Counts the tokens of a request's prompt.")
             .body::<TokensRequest>()
             .answer::<InputTokens>(),
+        Operation::post(
+            "/v1/responses/compact",
+            "Makes a conversation shorter: the user's messages and a summary.",
+        )
+        .body::<CompactRequest>()
+        .answer::<CompactedResponse>(),
         Operation::get(one, "Returns a response as it is now, or its events.")
             .query::<ResponseParameters>()
             .answer::<ResponseObject>()
@@ -85,60 +99,10 @@ pub(crate) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// A request that is ready for its turn.
-struct Ready {
-    place: Place,
-    turn: TurnRequest,
-    mark: ResponseMark,
-    writer: EventWriter,
-}
-
-impl Ready {
-    /// Finds the place of a request and prepares its turn.
-    async fn new(mut asked: Asked, app: &App, model: &ModelLease, caller: &Caller) -> ApiResult<Self> {
-        model.name().clone_into(&mut asked.settings.model);
-        if asked.logprobs {
-            logprobs::must_have_tokens("include", model)?;
-        }
-        let (stored, temporary) = managers(&asked, app, model, caller)?;
-        let place = Place::open(&asked, app, caller, stored, temporary).await?;
-        match Self::at(&place, asked, app, model, caller).await {
-            Ok((turn, mark, writer)) => Ok(Self { place, turn, mark, writer }),
-            Err(error) => {
-                place.remove_unanswered().await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn at(
-        place: &Place,
-        asked: Asked,
-        app: &App,
-        model: &ModelLease,
-        caller: &Caller,
-    ) -> ApiResult<(TurnRequest, ResponseMark, EventWriter)> {
-        let messages = place.messages(&asked, app, caller).await?;
-        place.note_system(&messages).await?;
-        let turn = place.instructed(asked.options.turn(messages.clone()), &asked, &messages);
-        let mark = ResponseMark::new(asked.settings.clone());
-        let turn = app.turn(marked(turn, &mark), model, caller)?;
-        let turn = match place.at {
-            Some(node) => turn.at(node),
-            None => turn,
-        };
-        let mut writer = asked.writer(place.conversation.id());
-        if asked.logprobs {
-            writer.set_logprobs(model.opened().clone());
-        }
-        Ok((turn, mark, writer))
-    }
-}
-
 /// Answers a request: whole, as a stream, or later.
 async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseRequest>) -> ApiResult {
     let JsonBody(request) = body;
-    let asked = request.asked(unix_seconds(SystemTime::now()))?;
+    let asked = request.asked(unix_seconds(SystemTime::now()), app.tools())?;
     if asked.settings.background {
         return Background::begin(asked, app, caller).await;
     }
@@ -147,30 +111,29 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ResponseR
     let is_streamed = asked.is_streamed;
     let has_logprobs = asked.logprobs;
     let ready = Ready::new(asked, &app, &model, &caller).await?;
-    let Ready { place, turn, mark, writer } = ready;
-    let turn = place.conversation.send(turn);
+    let (place, mark, writer, work) = ready.begin(&app, &caller);
     if is_streamed {
         let limits = *app.limits();
-        let writer = Foreground::new(writer, Arc::clone(app.responses()), &caller.owner, mark.settings.store);
+        let writer = Foreground::new(writer, &app, &caller.owner, mark.settings.store);
         let held = (model, held);
-        return streaming::respond_or(turn, writer, &limits, held, place.remove_unanswered()).await;
+        return streaming::respond_or(work, writer, &limits, held, place.remove_unanswered()).await;
     }
     let conversation = place.conversation.id().clone();
     let unfinished = Unfinished::new(place);
-    let answered = turn.await.map_err(ApiError::from).and_then(complete);
-    let reply = unfinished.ended(answered).await?;
+    let answered = work.finish().await.and_then(|(reply, given)| Ok((complete(reply)?, given)));
+    let (reply, given) = unfinished.ended(answered).await?;
     let question = reply.answers.unwrap_or(reply.node);
     if mark.settings.store {
         note_last(&app, &caller, &conversation, &reply);
     }
-    let sources = Sources {
-        settings: &mark.settings,
-        conversation: &conversation,
-        question,
-        nodes: &reply.nodes,
-        head: Some(HeadPlace::after(reply.head, reply.last)),
-    };
+    let head = Some(HeadPlace::after(reply.head, reply.last));
+    let approved = ApprovedCalls::of(given.iter());
+    let sources =
+        Sources::new(&mark.settings, &conversation, question, &reply.nodes, head).approved(&approved);
     let mut response = sources.ended(Ending::of(&mark.settings, &reply.nodes));
+    if !mark.settings.store {
+        approvals::note_open(response.output(), app.approvals(), &caller.owner);
+    }
     if has_logprobs {
         response.add_logprobs(&logprobs::tokens(&reply.reply.logprobs, model.opened()));
     }
@@ -304,7 +267,7 @@ fn replayed(stored: &StoredResponse, first: u64, app: &App) -> axum::response::R
     let settings = stored.mark.settings.clone();
     let mut writer = EventWriter::new(settings, stored.id.conversation.clone(), Vec::new());
     let mut events = writer.begin(stored.id.node);
-    events.extend(writer.replay(&stored.nodes, stored.ending(), stored.head()));
+    events.extend(writer.replay(&stored.given, &stored.nodes, stored.ending(), stored.head()));
     // There were more events than there are now. A client that has read most of them gets at least the last one, which has the whole
     // response.
     let last = events.len().saturating_sub(1);
@@ -385,7 +348,13 @@ async fn input_tokens(
     body: JsonBody<TokensRequest>,
 ) -> ApiResult<Json<InputTokens>> {
     let JsonBody(request) = body;
-    let asked = ResponseRequest::from(request).asked(unix_seconds(SystemTime::now()))?;
+    let asked = ResponseRequest::from(request).asked(unix_seconds(SystemTime::now()), app.tools())?;
+    if let Some((place, _)) = approvals::given(&asked.items).first() {
+        let message = format!(
+            "{place}: the result of an approved call is not known before it has run: leave out approvals"
+        );
+        return Err(ApiError::unsupported(place, message));
+    }
     let _held = app.admit(&caller).await?;
     let model = app.model(asked.model.as_deref()).await?;
     let ready = Ready::new(asked, &app, &model, &caller).await?;

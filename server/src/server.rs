@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::access::Access;
+use crate::access::{Access, origin_of};
 use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
 use crate::connections::Connections;
@@ -36,9 +36,11 @@ use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
 use crate::models::{ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::open_approvals::OpenApprovals;
 use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
 use crate::routes;
+use crate::served_tools::{ServedTools, ToolServers};
 use crate::watched_store::WatchedStore;
 
 /// How long cancelled replies may take to end, once the server ends.
@@ -183,6 +185,7 @@ pub struct ServerBuilder {
     models: Vec<ServedModel>,
     embedders: Vec<ServedEmbedder>,
     rerankers: Vec<ServedReranker>,
+    tools: Vec<ServedTools>,
     memory: Option<u64>,
     store: Option<Arc<dyn ConversationStore>>,
     keys: Option<KeyFile>,
@@ -213,6 +216,7 @@ impl ServerBuilder {
             models: Vec::new(),
             embedders: Vec::new(),
             rerankers: Vec::new(),
+            tools: Vec::new(),
             memory: None,
             store: None,
             keys: None,
@@ -246,6 +250,12 @@ impl ServerBuilder {
     /// Adds a reranker, for `/v1/rerank`. [`ServedReranker`] has an example.
     pub fn reranker(mut self, reranker: ServedReranker) -> Self {
         self.rerankers.push(reranker);
+        self
+    }
+
+    /// Adds tools that requests for responses may name. [`ServedTools`] has an example.
+    pub fn tools(mut self, tools: ServedTools) -> Self {
+        self.tools.push(tools);
         self
     }
 
@@ -432,7 +442,7 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, two flows of one
+    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, two flows or tools of one
     /// name, a flow with problems, an origin or a host of media that cannot be, and a token of the metrics that can be guessed; and those of
     /// what is added to managers.
     pub fn build(self) -> Result<Server> {
@@ -466,25 +476,14 @@ impl ServerBuilder {
             admissions: Admissions::default(),
             metrics: Metrics::new(),
             responses: Arc::new(ResponseRuns::default()),
+            tools: ToolServers::new(self.tools)?,
+            approvals: Arc::new(OpenApprovals::default()),
+            streams: HeldStreams::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
         let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
         Ok(Server { app, access, origins: origins?, end: Arc::default() })
-    }
-}
-
-fn origin_of(origin: &str) -> Result<HeaderValue> {
-    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
-    match HeaderValue::from_str(origin) {
-        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
-        _ => {
-            let message = format!(
-                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
-            );
-            Err(Error::new(ErrorKind::Invalid, message))
-            streams: HeldStreams::default(),
-        }
     }
 }

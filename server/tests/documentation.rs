@@ -1,6 +1,6 @@
 //! The commands with `curl` in docs/server.md, run in their order against a server.
 //!
-//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$NODE` and `$HEAD`, which are the ids in the answers before it.
+//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$APPROVAL`, `$NODE` and `$HEAD`, which are the ids in the answers before it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
@@ -10,17 +10,20 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use alloquy_core::media::Digest;
+use alloquy_core::message::ToolCall;
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::CacheReport;
-use alloquy_core::{ChatModel, ReplyStream, Request, Result};
+use alloquy_core::tool::Toolbox;
+use alloquy_core::{ChatModel, Content, Message, Reply, ReplyStream, Request, Result, Role, Tool, ToolSpec};
 use alloquy_flows::Flow;
 use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
-use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, Server};
-use alloquy_testing::{EchoModel, ScriptedModel};
+use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, ServedTools, Server};
+use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
 use async_trait::async_trait;
+use serde_json::{Value, json};
 
-use shared::TestServer;
 use shared::prompts::Greeting;
+use shared::{TestServer, replying};
 
 /// The address in the documentation.
 const ADDRESS: &str = "http://127.0.0.1:8080";
@@ -39,8 +42,13 @@ const PREAMBLE: &str =
     "set -euo pipefail; curl() { command curl -sS --fail-with-body --max-time 60 \"$@\"; echo; };";
 
 /// Variables, and how the ids begin that are put into them.
-const VARIABLES: [(&str, &str); 4] =
-    [("COMPLETION", "chatcmpl-"), ("RESPONSE", "resp_"), ("CONVERSATION", "conv_"), ("ITEM", "msg_")];
+const VARIABLES: [(&str, &str); 5] = [
+    ("COMPLETION", "chatcmpl-"),
+    ("RESPONSE", "resp_"),
+    ("CONVERSATION", "conv_"),
+    ("ITEM", "msg_"),
+    ("APPROVAL", "mcpr_"),
+];
 
 /// Variables, and the fields of numbers or texts that are put into them.
 const FIELDS: [(&str, &str); 2] = [("NODE", "node"), ("HEAD", "head")];
@@ -66,6 +74,31 @@ impl ChatModel for Echo {
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
         EchoModel.warm(request).await
     }
+}
+
+/// Says the time.
+#[derive(Debug)]
+struct Clock;
+
+#[async_trait]
+impl Tool for Clock {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("time", "Returns the time", json!({"type": "object", "properties": {}}))
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value> {
+        Ok("noon".into())
+    }
+}
+
+/// A model that calls the clock and then answers, twice.
+fn caller() -> ServedModel {
+    let call = || {
+        let call = Content::ToolCall(ToolCall::new("call_0", "time", json!({})));
+        ScriptedReply::from(Reply::new(Message::new(Role::Assistant, vec![call])))
+    };
+    let noon = || ScriptedReply::text("It is noon.");
+    replying("caller", [call(), noon(), call(), noon()])
 }
 
 /// Keeps the order of texts.
@@ -130,6 +163,8 @@ async fn every_command_of_the_page_succeeds() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
     let builder = Server::builder()
         .model(ServedModel::loaded("qwen", Echo(ScriptedModel::new([("", "")]))))
+        .model(caller())
+        .tools(ServedTools::new("clock", Toolbox::default().tool(Clock)))
         .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))
         .reranker(ServedReranker::new("minilm-rank", Unchanged))
         .prompts(Arc::new(Greeting::new()))

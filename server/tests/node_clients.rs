@@ -8,6 +8,7 @@ use std::process::Command;
 
 use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
 
+use shared::host_tools::sums;
 use shared::{ObedientModel, TestServer};
 
 /// Runs a script against a server whose model does what the script's messages say.
@@ -21,7 +22,7 @@ async fn judge(script: &str) {
     let mut keys = KeyFile::default();
     let secret = keys.add("ann".parse().unwrap(), KeyLimits::default()).unwrap();
     let model = ServedModel::loaded("tea", ObedientModel);
-    let server = TestServer::start(Server::builder().model(model).keys(keys)).await;
+    let server = TestServer::start(Server::builder().model(model).tools(sums().0).keys(keys)).await;
     let mut command = Command::new("node");
     command.arg(format!("{}/tests/node/{script}.mjs", env!("CARGO_MANIFEST_DIR")));
     command.args([server.url.clone(), secret]).env("ALLOQUY_CLIENTS_NODE", packages);

@@ -14,6 +14,7 @@ use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
 use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
 use serde_json::json;
 
+use shared::host_tools::{calling, sums};
 use shared::{Paced, TestServer, replying};
 
 fn hello() -> Reply {
@@ -79,4 +80,27 @@ async fn the_client_reads_responses_and_conversations() {
         .keys(keys);
     let server = TestServer::start(server).await;
     run("responses.py", &server, secret).await;
+}
+
+#[tokio::test]
+async fn the_client_reads_tools_of_the_host_and_approves_them() {
+    let (keys, secret) = key();
+    let add = || ScriptedReply::from(calling(&[("call_0", "add")]));
+    let said = |words: &str| ScriptedReply::text(words);
+    let fail = ScriptedReply::from(calling(&[("call_0", "fail")]));
+    let replies = [
+        add(),
+        said("Five."),
+        fail,
+        said("Sorry."),
+        add(),
+        said("Five."),
+        add(),
+        said("Well."),
+        said("A sum was refused."),
+        said("Now tea."),
+    ];
+    let server = Server::builder().model(replying("tea", replies)).tools(sums().0).keys(keys);
+    let server = TestServer::start(server).await;
+    run("mcp.py", &server, secret).await;
 }

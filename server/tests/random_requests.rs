@@ -14,6 +14,7 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use shared::grammar::{Grammar, Ids};
+use shared::host_tools::sums;
 use shared::sending::{Outcome, Sending};
 use shared::{ObedientModel, TestServer};
 
@@ -51,6 +52,7 @@ type Counts = std::collections::BTreeMap<String, [usize; 2]>;
 async fn round(grammar: &Grammar, draws: &mut Draws, requests: usize, counts: &mut Counts) {
     let builder = Server::builder()
         .model(ServedModel::loaded("tea", ObedientModel))
+        .tools(sums().0)
         .embedder(ServedEmbedder::new("words", NgramEmbedder::new(8)));
     let server = TestServer::start(builder).await;
     let mut ids = Ids::default();

@@ -13,6 +13,7 @@ use alloquy_testing::Draws;
 use serde_json::{Value, json};
 
 use shared::grammar::{Drawn, Grammar, Ids, KINDS};
+use shared::host_tools::sums;
 use shared::sending::{Outcome, Sending};
 use shared::{ObedientModel, TestServer};
 
@@ -36,7 +37,7 @@ impl Servers {
         let (ann, bob) = (key("ann"), key("bob"));
         let start = |keys| {
             let model = ServedModel::loaded("tea", ObedientModel);
-            TestServer::start(Server::builder().model(model).keys(keys))
+            TestServer::start(Server::builder().model(model).tools(sums().0).keys(keys))
         };
         Self { first: start(keys.clone()).await, second: start(keys).await, ann, bob }
     }

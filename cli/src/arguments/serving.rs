@@ -38,6 +38,16 @@ pub(crate) struct ServingArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) serve_models: Vec<String>,
 
+    /// Let requests for responses name the tools of an MCP server that COMMAND starts, by a label; may be repeated. None unless set
+    #[arg(long, value_name = "LABEL=COMMAND", env = "ALLOQUY_SERVE_MCP")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) serve_mcp: Vec<String>,
+
+    /// Let requests for responses name the tools of the MCP server at URL, by a label; may be repeated. None unless set
+    #[arg(long, value_name = "LABEL=URL", env = "ALLOQUY_SERVE_MCP_URL")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) serve_mcp_url: Vec<String>,
+
     /// Keep models of at most N MiB together in memory, and unload those that were not used for the longest time; all unless set
     #[arg(long, value_name = "N", env = "ALLOQUY_MODEL_MEMORY", value_parser = count::<u64>("model-memory"))]
     pub(crate) model_memory: Option<u64>,

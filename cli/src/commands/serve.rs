@@ -12,7 +12,9 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use crate::arguments::{LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments};
+use crate::arguments::{
+    LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments, ToolArguments,
+};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::guards::Guards;
@@ -23,6 +25,7 @@ use crate::listener;
 use crate::served::NamedModel;
 use crate::served_list::ServedList;
 use crate::served_retrieval::ServedRetrieval;
+use crate::served_tools::NamedTools;
 use crate::settings::Settings;
 
 const EXAMPLES: &str = "\
@@ -31,6 +34,7 @@ Examples:
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
   alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
+  alloquy serve --serve-mcp \"time=uvx mcp-server-time\"   and tools, which requests name by the label
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
@@ -84,6 +88,7 @@ impl Serve {
         }
         let store = context.settings.settle(&self.store)?;
         let address = serving.bind.unwrap_or(ADDRESS);
+        let tools = NamedTools::all(&serving)?;
         if self.check {
             for model in &models {
                 model.reach()?;
@@ -99,6 +104,10 @@ impl Serve {
         let mut builder = builder.store(opened.store).owner(opened.owner);
         if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
             builder = builder.limit_store(counts);
+        }
+        let rules = context.settings.settle(&ToolArguments::default())?;
+        for tools in &tools {
+            builder = tools.add_to(builder, &rules, context.notes)?;
         }
         let server = builder.build()?;
         let listener = match listener::passed()? {

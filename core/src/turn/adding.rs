@@ -22,6 +22,9 @@ pub(super) fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<Node
         ask.mark_message(&mut node);
         nodes.push(node);
     }
+    if let (Some(last), Some(id)) = (nodes.last_mut(), ask.last_id) {
+        last.id = id;
+    }
     ask.mark_reply(nodes.last_mut())?;
     Ok(nodes)
 }

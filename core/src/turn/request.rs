@@ -48,6 +48,7 @@ pub struct TurnRequest {
     /// What could not be found for the prompt.
     pub(crate) warnings: Vec<Warning>,
     pub(crate) reply_facts: Option<ReplyFacts>,
+    pub(crate) last_id: Option<NodeId>,
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) message_metadata: Map<String, Value>,
@@ -243,6 +244,27 @@ impl TurnRequest {
     /// ```
     pub fn reply_facts(mut self, facts: ReplyFacts) -> Self {
         self.reply_facts = Some(facts);
+        self
+    }
+
+    /// Sets the id of the last of these messages, for a host that names the node before it is stored.
+    ///
+    /// ```
+    /// use alloquy_core::{Conversation, NodeId, TurnRequest};
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let id = NodeId::new();
+    /// let reply = Conversation::new(EchoModel).send(TurnRequest::from("Tea?").last_message_id(id)).await?;
+    /// assert_eq!(reply.answers, Some(id));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// The turn fails with [`ErrorKind::Conflict`] if another node of the conversation has this id.
+    pub fn last_message_id(mut self, id: NodeId) -> Self {
+        self.last_id = Some(id);
         self
     }
 

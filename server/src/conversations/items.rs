@@ -54,7 +54,7 @@ pub(super) async fn messages(
     manager: &Manager,
 ) -> ApiResult<Vec<Message>> {
     let references = references(&given, "items", manager).await?;
-    let mut calls = Calls::new();
+    let mut calls = Calls::default();
     let named = references.values().flat_map(|(_, message)| message.tool_calls());
     for call in path.iter().flat_map(|node| node.message.tool_calls()).chain(named) {
         calls.insert(call.id.clone(), call.name.clone());

@@ -1,5 +1,7 @@
 //! The items of a request.
 
+mod compaction;
+mod mcp;
 mod messages;
 
 use std::collections::HashMap;
@@ -11,9 +13,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, ApiResult};
+use compaction::GivenCompaction;
+pub(crate) use compaction::SUMMARY_PREFIX;
+use mcp::GivenMcpCall;
+pub(crate) use mcp::{GivenApproval, GivenApprovalRequest, GivenList};
 
-/// The names of the calls that stored messages have made, by their ids.
-pub(crate) type Calls = HashMap<String, String>;
+/// The calls that stored messages have made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls {
+    /// Their names by their ids.
+    names: HashMap<String, String>,
+    /// The ids of the calls that wait for an approval, by the ids of the items that request it.
+    requests: HashMap<String, String>,
+}
+
+impl Calls {
+    /// Adds a call.
+    pub(crate) fn insert(&mut self, id: String, name: String) {
+        self.names.insert(id, name);
+    }
+
+    /// Notes that the item of this id requests the approval of a call.
+    pub(crate) fn insert_request(&mut self, request: String, call: String) {
+        self.requests.insert(request, call);
+    }
+
+    fn name(&self, id: &str) -> Option<&str> {
+        self.names.get(id).map(String::as_str)
+    }
+}
 
 /// Stored messages by the ids of their items, each with its node.
 pub(crate) type References = HashMap<String, (NodeId, Message)>;
@@ -39,6 +67,11 @@ pub(crate) enum GivenItem {
     FunctionCall(GivenCall),
     FunctionCallOutput(GivenOutput),
     ItemReference(GivenReference),
+    McpListTools(GivenList),
+    McpCall(GivenMcpCall),
+    McpApprovalRequest(GivenApprovalRequest),
+    McpApprovalResponse(GivenApproval),
+    Compaction(GivenCompaction),
 }
 
 /// A message: its type may be absent.
@@ -240,7 +273,27 @@ enum ReferenceKind {
     ItemReference,
 }
 
-const TYPES: [&str; 5] = ["message", "reasoning", "function_call", "function_call_output", "item_reference"];
+const TYPES: [&str; 10] = [
+    "message",
+    "reasoning",
+    "function_call",
+    "function_call_output",
+    "item_reference",
+    "mcp_list_tools",
+    "mcp_call",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "compaction",
+];
+
+/// Creates the error of an approval that nothing waits for.
+pub(crate) fn no_request(place: &str, request: &str) -> ApiError {
+    let message = format!(
+        "{place}: no call waits for the approval {request:?} here: name the response that requests it as previous_response_id; each is \
+         answered once"
+    );
+    ApiError::invalid(place, message).code("approval_request_not_found")
+}
 
 /// Reads a text or a list of items.
 ///
@@ -287,6 +340,11 @@ fn parsed_item(value: &Value, place: &str) -> ApiResult<GivenItem> {
         "function_call" => GivenItem::FunctionCall(typed(value, place)?),
         "function_call_output" => GivenItem::FunctionCallOutput(typed(value, place)?),
         "item_reference" => GivenItem::ItemReference(typed(value, place)?),
+        "mcp_list_tools" => GivenItem::McpListTools(typed(value, place)?),
+        "mcp_call" => GivenItem::McpCall(typed(value, place)?),
+        "mcp_approval_request" => GivenItem::McpApprovalRequest(typed(value, place)?),
+        "mcp_approval_response" => GivenItem::McpApprovalResponse(typed(value, place)?),
+        "compaction" => GivenItem::Compaction(typed(value, place)?),
         other => {
             let message = format!("{place}.type is {other:?}, expected one of {}", json!(TYPES));
             return Err(ApiError::unsupported(format!("{place}.type"), message));

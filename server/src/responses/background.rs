@@ -11,6 +11,7 @@ use futures::StreamExt;
 use futures::stream;
 use tokio::time::timeout;
 
+use super::approvals;
 use super::events::{Event, EventWriter};
 use super::object::{Ending, Sources, Status};
 use super::place::Place;
@@ -64,8 +65,15 @@ impl Background {
         let held = if asked.is_streamed { Some(app.hold_stream(&caller)?) } else { None };
         asked.settings.model = model_name(&app, asked.model.as_deref())?;
         let manager = app.conversations(&caller);
+        if let Some((place, _)) = approvals::given(&asked.items).first() {
+            let message = format!(
+                "{place}: background is true, and an approved call runs while its client waits: false"
+            );
+            return Err(ApiError::unsupported("background", message));
+        }
         let place = Place::open(&asked, &app, &caller, manager, None).await?;
         let mark = ResponseMark::new(asked.settings.clone());
+        place.note_lists(&mut asked).await?;
         let (question, turn) = match stored(&place, &asked, &app, &caller, &mark).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -77,13 +85,7 @@ impl Background {
         let id = ResponseId { conversation: conversation.id().clone(), node: question };
         let task = app.turns().begin();
         let run = app.responses().begin(RunKey::new(&caller.owner, id.clone()), task.stop_signal());
-        let sources = Sources {
-            settings: &mark.settings,
-            conversation: conversation.id(),
-            question,
-            nodes: &[],
-            head: None,
-        };
+        let sources = Sources::new(&mark.settings, conversation.id(), question, &[], None);
         let queued = sources.running(Status::Queued);
         let limits = *app.limits();
         let background =
@@ -128,7 +130,7 @@ impl Background {
             writer.set_logprobs(model.opened().clone());
         }
         self.run.start();
-        self.push(Vec::from_iter(writer.start()).as_slice());
+        self.push(&writer.start());
         tokio::select! {
             outcome = self.read(&mut turn, writer) => return outcome,
             _ = stopped.next() => turn.cancel(),
@@ -194,9 +196,9 @@ async fn stored(
     caller: &Caller,
     mark: &ResponseMark,
 ) -> ApiResult<(NodeId, TurnRequest)> {
-    let messages = place.messages(asked, app, caller).await?;
+    let messages = place.messages(asked, None, app, caller).await?;
     place.note_system(&messages).await?;
-    let turn = place.instructed(asked.options.turn(Vec::new()), asked, &messages);
+    let turn = place.instructed(asked.turn(Vec::new()), asked, &messages);
     // No node has this id, so the head does not move.
     let elsewhere = Some(NodeId::new());
     let adding = TurnRequest::from(messages).at(place.at).expected_head(elsewhere);

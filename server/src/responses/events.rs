@@ -1,9 +1,12 @@
 //! The events of a response in their order: it is created, then each item is added, filled and done, then it has ended.
 
+mod mcp;
+
 use alloquy_core::message::ToolCall;
 use alloquy_core::{ConversationId, Delta, Node, NodeId, TurnEvent, TurnReply};
 use serde_json::{Map, Value, json};
 
+use super::host_calls::HostCalls;
 use super::object::{Ending, HeadPlace, Sources, Status};
 use super::settings::Settings;
 use crate::error::ApiError;
@@ -51,6 +54,8 @@ pub(super) struct EventWriter {
     /// How many items were added.
     items: usize,
     open: Option<OpenItem>,
+    /// The calls of the host's tools.
+    host: HostCalls,
     /// Whether the next piece belongs to a further reply of the model.
     is_next_reply: bool,
 }
@@ -105,6 +110,7 @@ impl EventWriter {
             sequence: 0,
             items: 0,
             open: None,
+            host: HostCalls::default(),
             is_next_reply: false,
         }
     }
@@ -142,10 +148,12 @@ impl EventWriter {
         events
     }
 
-    /// Returns the event of a response on which a model works.
-    pub(super) fn start(&mut self) -> Option<Event> {
-        let question = self.question?;
-        Some(self.of_response("response.in_progress", question, Status::InProgress))
+    /// Returns the events of a response on which a model works.
+    pub(super) fn start(&mut self) -> Vec<Event> {
+        let Some(question) = self.question else { return Vec::new() };
+        let mut events = vec![self.of_response("response.in_progress", question, Status::InProgress)];
+        events.extend(self.lists());
+        events
     }
 
     /// Returns the events of an event of the turn.
@@ -157,6 +165,7 @@ impl EventWriter {
             }
             TurnEvent::Node(node) => {
                 // The last one before the first piece is the message that is answered. Results of tools that run here have no mark.
+                self.host.note(&node);
                 if !self.is_begun && node.metadata.contains_key(MARK) {
                     self.question = Some(node.id);
                 }
@@ -167,6 +176,7 @@ impl EventWriter {
                 events.extend(self.delta(delta));
                 events
             }
+            TurnEvent::ToolResult(result) => self.host_result(&result),
             TurnEvent::Finished(reply) => {
                 let mut events = self.begun();
                 events.extend(self.finish(&reply));
@@ -189,10 +199,18 @@ impl EventWriter {
         self.end(question, &[], Ending::failed(error), None)
     }
 
-    /// Returns the events of the end of a stored response, with its texts in one piece each.
-    pub(super) fn replay(&mut self, nodes: &[Node], ending: Ending, head: HeadPlace) -> Vec<Event> {
+    /// Returns the events of the end of a stored response, with its texts in one piece each. `given` are the messages of its request.
+    pub(super) fn replay(
+        &mut self,
+        given: &[Node],
+        nodes: &[Node],
+        ending: Ending,
+        head: HeadPlace,
+    ) -> Vec<Event> {
         let Some(question) = self.question else { return Vec::new() };
-        let sources = self.sources(question, nodes, None);
+        given.iter().for_each(|node| self.host.note(node));
+        let approved = self.host.approved_calls();
+        let sources = self.sources(question, nodes, None).approved(&approved);
         let mut events = Vec::new();
         for item in sources.ended(ending.clone()).output() {
             events.extend(self.whole_item(item));
@@ -214,7 +232,11 @@ impl EventWriter {
             // What could not be read as a call is shown as the model wrote it.
             Delta::Malformed(malformed) => self.piece(OpenKind::Text, &malformed.raw),
             Delta::Thinking(text) => self.piece(OpenKind::Thinking, &text),
-            Delta::ToolCall(call) if self.tools.contains(&call.name) => self.call(&call),
+            Delta::ToolCall(call) => match self.host_call(&call) {
+                Some(events) => events,
+                None if self.tools.contains(&call.name) => self.call(&call),
+                None => Vec::new(),
+            },
             // A call is written once it is whole, since a part of one may turn out to be none.
             _ => Vec::new(),
         }
@@ -252,10 +274,10 @@ impl EventWriter {
             fields.insert("content".to_owned(), json!([]));
         }
         let place = place(&open);
-        let added = json!({"output_index": open.index, "item": item});
+        let index = open.index;
         self.open = Some(open);
         vec![
-            self.numbered("response.output_item.added", object(added)),
+            self.item_added(index, &item),
             self.placed("response.content_part.added", place, json!({"part": kind.part("")})),
         ]
     }
@@ -303,12 +325,11 @@ impl EventWriter {
             fields.insert("arguments".to_owned(), "".into());
             fields.insert("status".to_owned(), "in_progress".into());
         }
-        let added = json!({"output_index": index, "item": added});
         let delta = json!({"item_id": id, "output_index": index, "delta": arguments});
         let name = item.get("name").cloned().unwrap_or_default();
         let done = json!({"item_id": id, "output_index": index, "name": name, "arguments": arguments});
         vec![
-            self.numbered("response.output_item.added", object(added)),
+            self.item_added(index, &added),
             self.numbered("response.function_call_arguments.delta", object(delta)),
             self.numbered("response.function_call_arguments.done", object(done)),
             self.item_done(index, item),
@@ -322,12 +343,15 @@ impl EventWriter {
             Item::Message { content, status, .. } => (OpenKind::Text, content, status),
             Item::Reasoning { content, status, .. } => (OpenKind::Thinking, content, status),
             Item::FunctionCall { id, arguments, .. } => {
-                let index = self.items;
-                self.items += 1;
+                let index = self.next_index();
                 events.extend(self.call_item(id, index, &json!(item), arguments));
                 return events;
             }
-            Item::FunctionCallOutput { .. } => return events,
+            Item::Mcp(item) => {
+                events.extend(self.whole_mcp(item));
+                return events;
+            }
+            Item::FunctionCallOutput { .. } | Item::Compaction { .. } => return events,
         };
         events.extend(self.open(kind));
         for part in content {
@@ -352,8 +376,11 @@ impl EventWriter {
         };
         let is_whole = ending.status == Status::Completed;
         events.extend(self.close(if is_whole { "completed" } else { "incomplete" }, &tokens));
+        events.extend(self.close_calls());
         let head = HeadPlace::after(reply.head, reply.last);
-        let mut response = self.sources(question, &reply.nodes, Some(head)).ended(ending.clone());
+        let approved = self.host.approved_calls();
+        let mut response =
+            self.sources(question, &reply.nodes, Some(head)).approved(&approved).ended(ending.clone());
         if self.logprobs.is_some() {
             response.add_logprobs(&tokens);
         }
@@ -371,19 +398,26 @@ impl EventWriter {
         head: Option<HeadPlace>,
     ) -> Vec<Event> {
         let mut events = self.close("incomplete", &[]);
+        events.extend(self.close_calls());
         let name = ending.status.last_event();
-        let response = self.sources(question, nodes, head).ended(ending).json();
+        let approved = self.host.approved_calls();
+        let response = self.sources(question, nodes, head).approved(&approved).ended(ending).json();
         events.push(self.numbered(name, Map::from_iter([("response".to_owned(), response)])));
         events
     }
 
     fn sources<'a>(&'a self, question: NodeId, nodes: &'a [Node], head: Option<HeadPlace>) -> Sources<'a> {
-        Sources { settings: &self.settings, conversation: &self.conversation, question, nodes, head }
+        Sources::new(&self.settings, &self.conversation, question, nodes, head)
     }
 
     fn of_response(&mut self, name: &'static str, question: NodeId, status: Status) -> Event {
         let response = self.sources(question, &[], None).running(status).json();
         self.numbered(name, Map::from_iter([("response".to_owned(), response)]))
+    }
+
+    fn item_added(&mut self, index: usize, item: &Value) -> Event {
+        let data = json!({"output_index": index, "item": item});
+        self.numbered("response.output_item.added", object(data))
     }
 
     fn item_done(&mut self, index: usize, item: &Value) -> Event {
@@ -409,10 +443,16 @@ impl EventWriter {
 
     /// Returns the id and the place of the next item.
     fn next_id(&mut self) -> Option<(ItemId, usize)> {
+        let question = self.question?;
+        let index = self.next_index();
+        Some((ItemId::generated(&self.conversation, question, index), index))
+    }
+
+    /// Returns the place of the next item.
+    fn next_index(&mut self) -> usize {
         let index = self.items;
-        let id = ItemId::generated(&self.conversation, self.question?, index);
         self.items += 1;
-        Some((id, index))
+        index
     }
 }
 

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use alloquy_core::{Owner, TurnEvent};
 
+use super::approvals::note_open;
 use super::events::{Event, EventWriter};
+use crate::app::App;
 use crate::error::ApiError;
+use crate::open_approvals::OpenApprovals;
 use crate::response_runs::{ResponseRuns, RunKey};
 use crate::streaming::{Frame, TurnWriter};
 
@@ -13,6 +16,7 @@ use crate::streaming::{Frame, TurnWriter};
 pub(super) struct Foreground {
     writer: EventWriter,
     runs: Arc<ResponseRuns>,
+    approvals: Arc<OpenApprovals>,
     owner: Owner,
     is_stored: bool,
     /// The response, once it is known.
@@ -20,8 +24,10 @@ pub(super) struct Foreground {
 }
 
 impl Foreground {
-    pub(super) fn new(writer: EventWriter, runs: Arc<ResponseRuns>, owner: &Owner, is_stored: bool) -> Self {
-        Self { writer, runs, owner: owner.clone(), is_stored, key: None }
+    pub(super) fn new(writer: EventWriter, app: &App, owner: &Owner, is_stored: bool) -> Self {
+        let runs = Arc::clone(app.responses());
+        let approvals = Arc::clone(app.approvals());
+        Self { writer, runs, approvals, owner: owner.clone(), is_stored, key: None }
     }
 
     /// Notes the response once its first event is written.
@@ -58,6 +64,9 @@ impl TurnWriter for Foreground {
             _ => None,
         };
         let events = self.writer.event(event);
+        if last.is_some() && !self.is_stored {
+            note_open(&self.writer.requests(), &self.approvals, &self.owner);
+        }
         if self.key.is_none() && self.is_stored && !events.is_empty() {
             self.begin();
         }
@@ -92,7 +101,14 @@ mod tests {
         let conversation = Conversation::new(EchoModel);
         let writer = EventWriter::new(Settings::default(), conversation.id().clone(), Vec::new());
         let runs = Arc::new(ResponseRuns::default());
-        let mut writer = Foreground::new(writer, Arc::clone(&runs), &Owner::local(), true);
+        let mut writer = Foreground {
+            writer,
+            runs: Arc::clone(&runs),
+            approvals: Arc::default(),
+            owner: Owner::local(),
+            is_stored: true,
+            key: None,
+        };
         let mut turn = conversation.send(TurnRequest::from("Hi").message_metadata(MARK, json!({})));
         let mut before = false;
         while let Some(event) = turn.next().await {

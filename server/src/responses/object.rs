@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::settings::Settings;
 use crate::error::ApiError;
-use crate::items::{Item, ItemContent, ResponseId, Shown};
+use crate::items::{ApprovedCalls, Item, ItemContent, ResponseId, Shown};
 use crate::reply_report::ReplyReport;
 use crate::times::unix_seconds;
 
@@ -142,7 +142,7 @@ struct IncompleteDetails {
 
 /// How many tokens a response took, with all calls of the model.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct ResponseUsage {
+pub(super) struct ResponseUsage {
     input_tokens: usize,
     input_tokens_details: InputDetails,
     output_tokens: usize,
@@ -202,14 +202,32 @@ pub(super) struct Sources<'a> {
     /// The nodes after it, as far as they belong to the response.
     pub(super) nodes: &'a [Node],
     pub(super) head: Option<HeadPlace>,
+    approved: Option<&'a ApprovedCalls>,
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    /// A response with these nodes, whose request approves no call.
+    pub(super) fn new(
+        settings: &'a Settings,
+        conversation: &'a ConversationId,
+        question: NodeId,
+        nodes: &'a [Node],
+        head: Option<HeadPlace>,
+    ) -> Self {
+        Self { settings, conversation, question, nodes, head, approved: None }
+    }
+
+    /// Sets the calls that the request has approved.
+    pub(super) fn approved(self, approved: &'a ApprovedCalls) -> Self {
+        Self { approved: Some(approved), ..self }
+    }
+
     /// Returns the response that has ended in a way.
     pub(super) fn ended(&self, ending: Ending) -> ResponseObject {
         let shown = Shown { conversation: self.conversation, images: false };
         let mut response = self.running(ending.status);
-        response.output = shown.replies(self.question, self.nodes);
+        let none = ApprovedCalls::default();
+        response.output = shown.replies(self.question, self.nodes, self.approved.unwrap_or(&none));
         response.usage = self.usage().map(ResponseUsage::from);
         response.error = ending.error;
         response.incomplete_details = ending.reason.map(|reason| IncompleteDetails { reason });

@@ -9,15 +9,21 @@ use alloquy_core::{
 };
 use serde_json::{Value, json};
 
+use super::approvals::{self, Decisions};
 use super::request::{Asked, Context};
 use super::settings::ResponseMark;
 use super::stored::StoredResponse;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::items::{Calls, GivenItem, ItemId, ItemPlace, MARK, References, ResponseId, conversation_of};
+use crate::items::{
+    Calls, GivenItem, ItemId, ItemPlace, MARK, McpServers, References, ResponseId, conversation_of,
+};
 use crate::models::ModelLease;
 use crate::response_runs::{RunKey, RunState};
+
+/// How the ids of the items of the host's tools begin.
+const HOST_ITEMS: [&str; 4] = ["mcp_", "mcpl_", "mcpr_", "mcpa_"];
 
 /// The place of a request's messages.
 pub(super) struct Place {
@@ -92,19 +98,91 @@ impl Place {
         })
     }
 
-    /// Returns the messages of the input.
+    /// Notes which lists of tools the conversation has shown already: those that are the same are not shown again.
+    pub(super) async fn note_lists(&self, asked: &mut Asked) -> ApiResult<()> {
+        let servers = &mut asked.tools.servers.0;
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let path = match self.at {
+            Some(_) => self.conversation.path(self.at).await?,
+            None => Vec::new(),
+        };
+        for server in servers {
+            let of_path = path.iter().flat_map(|node| McpServers::of(&node.metadata).0);
+            let stored = of_path.filter(|other| other.label == server.label).last();
+            let given = asked.items.iter().filter_map(|item| match item {
+                GivenItem::McpListTools(list) if list.server_label == server.label => Some(&list.tools),
+                _ => None,
+            });
+            let is_known = stored.is_some_and(|other| other.tools == server.tools)
+                || given.last().is_some_and(|tools| *tools == server.tools);
+            server.is_listed = !is_known;
+        }
+        Ok(())
+    }
+
+    /// Returns the decisions of the input on approvals.
     ///
     /// # Errors
-    /// 400 with the place of what is not valid, and for results of some of the open calls, but not of all.
-    pub(super) async fn messages(
+    /// As [`Decisions::read`].
+    pub(super) async fn decisions(
         &self,
         asked: &Asked,
         app: &App,
         caller: &Caller,
+    ) -> ApiResult<Option<Decisions>> {
+        if approvals::given(&asked.items).is_empty() {
+            return Ok(None);
+        }
+        let path = match self.at {
+            Some(_) => self.conversation.path(self.at).await?,
+            None => Vec::new(),
+        };
+        Decisions::read(asked, &path, self.conversation.id(), app, &caller.owner)
+    }
+
+    /// Returns the messages of the input, which ask something.
+    ///
+    /// # Errors
+    /// As [`Place::given_messages`]; 400 where nothing is asked.
+    pub(super) async fn messages(
+        &self,
+        asked: &Asked,
+        decisions: Option<&Decisions>,
+        app: &App,
+        caller: &Caller,
     ) -> ApiResult<Vec<Message>> {
+        let messages = self.given_messages(asked, decisions, app, caller).await?;
+        if messages.last().is_none_or(|last| last.role == Role::Assistant) {
+            let message =
+                "input: the last item is not of the user, a tool or the system, so nothing is asked";
+            return Err(ApiError::invalid("input", message));
+        }
+        Ok(messages)
+    }
+
+    /// Returns the messages of the input. Those of calls that are approved have places for their results.
+    ///
+    /// # Errors
+    /// 400 with the place of what is not valid, and for results of some of the open calls, but not of all.
+    pub(super) async fn given_messages(
+        &self,
+        asked: &Asked,
+        decisions: Option<&Decisions>,
+        app: &App,
+        caller: &Caller,
+    ) -> ApiResult<Vec<Message>> {
+        if asked.items.is_empty() {
+            return Ok(Vec::new());
+        }
         let references = references(&asked.items, "input", &app.conversations(caller)).await?;
-        let answered = GivenItem::answered_elsewhere(&asked.items);
-        let mut calls = Calls::new();
+        let mut answered = GivenItem::answered_elsewhere(&asked.items);
+        let mut calls = Calls::default();
+        if let Some(decisions) = decisions {
+            decisions.note(&mut calls);
+            answered.extend(decisions.all.iter().map(|decision| decision.call.id.as_str()));
+        }
         for call in references.values().flat_map(|(_, message)| message.tool_calls()) {
             calls.insert(call.id.clone(), call.name.clone());
         }
@@ -117,13 +195,7 @@ impl Place {
         }
         let items = Arc::clone(&asked.items);
         let read = app.read(move |media| GivenItem::messages(&items, "input", &calls, &references, media));
-        let messages = read.await?;
-        if messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            let message =
-                "input: the last item is not of the user, a tool or the system, so nothing is asked";
-            return Err(ApiError::invalid("input", message));
-        }
-        Ok(messages)
+        read.await
     }
 
     /// Adds the instructions to a turn, for it alone.
@@ -201,6 +273,11 @@ impl Drop for Unfinished {
 pub(crate) async fn references(items: &[GivenItem], place: &str, manager: &Manager) -> ApiResult<References> {
     let mut references = References::new();
     for (place, id) in GivenItem::references(items, place) {
+        if HOST_ITEMS.iter().any(|prefix| id.starts_with(prefix)) {
+            let message =
+                format!("{place}: the item {id:?} is one of the host's tools: send the item itself");
+            return Err(ApiError::unsupported(place, message));
+        }
         let Some(node) = referenced(id, manager).await? else {
             let message = format!("{place}: there is no stored item {id:?}");
             return Err(ApiError::invalid(place, message).code("item_not_found"));
@@ -319,8 +396,14 @@ fn check_answers(path: &[Node], answered: &[&str]) -> ApiResult<()> {
     for call in last.message.tool_calls() {
         let id = call.id.as_str();
         if !answered.contains(&id) && !results.contains(&id) {
-            let message =
-                format!("input: there is no function_call_output for the call {id:?} of {:?}", call.name);
+            let waits = McpServers::of(&last.metadata)
+                .find(&call.name)
+                .is_some_and(|server| server.waits(&call.name));
+            let kind = if waits { "mcp_approval_response" } else { "function_call_output" };
+            let message = format!(
+                "input: there is no {kind} for the call {id:?} of {:?}: all calls of a reply are answered in one request",
+                call.name
+            );
             return Err(ApiError::invalid("input", message));
         }
     }

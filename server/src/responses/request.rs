@@ -12,11 +12,13 @@ use serde_json::{Map, Value, json};
 
 use super::events::EventWriter;
 use super::include::Included;
+use super::mcp::HostTools;
 use super::settings::{ConversationOf, Settings};
-use super::tools::{AllowedTools, GivenTool, allowed, chat_choice};
+use super::tools::{AllowedTools, GivenTool, chat_choice, offered};
 use crate::error::{ApiError, ApiResult};
-use crate::items::{GivenItem, Input, parsed_items};
+use crate::items::{GivenItem, Input, SERVERS, parsed_items};
 use crate::logprobs::check_top;
+use crate::served_tools::ToolServers;
 use crate::turn_options::{Metadata, Stops, check_metadata, only, renamed, validated};
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
@@ -44,7 +46,7 @@ pub(crate) struct ResponseRequest {
     pub(super) reasoning: Option<Reasoning>,
     /// Names the end user for the provider's own checks, which this server has none of.
     safety_identifier: Option<String>,
-    service_tier: Option<String>,
+    pub(super) service_tier: Option<String>,
     pub(super) store: Option<bool>,
     pub(super) stream: Option<bool>,
     stream_options: Option<StreamOptions>,
@@ -173,6 +175,8 @@ pub(super) struct Asked {
     pub(super) items: Arc<Vec<GivenItem>>,
     pub(super) context: Context,
     pub(super) options: TurnOptions,
+    /// The tools of the host.
+    pub(super) tools: HostTools,
     /// The fields of the response that repeat those of the request. Its model is not known yet.
     pub(super) settings: Settings,
     pub(super) is_streamed: bool,
@@ -190,7 +194,7 @@ pub(super) struct TurnOptions {
 
 impl TurnOptions {
     /// Returns the request of a turn with these messages.
-    pub(super) fn turn(&self, messages: Vec<Message>) -> TurnRequest {
+    fn turn(&self, messages: Vec<Message>) -> TurnRequest {
         TurnRequest::from(messages)
             .sampling(self.sampling.clone())
             .output(self.output.clone())
@@ -214,7 +218,19 @@ impl Asked {
     /// Returns the writer of the events of the response.
     pub(super) fn writer(&self, conversation: &ConversationId) -> EventWriter {
         let tools = self.settings.tools.iter().filter_map(|tool| tool.get("name")?.as_str());
-        EventWriter::new(self.settings.clone(), conversation.clone(), tools.map(str::to_owned).collect())
+        let writer =
+            EventWriter::new(self.settings.clone(), conversation.clone(), tools.map(str::to_owned).collect());
+        writer.servers(self.tools.servers.clone())
+    }
+
+    /// Returns the request of a turn with these messages and the tools of the host.
+    pub(super) fn turn(&self, messages: Vec<Message>) -> TurnRequest {
+        let turn = self.options.turn(messages);
+        if self.tools.is_empty() {
+            return turn;
+        }
+        let (_, free) = self.tools.toolboxes();
+        turn.tools(free).metadata(SERVERS, json!(self.tools.servers))
     }
 }
 
@@ -223,25 +239,31 @@ impl ResponseRequest {
     ///
     /// # Errors
     /// 400 with the field for what is not valid, and for what this server does not do.
-    pub(super) fn asked(self, now: u64) -> ApiResult<Asked> {
+    pub(super) fn asked(self, now: u64, servers: &ToolServers) -> ApiResult<Asked> {
         self.check_fixed()?;
         let context = self.context()?;
         let included = Included::read(self.include.iter().flatten().map(String::as_str))?;
         let items = self.items()?;
         let sampling = self.sampling(&included)?;
         let tools = self.tools.as_deref().unwrap_or_default();
-        let choice = AllowedTools::read(self.tool_choice.as_ref(), tools)?;
+        let offered = offered(tools, servers)?;
+        let choice = AllowedTools::read(self.tool_choice.as_ref(), &offered)?;
         let options = self.options(&choice)?;
         check_metadata(self.metadata.as_ref().unwrap_or(&Metadata::new()))?;
-        let specs = allowed(tools, &choice)?;
+        let allowed = offered.iter().filter(|tool| choice.allows(tool.name()));
+        let specs: Vec<ToolSpec> = allowed.clone().map(|tool| tool.spec.clone()).collect();
         check_choice(options.output.tool_choice.as_ref(), &specs)?;
+        // What waits for an approval is offered as what the client runs is: the turn ends at its calls.
+        let client = allowed.filter(|tool| tool.server.as_ref().is_none_or(|server| server.waits));
+        let client: Vec<ToolSpec> = client.map(|tool| tool.spec.clone()).collect();
         let OpenAiOptions { output, arguments, .. } = options;
-        let options = TurnOptions { sampling, output, arguments, tools: specs };
+        let options = TurnOptions { sampling, output, arguments, tools: client };
         Ok(Asked {
             model: self.model.clone(),
             items: Arc::new(items),
             context,
             options,
+            tools: HostTools::new(&offered, &specs, self.max_tool_calls),
             is_streamed: self.stream.unwrap_or_default(),
             logprobs: included.logprobs,
             settings: self.settings(now),

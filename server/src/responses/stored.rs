@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::object::{Ending, HeadPlace, ResponseObject, Sources, Status};
 use super::settings::ResponseMark;
 use crate::error::{ApiError, ApiResult};
-use crate::items::{Item, MARK, ResponseId, Shown};
+use crate::items::{ApprovedCalls, Item, MARK, ResponseId, Shown};
 
 /// The entry of a message's metadata that says how a response without a reply ended.
 const ENDING: &str = "openai_ending";
@@ -88,18 +88,17 @@ impl StoredResponse {
     }
 
     fn sources(&self) -> Sources<'_> {
-        Sources {
-            settings: &self.mark.settings,
-            conversation: &self.id.conversation,
-            question: self.id.node,
-            nodes: &self.nodes,
-            head: Some(self.head()),
-        }
+        let settings = &self.mark.settings;
+        Sources::new(settings, &self.id.conversation, self.id.node, &self.nodes, Some(self.head()))
+    }
+
+    fn approved(&self) -> ApprovedCalls {
+        ApprovedCalls::of(self.given.iter())
     }
 
     /// Returns the response that has ended.
     pub(super) fn object(&self) -> ResponseObject {
-        self.sources().ended(self.ending())
+        self.sources().approved(&self.approved()).ended(self.ending())
     }
 
     /// Returns the response that runs.
@@ -110,7 +109,7 @@ impl StoredResponse {
     /// Returns the node of an item of its output.
     pub(super) fn node_of(&self, index: usize) -> Option<Node> {
         let shown = Shown { conversation: &self.id.conversation, images: false };
-        let items = shown.placed_replies(self.id.node, &self.nodes);
+        let items = shown.placed_replies(self.id.node, &self.nodes, &self.approved());
         let (place, _) = items.get(index)?;
         self.nodes.get(*place).cloned()
     }

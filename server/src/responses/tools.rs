@@ -1,11 +1,14 @@
-//! The tools of a request, which its client runs, and the choice among them.
+//! The tools of a request: those that its client runs, those of the host, and the choice among them.
 
 use alloquy_core::ToolSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::mcp::GivenMcp;
+use super::offered::Offered;
 use crate::error::{ApiError, ApiResult};
+use crate::served_tools::ToolServers;
 
 /// A tool.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -21,22 +24,52 @@ pub(crate) enum GivenTool {
         #[serde(default)]
         strict: Option<bool>,
     },
+    /// Those of a server that the host has.
+    Mcp(GivenMcp),
 }
 
-impl GivenTool {
-    fn name(&self) -> &str {
-        let Self::Function { name, .. } = self;
-        name
-    }
-
-    fn spec(&self) -> ToolSpec {
-        let Self::Function { name, description, parameters, strict } = self;
-        let parameters = parameters.clone().unwrap_or(Value::Null);
-        let mut spec = ToolSpec::new(name, description.clone().unwrap_or_default(), parameters);
-        if let Some(strict) = strict {
-            spec.extra = Map::from_iter([("strict".to_owned(), json!(strict))]);
+/// Returns the tools that a request names.
+///
+/// # Errors
+/// 400 for two tools of one name, and for a server that the host does not have.
+pub(super) fn offered(tools: &[GivenTool], servers: &ToolServers) -> ApiResult<Vec<Offered>> {
+    let mut offered: Vec<Offered> = Vec::with_capacity(tools.len());
+    for (index, tool) in tools.iter().enumerate() {
+        let place = format!("tools[{index}]");
+        let new = match tool {
+            GivenTool::Function { name, description, parameters, strict } => {
+                let parameters = parameters.clone().unwrap_or(Value::Null);
+                let mut spec = ToolSpec::new(name, description.clone().unwrap_or_default(), parameters);
+                if let Some(strict) = strict {
+                    spec.extra = Map::from_iter([("strict".to_owned(), json!(strict))]);
+                }
+                vec![Offered { spec, server: None }]
+            }
+            GivenTool::Mcp(given) => given.offered(&place, servers)?,
+        };
+        for tool in new {
+            if offered.iter().any(|other| other.name() == tool.name()) {
+                return Err(taken(&place, &tool));
+            }
+            offered.push(tool);
         }
-        spec
+    }
+    Ok(offered)
+}
+
+fn taken(place: &str, tool: &Offered) -> ApiError {
+    let name = tool.name();
+    match tool.label() {
+        None => {
+            let place = format!("{place}.name");
+            ApiError::invalid(place.clone(), format!("{place}: another tool has the name {name:?}"))
+        }
+        Some(label) => {
+            let message = format!(
+                "{place}: another tool has the name {name:?}, which one of {label:?} has too: name the others in allowed_tools"
+            );
+            ApiError::invalid(format!("{place}.allowed_tools"), message)
+        }
     }
 }
 
@@ -56,6 +89,7 @@ pub(super) enum AllowedTools {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum Choice {
     Function { name: String },
+    Mcp(ChosenMcp),
     AllowedTools { mode: String, tools: Vec<AllowedTool> },
 }
 
@@ -63,6 +97,38 @@ enum Choice {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum AllowedTool {
     Function { name: String },
+    Mcp(ChosenMcp),
+}
+
+/// A tool of a server, or all of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChosenMcp {
+    server_label: String,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+impl ChosenMcp {
+    /// Returns the names of the tools.
+    fn names(self, place: &str, offered: &[Offered]) -> ApiResult<Vec<String>> {
+        let of_server = offered.iter().filter(|tool| tool.label() == Some(&self.server_label));
+        let names: Vec<String> = match &self.name {
+            Some(name) => {
+                of_server.filter(|tool| tool.name() == name).map(|tool| tool.name().to_owned()).collect()
+            }
+            None => of_server.map(|tool| tool.name().to_owned()).collect(),
+        };
+        if names.is_empty() {
+            let tool = self.name.map(|name| format!("no tool {name:?} of ")).unwrap_or_default();
+            let message = format!(
+                "{place} names {tool}the server {:?}, which is not among the tools",
+                self.server_label
+            );
+            return Err(ApiError::invalid(place, message));
+        }
+        Ok(names)
+    }
 }
 
 impl AllowedTools {
@@ -70,57 +136,58 @@ impl AllowedTools {
     ///
     /// # Errors
     /// 400 for another form, and for tools that are not offered.
-    pub(super) fn read(choice: Option<&Value>, tools: &[GivenTool]) -> ApiResult<Self> {
+    pub(super) fn read(choice: Option<&Value>, offered: &[Offered]) -> ApiResult<Self> {
         let value = match choice {
             None => return Ok(Self::All(None)),
             Some(Value::String(mode)) => return Ok(Self::All(Some(mode.clone()))),
             Some(value) => value,
         };
         let choice = Choice::deserialize(value).map_err(|error| {
-            let message = format!("tool_choice: {error}; expected a function or allowed_tools");
+            let message = format!("tool_choice: {error}; expected a function, mcp or allowed_tools");
             ApiError::unsupported("tool_choice", message)
         })?;
         match choice {
             Choice::Function { name } => Ok(Self::Named(name)),
-            Choice::AllowedTools { mode, tools: some } => {
-                if mode != "auto" && mode != "required" {
-                    let message = format!("tool_choice.mode is {mode:?}, expected \"auto\" or \"required\"");
-                    return Err(ApiError::invalid("tool_choice.mode", message));
-                }
-                let names: Vec<String> =
-                    some.into_iter().map(|AllowedTool::Function { name }| name).collect();
-                let unknown = names.iter().find(|name| tools.iter().all(|tool| tool.name() != name.as_str()));
-                if let Some(unknown) = unknown {
-                    let message = format!("tool_choice.tools has {unknown:?}, which is not among the tools");
-                    return Err(ApiError::invalid("tool_choice.tools", message));
-                }
-                Ok(Self::Some { names, mode })
+            Choice::Mcp(ChosenMcp { server_label, name: Some(name) }) => {
+                let chosen = ChosenMcp { server_label, name: Some(name.clone()) };
+                chosen.names("tool_choice", offered)?;
+                Ok(Self::Named(name))
             }
+            Choice::Mcp(chosen) => {
+                let names = chosen.names("tool_choice", offered)?;
+                Ok(Self::Some { names, mode: "required".to_owned() })
+            }
+            Choice::AllowedTools { mode, tools } => some_of(mode, tools, offered),
+        }
+    }
+
+    /// Returns whether a tool may be called.
+    pub(super) fn allows(&self, name: &str) -> bool {
+        match self {
+            Self::Some { names, .. } => names.iter().any(|other| other == name),
+            _ => true,
         }
     }
 }
 
-/// Returns the tools that the model is offered.
-///
-/// # Errors
-/// 400 for two tools of one name.
-pub(super) fn allowed(tools: &[GivenTool], choice: &AllowedTools) -> ApiResult<Vec<ToolSpec>> {
-    let mut specs = Vec::with_capacity(tools.len());
-    for (index, tool) in tools.iter().enumerate() {
-        if tools.iter().take(index).any(|other| other.name() == tool.name()) {
-            let place = format!("tools[{index}].name");
-            let message = format!("{place}: another tool has the name {:?}", tool.name());
-            return Err(ApiError::invalid(place, message));
-        }
-        let is_allowed = match choice {
-            AllowedTools::Some { names, .. } => names.iter().any(|name| name == tool.name()),
-            _ => true,
-        };
-        if is_allowed {
-            specs.push(tool.spec());
+fn some_of(mode: String, tools: Vec<AllowedTool>, offered: &[Offered]) -> ApiResult<AllowedTools> {
+    if mode != "auto" && mode != "required" {
+        let message = format!("tool_choice.mode is {mode:?}, expected \"auto\" or \"required\"");
+        return Err(ApiError::invalid("tool_choice.mode", message));
+    }
+    let mut names = Vec::new();
+    for tool in tools {
+        match tool {
+            AllowedTool::Function { name } => names.push(name),
+            AllowedTool::Mcp(chosen) => names.extend(chosen.names("tool_choice.tools", offered)?),
         }
     }
-    Ok(specs)
+    let unknown = names.iter().find(|name| offered.iter().all(|tool| tool.name() != name.as_str()));
+    if let Some(unknown) = unknown {
+        let message = format!("tool_choice.tools has {unknown:?}, which is not among the tools");
+        return Err(ApiError::invalid("tool_choice.tools", message));
+    }
+    Ok(AllowedTools::Some { names, mode })
 }
 
 /// Returns the choice in the form of Chat Completions.

@@ -102,6 +102,32 @@ const resumed = [];
 for await (const event of await client.responses.retrieve(id, { stream: true, starting_after: 3 })) resumed.push(event);
 assert.deepEqual(resumed.map((event) => event.sequence_number), streamed.slice(4).map((event) => event.sequence_number));
 
+// Tools of the host: one runs at once, another one after an approval, once.
+const host = { type: "mcp", server_label: "sums" };
+const sum = 'call add {"a":2,"b":3}';
+const running = client.responses.stream({ ...ask(sum), tools: [{ ...host, require_approval: "never" }] });
+const kinds = [];
+for await (const event of running) kinds.push(event.type);
+const ran = await running.finalResponse();
+assert.deepEqual(ran.output.map((item) => item.type), ["mcp_list_tools", "mcp_call", "message"]);
+assert.equal(ran.output[1].output, "5");
+assert.equal(ran.output_text, "5");
+assert.ok(kinds.includes("response.mcp_list_tools.completed") && kinds.includes("response.mcp_call.completed"), kinds);
+const asked = await client.responses.create({ ...ask(sum), tools: [host] });
+assert.deepEqual(asked.output.map((item) => item.type), ["mcp_list_tools", "mcp_approval_request"]);
+const decision = { type: "mcp_approval_response", approval_request_id: asked.output[1].id, approve: true };
+const approving = { ...ask([decision]), tools: [host], previous_response_id: asked.id };
+const approved = await client.responses.create(approving);
+assert.deepEqual(approved.output.map((item) => item.type), ["mcp_call", "message"]);
+assert.equal(approved.output[0].approval_request_id, decision.approval_request_id);
+await refused(() => client.responses.create(approving), { status: 400, code: "approval_already_answered" });
+
+// Shorter: the user's messages and a summary.
+const shorter = await client.responses.compact({ model: "tea", previous_response_id: first.id });
+assert.deepEqual(shorter.output.map((item) => item.type), ["message", "compaction"]);
+const after = await client.responses.create(ask([...shorter.output, { role: "user", content: "say Still here." }]));
+assert.equal(after.output_text, "Still here.");
+
 // Deleted, and refused.
 await client.responses.delete(right.id);
 await refused(() => client.responses.retrieve(right.id), { status: 404 });

@@ -38,7 +38,8 @@ impl Drawn {
 }
 
 /// The kinds of ids, and the places in requests where they go.
-pub(crate) const KINDS: [(&str, &str); 6] = [
+pub(crate) const KINDS: [(&str, &str); 7] = [
+    ("approval", "{approval}"),
     ("completion", "{completion}"),
     ("conversation", "{conversation}"),
     ("item", "{item}"),
@@ -123,6 +124,9 @@ fn kind(name: &str, text: &str) -> Option<&'static str> {
         ("fc_", "item"),
         ("fco_", "item"),
         ("rs_", "item"),
+        ("mcp_", "item"),
+        ("mcpl_", "item"),
+        ("mcpr_", "approval"),
     ];
     for (prefix, kind) in prefixes {
         if text.starts_with(prefix) && text.len() > prefix.len() + 8 {

@@ -3,6 +3,7 @@
 
 pub(crate) mod document;
 pub(crate) mod grammar;
+pub(crate) mod host_tools;
 pub(crate) mod noted;
 mod obedient;
 pub(crate) mod prompts;

@@ -5,8 +5,8 @@ use alloquy_formats::messages::{self, Dialect};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Calls, GivenCall, GivenItem, GivenMessage, GivenOutput, GivenPart, GivenReasoning, GivenRole, OutputPart,
-    ReasoningPart, References, SummaryPart, typed,
+    Calls, GivenItem, GivenMessage, GivenOutput, GivenPart, GivenReasoning, GivenRole, OutputPart,
+    ReasoningPart, References, SummaryPart, no_request, typed,
 };
 use crate::error::{ApiError, ApiResult};
 use crate::media_policy::MediaPolicy;
@@ -26,16 +26,29 @@ impl GivenItem {
     ) -> ApiResult<Vec<Message>> {
         let mut calls = calls.clone();
         let mut chat = Vec::with_capacity(items.len());
+        // The item of each message, for the places of errors.
+        let mut origins = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            if let Self::FunctionCall(call) = item {
-                calls.insert(call.call_id.clone(), call.name.clone());
-            }
-            chat.push(item.chat_message(&format!("{place}[{index}]"), &calls)?);
+            item.note_call(&mut calls);
+            chat.extend(item.chat_messages(&format!("{place}[{index}]"), &calls)?);
+            origins.resize(chat.len(), index);
         }
         let document = Map::from_iter([("messages".to_owned(), Value::Array(chat))]);
         let read = messages::read(Dialect::OpenAi, &Value::Object(document), &media.rules());
-        let read = read.map_err(|error| at_item(&error, place))?;
+        let read = read.map_err(|error| at_item(&error, place, &origins))?;
         Ok(joined(with_references(read.messages, references)))
+    }
+
+    /// Adds the call of an item to those that later items may answer.
+    fn note_call(&self, calls: &mut Calls) {
+        match self {
+            Self::FunctionCall(call) => calls.insert(call.call_id.clone(), call.name.clone()),
+            Self::McpApprovalRequest(request) => {
+                calls.insert(request.id.clone(), request.name.clone());
+                calls.insert_request(request.id.clone(), request.id.clone());
+            }
+            _ => {}
+        }
     }
 
     /// Returns the ids of the items that are named, with their places.
@@ -65,7 +78,19 @@ impl GivenItem {
         answered
     }
 
-    /// Returns the item as a message of Chat Completions, which is read with the rules for media.
+    /// Returns the item as messages of Chat Completions, which are read with the rules for media.
+    fn chat_messages(&self, place: &str, calls: &Calls) -> ApiResult<Vec<Value>> {
+        Ok(match self {
+            // What a server offers now is what counts.
+            Self::McpListTools(_) => Vec::new(),
+            Self::McpCall(call) => {
+                let result = chat_result(&call.id, &call.name, &call.result());
+                vec![chat_call(&call.id, &call.name, &call.arguments, place)?, result]
+            }
+            one => vec![one.chat_message(place, calls)?],
+        })
+    }
+
     fn chat_message(&self, place: &str, calls: &Calls) -> ApiResult<Value> {
         Ok(match self {
             Self::Message(message) => {
@@ -74,25 +99,50 @@ impl GivenItem {
             Self::Reasoning(reasoning) => {
                 json!({"role": "assistant", "content": null, "reasoning_content": reasoning.text()})
             }
-            Self::FunctionCall(call) => {
-                call.check(place)?;
-                let function = json!({"name": call.name, "arguments": call.arguments});
-                let call = json!({"id": call.call_id, "type": "function", "function": function});
-                json!({"role": "assistant", "content": null, "tool_calls": [call]})
+            Self::FunctionCall(call) => chat_call(&call.call_id, &call.name, &call.arguments, place)?,
+            Self::McpApprovalRequest(request) => {
+                chat_call(&request.id, &request.name, &request.arguments, place)?
             }
             Self::FunctionCallOutput(output) => {
                 let id = &output.call_id;
-                let Some(name) = calls.get(id) else {
+                let Some(name) = calls.name(id) else {
                     let place = format!("{place}.call_id");
                     let message = format!("{place}: no call {id:?} precedes this output");
                     return Err(ApiError::invalid(place, message));
                 };
-                json!({"role": "tool", "tool_call_id": id, "name": name, "content": output.text(place)?})
+                chat_result(id, name, &output.text(place)?)
+            }
+            // The result comes in its place once the call has run.
+            Self::McpApprovalResponse(response) => {
+                let request = &response.approval_request_id;
+                let call = calls.requests.get(request);
+                match call.and_then(|id| Some((id, calls.name(id)?))) {
+                    Some((id, name)) => chat_result(id, name, ""),
+                    None => return Err(no_request(&format!("{place}.approval_request_id"), request)),
+                }
+            }
+            Self::Compaction(compaction) => {
+                json!({"role": "assistant", "content": compaction.summary(place)?})
             }
             // The stored message comes in its place once all are read.
             Self::ItemReference(reference) => json!({"role": "user", "content": "", "name": reference.id}),
+            Self::McpListTools(_) | Self::McpCall(_) => Value::Null,
         })
     }
+}
+
+fn chat_result(id: &str, name: &str, text: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "name": name, "content": text})
+}
+
+fn chat_call(id: &str, name: &str, arguments: &str, place: &str) -> ApiResult<Value> {
+    if !arguments.trim().is_empty() && serde_json::from_str::<Value>(arguments).is_err() {
+        let place = format!("{place}.arguments");
+        return Err(ApiError::invalid(place.clone(), format!("{place}: expected the text of JSON")));
+    }
+    let function = json!({"name": name, "arguments": arguments});
+    let call = json!({"id": id, "type": "function", "function": function});
+    Ok(json!({"role": "assistant", "content": null, "tool_calls": [call]}))
 }
 
 impl GivenMessage {
@@ -139,16 +189,6 @@ impl GivenReasoning {
     }
 }
 
-impl GivenCall {
-    fn check(&self, place: &str) -> ApiResult<()> {
-        if self.arguments.trim().is_empty() || serde_json::from_str::<Value>(&self.arguments).is_ok() {
-            return Ok(());
-        }
-        let place = format!("{place}.arguments");
-        Err(ApiError::invalid(place.clone(), format!("{place}: expected the text of JSON")))
-    }
-}
-
 impl GivenOutput {
     fn text(&self, place: &str) -> ApiResult<String> {
         match &self.output {
@@ -170,11 +210,18 @@ impl GivenOutput {
     }
 }
 
-/// Returns the error of a message with the place of its item.
-fn at_item(error: &Error, place: &str) -> ApiError {
+/// Returns the error of a message with the place of its item. `origins` are the items of the messages.
+fn at_item(error: &Error, place: &str, origins: &[usize]) -> ApiError {
     // The address of an image is an object in a message, and a text in an item.
     let message = format!("{error:#}").replacen(".image_url.url", ".image_url", 1);
-    renamed(&Error::new(error.kind(), message), "messages[", &format!("{place}["))
+    let former = "messages[";
+    let place_of = |rest: &str| {
+        let (number, rest) = rest.split_once(']')?;
+        let item = origins.get(number.parse::<usize>().ok()?)?;
+        Some(format!("{former}{item}]{rest}"))
+    };
+    let message = message.strip_prefix(former).and_then(place_of).unwrap_or(message);
+    renamed(&Error::new(error.kind(), message), former, &format!("{place}["))
 }
 
 /// Puts stored messages in the places of what names them. Several items of one message name it once.
