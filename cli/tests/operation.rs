@@ -210,7 +210,8 @@ mod spans {
         let program = Program::new().variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector);
         let collecting = thread::spawn(move || collected(&listener));
         let mut server = start(&program, &[]);
-        assert_eq!(ask(server.port, "", "What is the capital of Norway?").status, 200);
+        let trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
+        assert_eq!(ask(server.port, trace, "What is the capital of Norway?").status, 200);
         kill(Pid::from_raw(i32::try_from(server.child.id()).unwrap()), Signal::SIGTERM).unwrap();
         let spans = collecting.join().unwrap();
         server.child.wait().unwrap();
@@ -235,3 +236,8 @@ fn a_signal_ends_the_server_with_its_log_complete() {
         serde_json::from_str::<Value>(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
     }
 }
+        // The request is a part of its client's trace.
+        assert_eq!(request["parentSpanId"], "b7ad6b7169203331", "{spans:?}");
+        for span in [request, call] {
+            assert_eq!(span["traceId"], "0af7651916cd43dd8448eb211c80319c", "{spans:?}");
+        }

@@ -36,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
 use crate::models::{ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::observation::FollowTrace;
 use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
 use crate::routes;
@@ -66,6 +67,7 @@ pub struct Server {
     app: App,
     access: Access,
     origins: Vec<HeaderValue>,
+    follow: Option<FollowTrace>,
     end: Arc<Notify>,
 }
 
@@ -93,7 +95,7 @@ impl Server {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn router(&self) -> Router {
-        routes::router(self.app.clone(), &self.access, &self.origins)
+        routes::router(self.app.clone(), &self.access, &self.origins, self.follow.clone())
     }
 
     /// Returns the handle that ends the server.
@@ -198,6 +200,7 @@ pub struct ServerBuilder {
     flows: Vec<(String, Flow)>,
     runners: RunnerSetup,
     prices: PriceTable,
+    follow: Option<FollowTrace>,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -228,6 +231,7 @@ impl ServerBuilder {
             flows: Vec::new(),
             runners: Arc::new(|runner| runner),
             prices: PriceTable::example(),
+            follow: None,
         }
     }
 
@@ -429,6 +433,22 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets what follows the traces of clients: it receives the span of each request that has the header `traceparent`, before the span
+    /// is entered, and the text of that header. A host with OpenTelemetry makes the span a child of the one that the header names.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let builder = Server::builder()
+    ///     .model(ServedModel::loaded("echo", EchoModel))
+    ///     .follow_traces(|span, parent| tracing::debug!(parent: span, parent, "the request belongs to a trace"));
+    /// ```
+    pub fn follow_traces(mut self, follow: impl Fn(&tracing::Span, &str) + Send + Sync + 'static) -> Self {
+        self.follow = Some(Arc::new(follow));
+        self
+    }
+
     /// Builds the server.
     ///
     /// # Errors
@@ -444,7 +464,7 @@ impl ServerBuilder {
         let store: Arc<dyn ConversationStore> = watched.clone();
         let setup = with_prompts(self.setup, self.prompts.clone());
         let runners = runners_with_prompts(self.runners, self.prompts.clone());
-        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
+        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| routes::origin_of(origin)).collect();
         let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(store, Arc::clone(&setup));
         let embedders = self.embedders.iter().map(ServedEmbedder::name);
@@ -464,6 +484,7 @@ impl ServerBuilder {
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup,
             admissions: Admissions::default(),
+            streams: HeldStreams::default(),
             metrics: Metrics::new(),
             responses: Arc::new(ResponseRuns::default()),
             turns: TaskGroup::new(),
@@ -471,20 +492,6 @@ impl ServerBuilder {
         });
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
         let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
-        Ok(Server { app, access, origins: origins?, end: Arc::default() })
-    }
-}
-
-fn origin_of(origin: &str) -> Result<HeaderValue> {
-    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
-    match HeaderValue::from_str(origin) {
-        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
-        _ => {
-            let message = format!(
-                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
-            );
-            Err(Error::new(ErrorKind::Invalid, message))
-            streams: HeldStreams::default(),
-        }
+        Ok(Server { app, access, origins: origins?, follow: self.follow, end: Arc::default() })
     }
 }

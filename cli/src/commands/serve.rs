@@ -159,6 +159,8 @@ fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel
 
 fn limits(serving: &ServingArguments) -> RequestLimits {
     let mut limits = RequestLimits::default();
+    #[cfg(feature = "otlp")]
+    let mut builder = builder.follow_traces(crate::log::follow);
     limits.running = serving.concurrent.unwrap_or(limits.running);
     limits.waiting = serving.queue.unwrap_or(limits.waiting);
     limits.drain = serving.drain.map_or(limits.drain, Duration::from_secs);
