@@ -6,4 +6,4 @@ mod shown;
 
 pub(crate) use given::{Calls, GivenItem, Input, References, parsed_items};
 pub(crate) use ids::{ItemId, ItemPlace, ResponseId, conversation_id, conversation_of};
-pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, arguments_of, items_of_path};
+pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, items_of_path};
