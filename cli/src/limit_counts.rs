@@ -26,11 +26,9 @@ pub(crate) async fn of(store: &StoreArguments) -> Result<Option<Arc<dyn LimitSto
 
 #[cfg(feature = "postgres")]
 async fn shared(store: &StoreArguments) -> Result<Option<Arc<dyn LimitStore>>> {
-    use alloquy::storage::PostgresLimits;
-
-    let url = store.store.as_deref().filter(|url| is_postgres(url));
-    match url {
-        Some(url) => Ok(Some(Arc::new(PostgresLimits::open(url).await?))),
+    let Some(url) = &store.store else { return Ok(None) };
+    match alloquy::storage::open_limits(url).await? {
+        Some(limits) => Ok(Some(Arc::new(limits))),
         None => Ok(None),
     }
 }
@@ -39,9 +37,4 @@ async fn shared(store: &StoreArguments) -> Result<Option<Arc<dyn LimitStore>>> {
 #[cfg(not(feature = "postgres"))]
 async fn shared(_: &StoreArguments) -> Result<Option<Arc<dyn LimitStore>>> {
     Ok(None)
-}
-
-#[cfg(feature = "postgres")]
-fn is_postgres(url: &str) -> bool {
-    url.starts_with("postgres://") || url.starts_with("postgresql://")
 }

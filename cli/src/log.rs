@@ -11,6 +11,8 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::arguments::LogFormat;
 use crate::screen;
+#[cfg(feature = "otlp")]
+pub(crate) use collector::follow;
 use part::Part;
 
 /// The log, until the program ends.

@@ -56,6 +56,7 @@ mod runtime;
 mod schema;
 mod screen;
 mod served;
+mod served_library;
 mod served_list;
 mod served_retrieval;
 mod served_tools;

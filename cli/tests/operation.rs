@@ -65,6 +65,65 @@ fn the_form_of_the_log_is_a_setting() {
 }
 
 #[test]
+fn prompts_flows_and_prices_are_served_and_checked() {
+    let program = Program::new();
+    let folders = ["prompts/user", "flows"].map(|folder| program.path(folder));
+    for folder in &folders {
+        fs::create_dir_all(folder).unwrap();
+    }
+    program.write("prompts/user/greet.yaml", "template: Hello {{name}}!\n");
+    program.write("flows/order.yaml", "name: order\nstates:\n  thanks: {say: Here you are.}\n");
+    program.write("flows/notes.txt", "no flow");
+    program.write(
+        "prices.toml",
+        "currency = \"EUR\"\n[[prices]]\nmodels = [\"*\"]\ninput = 0.1\noutput = \"0.3\"\n",
+    );
+    let [prompts, flows, prices] =
+        ["prompts", "flows", "prices.toml"].map(|name| program.path(name).display().to_string());
+    let arguments = ["--prompts", &prompts, "--flows", &flows, "--prices", &prices];
+    let checked = program.run(&[&["serve", "--check"], &arguments[..]].concat()).ok().out;
+    for line in
+        [format!("prompts: 1 in {prompts}"), format!("flows: order in {flows}"), format!("prices: {prices}")]
+    {
+        assert!(checked.contains(&line), "{checked}");
+    }
+    let json =
+        program.run(&[&["serve", "--check", "--json"], &arguments[..]].concat()).ok().events().remove(0);
+    assert_eq!(json["flows"], format!("order in {flows}"), "{json}");
+
+    // The configuration file has the same keys.
+    let file = format!("prompts = {prompts:?}\nflows = {flows:?}\nprices = {prices:?}\n");
+    let config = program.write("serve.toml", &file).display().to_string();
+    let server = start(&program, &["--config", &config]);
+    let listed = |path: &str| send(server.port, "GET", path, "", None).unwrap().json();
+    let greet = listed("/v1/alloquy/prompts")["data"][0]["id"].clone();
+    assert!(greet.as_str().unwrap().ends_with("greet"), "{greet}");
+    assert_eq!(listed("/v1/alloquy/flows")["data"][0]["id"], "order");
+    let run = send(server.port, "POST", "/v1/alloquy/flows/order/runs", "", Some(&json!({}))).unwrap();
+    assert_eq!(run.status, 201, "{run:?}");
+    let asked = ask(server.port, "", "What is the capital of Norway?").json();
+    let conversation = asked["alloquy"]["conversation"].as_str().unwrap();
+    let cost = listed(&format!("/v1/alloquy/conversations/{conversation}/cost"));
+    assert!(cost["currency"] == "EUR" && cost["total"].is_string(), "{cost}");
+
+    program.write("prompts/user/broken.yaml", "template: [\n");
+    let cases: [(&[&str], &str); 4] = [
+        (&["--prompts", &prompts], "`alloquy prompt check` lists them"),
+        (&["--prompts", "no/prompts"], "no/prompts"),
+        (&["--flows", &prompts], "there is no flow in"),
+        (&["--flows", "no/flows"], "the folder of flows"),
+    ];
+    for (arguments, words) in cases {
+        let wrong = program.run(&[&["serve", "--check"], arguments].concat());
+        assert_eq!(wrong.code, Some(1), "{arguments:?}: {}", wrong.out);
+        assert!(wrong.err.contains(words), "{arguments:?}: {}", wrong.err);
+    }
+    program.write("flows/broken.yaml", "name: broken\nstates:\n  a: {say: A., to: nowhere}\n");
+    let wrong = program.run(&["serve", "--check", "--flows", &flows]);
+    assert!(wrong.code == Some(1) && wrong.err.contains("nowhere"), "{}", wrong.err);
+}
+
+#[test]
 fn the_metrics_of_a_server_with_keys_have_a_token() {
     let program = Program::new();
     program.run(&["keys", "add", "ann"]).ok();
@@ -210,7 +269,8 @@ mod spans {
         let program = Program::new().variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector);
         let collecting = thread::spawn(move || collected(&listener));
         let mut server = start(&program, &[]);
-        assert_eq!(ask(server.port, "", "What is the capital of Norway?").status, 200);
+        let trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
+        assert_eq!(ask(server.port, trace, "What is the capital of Norway?").status, 200);
         kill(Pid::from_raw(i32::try_from(server.child.id()).unwrap()), Signal::SIGTERM).unwrap();
         let spans = collecting.join().unwrap();
         server.child.wait().unwrap();
@@ -220,6 +280,11 @@ mod spans {
         let request = named("POST /v1/chat/completions");
         let call = named("chat pocket");
         assert_eq!(call["parentSpanId"], request["spanId"], "{spans:?}");
+        // The request is a part of its client's trace.
+        assert_eq!(request["parentSpanId"], "b7ad6b7169203331", "{spans:?}");
+        for span in [request, call] {
+            assert_eq!(span["traceId"], "0af7651916cd43dd8448eb211c80319c", "{spans:?}");
+        }
         assert!(!json!(spans).to_string().contains("Norway"), "{spans:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments of a call, as protocols have them whose arguments are an object.
+//! The arguments of a call, as protocols have them: as an object, or as its text.
 
 use alloquy_core::message::ToolCall;
 use serde_json::{Map, Value};
@@ -9,4 +9,9 @@ pub(crate) fn object_of(call: &ToolCall) -> Value {
         Value::Null => Value::Object(Map::new()),
         arguments => arguments.clone(),
     }
+}
+
+/// Returns the text of the arguments of a call. That of a call without any is an empty object.
+pub(crate) fn text_of(call: &ToolCall) -> String {
+    object_of(call).to_string()
 }

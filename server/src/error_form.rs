@@ -19,7 +19,7 @@ use crate::observation;
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
 
 /// The header with the id of a request, for Anthropic's clients.
-const REQUEST_ID: &str = "request-id";
+const ANTHROPIC_REQUEST_ID: &str = "request-id";
 
 /// The protocols that have error bodies of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(crate) async fn of_path(request: Request, next: Next) -> Response {
     if form == ErrorForm::Anthropic
         && let Some(id) = id
     {
-        response.headers_mut().insert(REQUEST_ID, id);
+        response.headers_mut().insert(ANTHROPIC_REQUEST_ID, id);
     }
     response
 }

@@ -10,7 +10,5 @@ pub(crate) use given::{
     parsed_items,
 };
 pub(crate) use ids::{ItemId, ItemPlace, ResponseId, conversation_id, conversation_of};
-pub(crate) use mcp::{
-    ApprovedCalls, DECISIONS, Decision, McpItem, McpServer, McpServers, McpTool, SERVERS, arguments_of,
-};
+pub(crate) use mcp::{ApprovedCalls, DECISIONS, Decision, McpItem, McpServer, McpServers, McpTool, SERVERS};
 pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, items_of_path};

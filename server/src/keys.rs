@@ -7,9 +7,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+use alloquy_core::media::Digest;
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
 use crate::times::unix_seconds;
@@ -223,7 +223,7 @@ impl KeyFile {
             Error::new(ErrorKind::Backend, message)
         })?;
         let secret = format!("{PREFIX}{}", hexadecimal(&random));
-        let sha256 = hexadecimal(&digest(&secret));
+        let sha256 = Digest::of(secret.as_bytes()).to_string();
         let id = format!("key_{}", sha256.chars().take(ID_DIGITS).collect::<String>());
         self.keys.push(Key {
             id,
@@ -259,19 +259,15 @@ impl KeyFile {
     /// The secret is compared with every key, and each comparison takes the same time, so that the time of an answer says
     /// nothing about the keys.
     pub fn find(&self, secret: &str) -> Option<&Key> {
-        let presented = digest(secret);
+        let presented = Digest::of(secret.as_bytes());
         let mut found = u64::MAX;
         for (index, key) in (0_u64..).zip(&self.keys) {
             let Ok(known) = digest_of(&key.sha256) else { continue };
-            found.conditional_assign(&index, presented.ct_eq(&known));
+            found.conditional_assign(&index, presented.as_bytes().ct_eq(known.as_bytes()));
         }
         let index = usize::try_from(found).ok()?;
         self.keys.get(index).filter(|key| key.revoked.is_none())
     }
-}
-
-fn digest(secret: &str) -> [u8; 32] {
-    Sha256::digest(secret.as_bytes()).into()
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -283,18 +279,11 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// Reads a digest.
-fn digest_of(text: &str) -> Result<[u8; 32]> {
-    let mut digest = [0; 32];
-    let is_hexadecimal = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_hexadecimal {
+fn digest_of(text: &str) -> Result<Digest> {
+    text.to_ascii_lowercase().parse().map_err(|source: Error| {
         let message = format!("sha256 {text:?} of a key is not 64 hexadecimal digits");
-        return Err(Error::new(ErrorKind::Invalid, message));
-    }
-    for (byte, digits) in digest.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let digits = std::str::from_utf8(digits).unwrap_or_default();
-        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
-    }
-    Ok(digest)
+        Error::new(ErrorKind::Invalid, message).with_source(source)
+    })
 }
 
 fn write_privately(path: &Path, text: &str) -> std::io::Result<()> {

@@ -7,6 +7,7 @@
 mod calls;
 mod embeddings;
 mod labels;
+mod measured;
 mod present;
 
 use std::fmt;

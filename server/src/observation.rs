@@ -2,6 +2,7 @@
 //! they may have ids and texts, so the pattern of the route is noted instead.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ use crate::tally::Tally;
 
 /// The header of a request's id.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header of the trace to which a request belongs, as W3C's Trace Context has it.
+const TRACE_PARENT: &str = "traceparent";
 /// The longest id of a client that is used.
 const ID_LENGTH: usize = 128;
 /// The status that is noted where the client left before it had one, as in the logs of nginx.
@@ -28,8 +31,28 @@ const UNKNOWN_ROUTE: &str = "unknown";
 /// The routes that programs ask every few seconds. Their lines are for debugging.
 const ROUTINE: [&str; 3] = ["/health", "/ready", "/metrics"];
 
+/// What follows the trace of a client: it receives the span of a request, and the text of its header `traceparent`.
+pub(crate) type FollowTrace = Arc<dyn Fn(&Span, &str) + Send + Sync>;
+
+/// What observes all requests. Copies share it.
+#[derive(Clone)]
+pub(crate) struct Observer {
+    pub(crate) metrics: Metrics,
+    pub(crate) follow: Option<FollowTrace>,
+}
+
+impl Observer {
+    /// Follows the trace of the client, where it is in one.
+    fn follow(&self, span: &Span, headers: &HeaderMap) {
+        let parent = headers.get(TRACE_PARENT).and_then(|parent| parent.to_str().ok());
+        if let (Some(follow), Some(parent)) = (&self.follow, parent) {
+            follow(span, parent);
+        }
+    }
+}
+
 /// Observes a request until the last byte of its response was sent, or its client has left.
-pub(crate) async fn observe(State(metrics): State<Metrics>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn observe(State(observer): State<Observer>, mut request: Request, next: Next) -> Response {
     let id = id_of(request.headers());
     let tally = Tally::default();
     request.extensions_mut().insert(tally.clone());
@@ -38,7 +61,8 @@ pub(crate) async fn observe(State(metrics): State<Metrics>, mut request: Request
         // A protocol with a header of its own for ids has the same one.
         request.headers_mut().insert(REQUEST_ID, id.clone());
     }
-    let mut exchange = Exchange::begin(metrics, &request, &id, tally);
+    let mut exchange = Exchange::begin(observer.metrics.clone(), &request, &id, tally);
+    observer.follow(&exchange.span, request.headers());
     let mut response = next.run(request).instrument(exchange.span.clone()).await;
     exchange.answered(response.status());
     if let Some(id) = id_value {

@@ -1,29 +1,12 @@
 //! What the document of OpenAPI has of a route. Each protocol lists its operations beside its routes.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::ErrorBody;
 
 /// Returns the schema of a type, as a reference to a component.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// An object that was deleted.
-#[derive(Debug, JsonSchema, Serialize)]
-pub(crate) struct DeletedObject {
-    id: String,
-    object: &'static str,
-    /// Always `true`.
-    deleted: bool,
-}
-
-impl DeletedObject {
-    /// The answer to a deletion; `object` is its kind, such as `conversation.deleted`.
-    pub(crate) fn new(id: String, object: &'static str) -> Self {
-        Self { id, object, deleted: true }
-    }
-}
 
 /// The generators of schemas: what is read and what is written differ in what may be absent.
 pub(crate) struct Schemas {

@@ -1,5 +1,6 @@
 //! The table of routes. A protocol is a file or a folder with a function `routes`, and a line here.
 
+use alloquy_core::{Error, ErrorKind, Result};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{ETAG, RETRY_AFTER};
@@ -12,7 +13,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::access::{Access, check_host, check_key, check_metrics};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
-use crate::observation::{REQUEST_ID, observe};
+use crate::observation::{FollowTrace, Observer, REQUEST_ID, observe};
 use crate::{
     chat_completions, conversations, embeddings, error_form, flow_runs, health, messages, metrics_page,
     model_list, ollama, openapi, prompts, rerank, responses, trees,
@@ -36,10 +37,15 @@ fn protocols() -> Router<App> {
 
 /// Builds the router. From the outside: the request is observed, errors get the form of their protocol, panics become errors, the name of the
 /// server is checked, then whether it ends, then the key.
-pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Router {
+pub(crate) fn router(
+    app: App,
+    access: &Access,
+    origins: &[HeaderValue],
+    follow: Option<FollowTrace>,
+) -> Router {
     let metrics = metrics_page::routes().method_not_allowed_fallback(other_method);
     let metrics = metrics.layer(from_fn_with_state(access.clone(), check_metrics));
-    let observed = app.metrics().clone();
+    let observer = Observer { metrics: app.metrics().clone(), follow };
     let mut router = protocols()
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
@@ -56,7 +62,7 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
         .layer(CatchPanicLayer::custom(panicked))
         // Outside of all that refuse a request.
         .layer(from_fn(error_form::of_path))
-        .layer(from_fn_with_state(observed, observe))
+        .layer(from_fn_with_state(observer, observe))
         .with_state(app)
 }
 
@@ -67,6 +73,23 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
         // Clients in pages send headers of their own, such as the version of their library.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([ETAG, RETRY_AFTER, REQUEST_ID])
+}
+
+/// Reads an origin.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for what is none.
+pub(crate) fn origin_of(origin: &str) -> Result<HeaderValue> {
+    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
+    match HeaderValue::from_str(origin) {
+        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
+        _ => {
+            let message = format!(
+                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
+            );
+            Err(Error::new(ErrorKind::Invalid, message))
+        }
+    }
 }
 
 /// Refuses new requests once the server ends. Those that run have passed.

@@ -36,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
 use crate::models::{ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::observation::FollowTrace;
 use crate::open_approvals::OpenApprovals;
 use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
@@ -68,6 +69,7 @@ pub struct Server {
     app: App,
     access: Access,
     origins: Vec<HeaderValue>,
+    follow: Option<FollowTrace>,
     end: Arc<Notify>,
 }
 
@@ -95,7 +97,7 @@ impl Server {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn router(&self) -> Router {
-        routes::router(self.app.clone(), &self.access, &self.origins)
+        routes::router(self.app.clone(), &self.access, &self.origins, self.follow.clone())
     }
 
     /// Returns the handle that ends the server.
@@ -201,6 +203,7 @@ pub struct ServerBuilder {
     flows: Vec<(String, Flow)>,
     runners: RunnerSetup,
     prices: PriceTable,
+    follow: Option<FollowTrace>,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -232,6 +235,7 @@ impl ServerBuilder {
             flows: Vec::new(),
             runners: Arc::new(|runner| runner),
             prices: PriceTable::example(),
+            follow: None,
         }
     }
 
@@ -439,6 +443,22 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets what follows the traces of clients: it receives the span of each request that has the header `traceparent`, before the span
+    /// is entered, and the text of that header. A host with OpenTelemetry makes the span a child of the one that the header names.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let builder = Server::builder()
+    ///     .model(ServedModel::loaded("echo", EchoModel))
+    ///     .follow_traces(|span, parent| tracing::debug!(parent: span, parent, "the request belongs to a trace"));
+    /// ```
+    pub fn follow_traces(mut self, follow: impl Fn(&tracing::Span, &str) + Send + Sync + 'static) -> Self {
+        self.follow = Some(Arc::new(follow));
+        self
+    }
+
     /// Builds the server.
     ///
     /// # Errors
@@ -454,7 +474,7 @@ impl ServerBuilder {
         let store: Arc<dyn ConversationStore> = watched.clone();
         let setup = with_prompts(self.setup, self.prompts.clone());
         let runners = runners_with_prompts(self.runners, self.prompts.clone());
-        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
+        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| routes::origin_of(origin)).collect();
         let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(store, Arc::clone(&setup));
         let embedders = self.embedders.iter().map(ServedEmbedder::name);
@@ -474,16 +494,16 @@ impl ServerBuilder {
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup,
             admissions: Admissions::default(),
+            streams: HeldStreams::default(),
             metrics: Metrics::new(),
             responses: Arc::new(ResponseRuns::default()),
             tools: ToolServers::new(self.tools)?,
             approvals: Arc::new(OpenApprovals::default()),
-            streams: HeldStreams::default(),
             turns: TaskGroup::new(),
             is_draining: false.into(),
         });
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
         let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
-        Ok(Server { app, access, origins: origins?, end: Arc::default() })
+        Ok(Server { app, access, origins: origins?, follow: self.follow, end: Arc::default() })
     }
 }

@@ -21,7 +21,8 @@ use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::app::App;
-use crate::operation::{DeletedObject, Operation};
+use crate::deleted_object::DeletedObject;
+use crate::operation::Operation;
 use crate::paging::{ListOf, PageParameters};
 use archives::{ExportObject, ExportParameters, ImportObject, NewImport};
 use conversations::{ConversationChange, NewTree};

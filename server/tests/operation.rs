@@ -326,6 +326,19 @@ fn id_for(given: &str) -> String {
     })
 }
 
+#[tokio::test]
+async fn the_trace_of_a_client_is_followed() {
+    let followed: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&followed);
+    let builder = Server::builder().model(scripted("tea", ["Hello!"]));
+    let builder = builder.follow_traces(move |_, parent| noted.lock().unwrap().push(parent.to_owned()));
+    let server = TestServer::start(builder).await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    assert_eq!(server.get("/health").await.status, 200);
+    assert_eq!(server.send(server.request("GET", "/health").header("traceparent", parent)).await.status, 200);
+    assert_eq!(*followed.lock().unwrap(), [parent]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

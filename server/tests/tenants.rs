@@ -7,6 +7,7 @@
 mod shared;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
 use alloquy_testing::Draws;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 use shared::grammar::{Drawn, Grammar, Ids, KINDS};
 use shared::host_tools::sums;
+use shared::noted::NotedStore;
 use shared::sending::{Outcome, Sending};
 use shared::{ObedientModel, TestServer};
 
@@ -25,6 +27,8 @@ const MARK: &str = "amaranthine";
 /// Two servers of one kind. An id of the second is one that never was at the first.
 struct Servers {
     first: TestServer,
+    /// The store of the first one.
+    store: Arc<NotedStore>,
     second: TestServer,
     ann: String,
     bob: String,
@@ -35,11 +39,13 @@ impl Servers {
         let mut keys = KeyFile::default();
         let mut key = |owner: &str| keys.add(owner.parse().unwrap(), KeyLimits::default()).unwrap();
         let (ann, bob) = (key("ann"), key("bob"));
-        let start = |keys| {
+        let store = Arc::new(NotedStore::default());
+        let builder = || {
             let model = ServedModel::loaded("tea", ObedientModel);
-            TestServer::start(Server::builder().model(model).tools(sums().0).keys(keys))
+            Server::builder().model(model).tools(sums().0).keys(keys.clone())
         };
-        Self { first: start(keys.clone()).await, second: start(keys).await, ann, bob }
+        let first = TestServer::start(builder().store(store.clone())).await;
+        Self { first, store, second: TestServer::start(builder()).await, ann, bob }
     }
 }
 
@@ -75,10 +81,6 @@ async fn fill(grammar: &Grammar, sending: Sending<'_>, mark: &str, draws: &mut D
     ids
 }
 
-/// What all addresses with ids answer.
-async fn read_all(grammar: &Grammar, sending: Sending<'_>, ids: &Ids) -> BTreeMap<String, (u16, String)> {
-    let mut answers = BTreeMap::new();
-    for example in &grammar.examples {
 /// What an answer says. The events of a response are kept for a while, and later its texts are sent in one piece each, so the pieces of a stream
 /// are put together.
 fn content(text: &str) -> String {
@@ -94,6 +96,10 @@ fn content(text: &str) -> String {
     json!([pieces, last["type"], response["id"], response["status"], response["output"]]).to_string()
 }
 
+/// What all addresses with ids answer.
+async fn read_all(grammar: &Grammar, sending: Sending<'_>, ids: &Ids) -> BTreeMap<String, (u16, String)> {
+    let mut answers = BTreeMap::new();
+    for example in &grammar.examples {
         if example.method != "GET" || example.path.contains("/events") {
             continue;
         }
@@ -235,6 +241,57 @@ async fn ids_of_another_are_ids_that_never_were() {
     for (path, answer) in read_all(&grammar, ann, &anns).await {
         assert_eq!(before.get(&path), Some(&answer), "{path} has changed");
     }
+}
+
+/// An id of the same form as another one, which never was: the last digits of its parts are others.
+fn never_was(id: &str) -> String {
+    let mut parts = Vec::new();
+    for part in id.split('_') {
+        let mut part = part.to_owned();
+        if part.len() >= 12 {
+            let last = part.pop();
+            part.push(if last == Some('0') { '1' } else { '0' });
+        }
+        parts.push(part);
+    }
+    parts.join("_")
+}
+
+/// An answer, and what was asked of the store for it.
+async fn noted(servers: &Servers, drawn: Drawn) -> (Outcome, Vec<&'static str>) {
+    servers.store.take_calls();
+    let answer = Sending::with_key(&servers.first, &servers.bob).send(drawn).await;
+    (answer, servers.store.take_calls())
+}
+
+#[tokio::test]
+async fn an_id_of_another_takes_as_many_reads_as_one_that_never_was() {
+    let mut grammar = Grammar::read();
+    // What runs in the background reads at times of its own.
+    grammar.examples.retain(|example| example.body.as_ref().is_none_or(|body| body["background"] != true));
+    let servers = Servers::start().await;
+    let mut draws = Draws::default();
+    let anns = fill(&grammar, Sending::with_key(&servers.first, &servers.ann), MARK, &mut draws).await;
+    let bobs = fill(&grammar, Sending::with_key(&servers.first, &servers.bob), "plain", &mut draws).await;
+    let mut compared = 0;
+    for example in &grammar.examples {
+        for (kind, place) in KINDS {
+            let (true, Some(foreign)) = (example.has(place), anns.draw(kind, &mut draws)) else { continue };
+            let unknown = &never_was(foreign);
+            let mut drawn = example.clone();
+            for (other, other_place) in KINDS.iter().filter(|(other, _)| *other != kind) {
+                drawn = drawn.replace(other_place, bobs.draw(other, &mut draws).unwrap_or("none"));
+            }
+            let (answer, reads) = noted(&servers, drawn.replace(place, foreign)).await;
+            let (expected, expected_reads) = noted(&servers, drawn.replace(place, unknown)).await;
+            compare(&answer, foreign, &expected, unknown);
+            if answer.status >= 400 {
+                assert_eq!(reads, expected_reads, "{answer:?}\n{expected:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 30, "only {compared} requests were refused for their ids");
 }
 
 fn request(method: &str, path: &str, body: Option<Value>) -> Drawn {

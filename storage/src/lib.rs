@@ -158,6 +158,8 @@ pub use file::{DiskCall, DiskFault, DiskFaults};
 pub use import::{DataknobsDatabase, is_sqlite};
 pub use journal::{Journal, JournaledStore};
 pub use media_folder::{MediaFolder, read_media};
+#[cfg(all(feature = "postgres", feature = "guards"))]
+pub use open::open_limits;
 pub use open::{open, open_for_reading};
 #[cfg(all(feature = "retrieval", any(feature = "sqlite", feature = "postgres")))]
 pub use passages::{PassageDatabase, change::PassageReport};

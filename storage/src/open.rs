@@ -82,6 +82,27 @@ pub async fn open_for_reading(url: &str) -> Result<Arc<dyn ConversationStore>> {
     }
 }
 
+/// Opens the counts of limits in the database of a store, where its URL is that of a PostgreSQL database. Several programs with one
+/// store count together there. For other stores it returns `None`.
+///
+/// ```
+/// # pollster::block_on(async {
+/// assert!(alloquy_storage::open_limits("sqlite:chats.db").await?.is_none());
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for a URL of no known form, and those of [`PostgresLimits::open`](crate::PostgresLimits::open).
+#[cfg(all(feature = "postgres", feature = "guards"))]
+pub async fn open_limits(url: &str) -> Result<Option<crate::PostgresLimits>> {
+    match place(url)? {
+        Place::Server(url) => Ok(Some(crate::PostgresLimits::open(&url).await?)),
+        _ => Ok(None),
+    }
+}
+
 pub(crate) enum Place {
     Memory,
     Folder(PathBuf, Durability),

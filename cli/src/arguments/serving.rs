@@ -33,6 +33,10 @@ pub(crate) struct ServingArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) media_host: Vec<String>,
 
+    /// Serve the flows of this folder, each in a file that ends in .yaml; none unless set
+    #[arg(long, value_name = "FOLDER", env = "ALLOQUY_FLOWS")]
+    pub(crate) flows: Option<PathBuf>,
+
     /// Serve these models where --model names none, written as there; a list in the configuration file
     #[arg(long, value_name = "NAMES", env = "ALLOQUY_SERVE_MODELS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -10,7 +10,7 @@ use alloquy::guards::redact::RedactReplies;
 use alloquy_server::{RequestLimits, Server, ServerBuilder};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::{
     LogFormat, RedactionArguments, RemoteArguments, ServingArguments, StoreArguments, ToolArguments,
@@ -23,6 +23,7 @@ use crate::key_file;
 use crate::limit_counts;
 use crate::listener;
 use crate::served::NamedModel;
+use crate::served_library::ServedLibrary;
 use crate::served_list::ServedList;
 use crate::served_retrieval::ServedRetrieval;
 use crate::served_tools::NamedTools;
@@ -35,6 +36,7 @@ Examples:
   alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
   alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --serve-mcp \"time=uvx mcp-server-time\"   and tools, which requests name by the label
+  alloquy serve --prompts prompts --flows flows      with a library of prompts, and the flows of a folder
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
@@ -67,6 +69,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     retrieval: ServedRetrieval,
     #[command(flatten)]
+    library: ServedLibrary,
+    #[command(flatten)]
     remote: RemoteArguments,
     #[command(flatten)]
     store: StoreArguments,
@@ -86,21 +90,29 @@ impl Serve {
         for model in &models {
             summaries.push((model.name.clone(), model.describe()?));
         }
+        let library = self.library.open(&context.settings, serving.flows.as_deref())?;
         let store = context.settings.settle(&self.store)?;
         let address = serving.bind.unwrap_or(ADDRESS);
         let tools = NamedTools::all(&serving)?;
+        let plan = Plan { address, models: summaries, library: library.summaries().to_vec() };
         if self.check {
             for model in &models {
                 model.reach()?;
             }
             let store = pollster::block_on(kept::inspect_store(&store))?;
-            let builder = builder(context, &serving, models)?;
+            library.check()?;
+            let builder = library.add_to(builder(context, &serving, models)?);
             self.retrieval.check()?;
             builder.build()?.check_address(address)?;
-            return report(context, address, &summaries, &store);
+            return plan.report(context, &store);
         }
+        let format = serving.log_format.unwrap_or_default();
         let opened = pollster::block_on(kept::kept(&store))?;
-        let builder = self.retrieval.add_to(builder(context, &serving, models)?)?;
+        if let Err(problem) = library.check() {
+            say(context, format, format_args!("{problem}"));
+        }
+        let builder = library.add_to(builder(context, &serving, models)?);
+        let builder = self.retrieval.add_to(builder)?;
         let mut builder = builder.store(opened.store).owner(opened.owner);
         if let Some(counts) = pollster::block_on(limit_counts::of(&store))? {
             builder = builder.limit_store(counts);
@@ -117,10 +129,7 @@ impl Serve {
                 listener::listen(address)?
             }
         };
-        let format = serving.log_format.unwrap_or_default();
-        for (name, summary) in &summaries {
-            say(context, format, format_args!("{name}: {summary}"));
-        }
+        plan.say(context, format);
         let address = listener.local_addr().unwrap_or(address);
         say(context, format, format_args!("serving at http://{address}/v1"));
         let settings = context.settings.clone();
@@ -159,6 +168,8 @@ fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel
     if let Some(path) = &serving.metrics_token_file {
         builder = builder.metrics_token(metrics_token(path)?);
     }
+    #[cfg(feature = "otlp")]
+    let mut builder = builder.follow_traces(crate::log::follow);
     let redaction = context.settings.settle(&RedactionArguments::default())?;
     if let Some(redactor) = Guards::redacting(&redaction)?.redactor().cloned() {
         builder = builder.managers(move |manager| manager.middleware(RedactReplies::new(redactor.clone())));
@@ -195,18 +206,42 @@ fn say(context: &Context, format: LogFormat, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Prints what would be served.
-fn report(
-    context: &Context,
+/// What is served.
+struct Plan {
     address: SocketAddr,
-    summaries: &[(String, String)],
-    store: &str,
-) -> Result<(), Failure> {
-    let mut text = format!("address: http://{address}/v1\nstore: {store}\n");
-    let mut models = Vec::new();
-    for (name, summary) in summaries {
-        text.push_str(&format!("model {name}: {summary}\n"));
-        models.push(json!({"name": name, "summary": summary}));
+    /// The names of the models and what they are.
+    models: Vec<(String, String)>,
+    /// The prompts, the flows and the prices, where there are any.
+    library: Vec<(&'static str, String)>,
+}
+
+impl Plan {
+    /// Says what is served.
+    fn say(&self, context: &Context, format: LogFormat) {
+        for (name, summary) in &self.models {
+            say(context, format, format_args!("{name}: {summary}"));
+        }
+        for (kind, summary) in &self.library {
+            say(context, format, format_args!("{kind}: {summary}"));
+        }
     }
-    context.print(&text, &json!({"address": address, "store": store, "models": models}))
+
+    /// Prints what would be served.
+    fn report(&self, context: &Context, store: &str) -> Result<(), Failure> {
+        let address = self.address;
+        let mut text = format!("address: http://{address}/v1\nstore: {store}\n");
+        let mut models = Vec::new();
+        for (name, summary) in &self.models {
+            text.push_str(&format!("model {name}: {summary}\n"));
+            models.push(json!({"name": name, "summary": summary}));
+        }
+        let mut object = json!({"address": address, "store": store, "models": models});
+        for (kind, summary) in &self.library {
+            text.push_str(&format!("{kind}: {summary}\n"));
+            if let Value::Object(fields) = &mut object {
+                fields.insert((*kind).to_owned(), json!(summary));
+            }
+        }
+        context.print(&text, &object)
+    }
 }

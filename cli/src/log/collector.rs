@@ -1,19 +1,25 @@
 //! A collector of OpenTelemetry, which receives the spans of a server.
 
+use std::collections::HashMap;
 use std::env;
 use std::io::Write as _;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use opentelemetry::trace::TracerProvider as _;
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::{TraceContextExt as _, TracerProvider as _};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::part::Part;
 use crate::screen;
 
+/// The header of the trace to which a request belongs.
+const TRACE_PARENT: &str = "traceparent";
 /// The variables that name the address of a collector.
 const ADDRESSES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 /// The variable of the name under which the spans are shown.
@@ -62,6 +68,18 @@ impl Collector {
         let sources = SOURCES.map(|name| (name, LevelFilter::INFO));
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer("alloquy"));
         layer.with_filter(Targets::new().with_targets(sources)).boxed()
+    }
+}
+
+/// Makes the span of a request a child of the one that its client names. What is no name of a span changes nothing.
+pub(crate) fn follow(span: &tracing::Span, parent: &str) {
+    let headers = HashMap::from([(TRACE_PARENT.to_owned(), parent.to_owned())]);
+    let context = TraceContextPropagator::new().extract(&headers);
+    if !context.span().span_context().is_valid() {
+        return;
+    }
+    if let Err(error) = span.set_parent(context) {
+        tracing::debug!(%error, "the trace of a client is not followed");
     }
 }
 

@@ -5,6 +5,7 @@ use alloquy_core::{Content, ConversationId, Message, TurnReply};
 use serde_json::{Map, Value, json};
 
 use super::identity::ID;
+use crate::call_arguments;
 use crate::logprobs;
 use crate::models::OpenedModel;
 use crate::reply_report::ReplyReport;
@@ -108,9 +109,6 @@ fn message_of(message: &Message) -> Value {
 
 /// Returns a call of a tool.
 pub(super) fn call_of(call: &alloquy_core::message::ToolCall) -> Value {
-    let arguments = match &call.arguments {
-        Value::Null => "{}".to_owned(),
-        arguments => arguments.to_string(),
-    };
+    let arguments = call_arguments::text_of(call);
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
 }

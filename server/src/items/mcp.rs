@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ids::ItemId;
+use crate::call_arguments;
 
 /// The entry of a reply's metadata with the tools of its request.
 pub(crate) const SERVERS: &str = "openai_mcp";
@@ -188,7 +189,7 @@ impl McpItem {
             id: id.with_prefix("mcp"),
             server_label: label.to_owned(),
             name: call.name.clone(),
-            arguments: arguments_of(call),
+            arguments: call_arguments::text_of(call),
             approval_request_id: request.map(str::to_owned),
             output: result.filter(|result| !result.is_error).map(ToolResult::text),
             error: failure
@@ -203,15 +204,7 @@ impl McpItem {
             id: id.with_prefix("mcpr"),
             server_label: label.to_owned(),
             name: call.name.clone(),
-            arguments: arguments_of(call),
+            arguments: call_arguments::text_of(call),
         }
-    }
-}
-
-/// Returns the text of a call's arguments.
-pub(crate) fn arguments_of(call: &ToolCall) -> String {
-    match &call.arguments {
-        Value::Null => "{}".to_owned(),
-        arguments => arguments.to_string(),
     }
 }

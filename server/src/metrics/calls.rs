@@ -6,10 +6,11 @@ use std::time::Instant;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::FinishReason;
 use alloquy_core::stream::{Emitter, EventStream};
-use alloquy_core::{Delta, Reply, ReplyStream, Request, Result};
+use alloquy_core::{Delta, Error, Reply, ReplyStream, Request, Result};
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use super::measured::Measured;
 use super::{CHAT, Metrics};
 use crate::tally::Tally;
 
@@ -30,47 +31,41 @@ impl MeasuredCalls {
     }
 }
 
-/// A call that is measured when it ends, or when it is dropped.
+/// A call of a chat model that is measured.
 struct Call {
-    of: MeasuredCalls,
-    start: Instant,
+    measured: Measured,
     first: Option<Instant>,
-    /// Why the call failed. It counts as dropped until it has ended.
-    error: Option<&'static str>,
 }
 
 impl Call {
     fn begin(of: &MeasuredCalls) -> Self {
-        Self { of: of.clone(), start: Instant::now(), first: None, error: Some("dropped") }
+        Self { measured: Measured::begin(&of.metrics, CHAT, &of.model, &of.tally), first: None }
     }
 
     /// Notes the first token.
     fn said(&mut self) {
         if self.first.is_none() {
             self.first = Some(Instant::now());
-            self.of.metrics.first_token(&self.of.model, self.start.elapsed());
+            self.measured.first_token();
         }
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.measured.set_error(Some(error.kind().as_str()));
     }
 
     /// Counts what a reply took.
     fn replied(&mut self, reply: &Reply) {
-        self.error = match reply.finish {
+        self.measured.set_error(match reply.finish {
             _ if reply.error.is_some() => Some("model"),
             FinishReason::Cancelled => Some("cancelled"),
             _ => None,
-        };
-        self.of.tally.add(reply.usage);
-        self.of.metrics.used(&self.of.model, reply.usage, reply.cache);
+        });
+        self.measured.used(reply.usage, reply.cache);
         let further = reply.usage.generated.saturating_sub(1);
         if let Some(first) = self.first.filter(|_| further > 0) {
-            self.of.metrics.further_tokens(&self.of.model, first.elapsed(), further);
+            self.measured.further_tokens(first.elapsed(), further);
         }
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        self.of.metrics.call_ended(CHAT, &self.of.model, self.error, self.start.elapsed());
     }
 }
 
@@ -82,7 +77,7 @@ async fn run(mut call: Call, mut stream: ReplyStream, mut emit: Emitter<Delta>) 
     let outcome = stream.finish().await;
     match &outcome {
         Ok(reply) => call.replied(reply),
-        Err(error) => call.error = Some(error.kind().as_str()),
+        Err(error) => call.failed(error),
     }
     outcome
 }
@@ -94,7 +89,7 @@ impl Middleware for MeasuredCalls {
         match next.call(request).await {
             Ok(stream) => Ok(EventStream::new(move |emit| run(call, stream, emit))),
             Err(error) => {
-                call.error = Some(error.kind().as_str());
+                call.failed(&error);
                 Err(error)
             }
         }

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use super::host_calls::HostCalls;
 use super::object::{Ending, HeadPlace, Sources, Status};
 use super::settings::Settings;
+use crate::call_arguments;
 use crate::error::ApiError;
-use crate::items::{Item, ItemContent, ItemId, MARK, ResponseId, arguments_of};
+use crate::items::{Item, ItemContent, ItemId, MARK, ResponseId};
 use crate::logprobs;
 use crate::models::OpenedModel;
 use crate::streaming::Frame;
@@ -27,7 +28,6 @@ impl Event {
     pub(super) fn frame(&self) -> Frame {
         Frame::named(self.name, &self.data)
     }
-}
 
     /// Raises the number of the event, unless it is high enough.
     pub(super) fn number_at_least(&mut self, least: u64) {
@@ -36,6 +36,7 @@ impl Event {
             fields.insert("sequence_number".to_owned(), own.max(least).into());
         }
     }
+}
 
 /// Writes the events of one response.
 #[derive(Debug)]
@@ -315,7 +316,7 @@ impl EventWriter {
         self.is_next_reply = false;
         let Some((id, index)) = self.next_id() else { return events };
         let item = json!(Item::call(&id, call, "completed"));
-        events.extend(self.call_item(&id.with_prefix("fc"), index, &item, &arguments_of(call)));
+        events.extend(self.call_item(&id.with_prefix("fc"), index, &item, &call_arguments::text_of(call)));
         events
     }
 

@@ -18,8 +18,9 @@ use crate::app::App;
 use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::chat_completions::messages;
+use crate::deleted_object::DeletedObject;
 use crate::error::{ApiError, ApiResult};
-use crate::operation::DeletedObject;
+use crate::media_policy::MediaPolicy;
 
 /// What a new conversation begins with.
 #[derive(Debug, Deserialize, JsonSchema)]
