@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind};
 use alloquy_retrieval::{Embedder, TextKind};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -43,6 +43,7 @@
 //! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
 //! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
 //! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /` | the page with the conversations ([`ServerBuilder::page`]) |
 //! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //! | `GET /metrics` | what is counted and measured, for Prometheus |
@@ -100,6 +101,8 @@ mod observation;
 mod ollama;
 mod openapi;
 mod operation;
+mod origin;
+mod page;
 mod paging;
 mod prompts;
 mod reply_report;

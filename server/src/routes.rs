@@ -15,7 +15,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::observation::{REQUEST_ID, observe};
 use crate::{
     chat_completions, conversations, embeddings, error_form, flow_runs, health, messages, metrics_page,
-    model_list, ollama, openapi, prompts, rerank, responses, trees,
+    model_list, ollama, openapi, page, prompts, rerank, responses, trees,
 };
 
 /// The routes of all protocols.
@@ -36,7 +36,7 @@ fn protocols() -> Router<App> {
 
 /// Builds the router. From the outside: the request is observed, errors get the form of their protocol, panics become errors, the name of the
 /// server is checked, then whether it ends, then the key.
-pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Router {
+pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue], has_page: bool) -> Router {
     let metrics = metrics_page::routes().method_not_allowed_fallback(other_method);
     let metrics = metrics.layer(from_fn_with_state(access.clone(), check_metrics));
     let observed = app.metrics().clone();
@@ -48,6 +48,10 @@ pub(crate) fn router(app: App, access: &Access, origins: &[HeaderValue]) -> Rout
     if !origins.is_empty() {
         // Outside of the check of keys: browsers ask for permission without one.
         router = router.layer(cors(origins));
+    }
+    if has_page {
+        let page = page::routes().method_not_allowed_fallback(other_method);
+        router = router.merge(page.layer(from_fn_with_state(app.clone(), check_running)));
     }
     router
         .layer(from_fn_with_state(access.clone(), check_host))

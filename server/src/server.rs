@@ -35,6 +35,7 @@ use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
 use crate::models::{ServedModel, ServedModels};
 use crate::no_model::NoModel;
+use crate::origin::origin_of;
 use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
 use crate::routes;
@@ -65,6 +66,7 @@ pub struct Server {
     app: App,
     access: Access,
     origins: Vec<HeaderValue>,
+    has_page: bool,
     end: Arc<Notify>,
 }
 
@@ -92,7 +94,7 @@ impl Server {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn router(&self) -> Router {
-        routes::router(self.app.clone(), &self.access, &self.origins)
+        routes::router(self.app.clone(), &self.access, &self.origins, self.has_page)
     }
 
     /// Returns the handle that ends the server.
@@ -197,6 +199,7 @@ pub struct ServerBuilder {
     flows: Vec<(String, Flow)>,
     runners: RunnerSetup,
     prices: PriceTable,
+    has_page: bool,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -227,6 +230,7 @@ impl ServerBuilder {
             flows: Vec::new(),
             runners: Arc::new(|runner| runner),
             prices: PriceTable::example(),
+            has_page: true,
         }
     }
 
@@ -282,6 +286,19 @@ impl ServerBuilder {
     /// Lets web pages of an origin, such as `https://chat.example.org`, send requests. By default none may.
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
+        self
+    }
+
+    /// Sets whether the page with the conversations is served at `/`, as it is by default.
+    ///
+    /// ```
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel)).page(false);
+    /// ```
+    pub fn page(mut self, served: bool) -> Self {
+        self.has_page = served;
         self
     }
 
@@ -471,19 +488,6 @@ impl ServerBuilder {
         });
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
         let access = Access::new(self.keys, self.hosts, self.owner).metrics_token(metrics_token);
-        Ok(Server { app, access, origins: origins?, end: Arc::default() })
-    }
-}
-
-fn origin_of(origin: &str) -> Result<HeaderValue> {
-    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
-    match HeaderValue::from_str(origin) {
-        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
-        _ => {
-            let message = format!(
-                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
-            );
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
+        Ok(Server { app, access, origins: origins?, has_page: self.has_page, end: Arc::default() })
     }
 }
