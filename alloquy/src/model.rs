@@ -226,6 +226,10 @@ impl ChatModel for Model {
         ChatModel::name(&self.parts.language_model)
     }
 
+    fn takes_beginnings(&self) -> bool {
+        self.parts.language_model.takes_beginnings()
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let mut request = self.completed(request);
         let constraints = &mut request.output;

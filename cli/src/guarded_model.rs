@@ -29,6 +29,10 @@ impl ChatModel for GuardedModel {
         self.model.name()
     }
 
+    fn takes_beginnings(&self) -> bool {
+        self.model.takes_beginnings()
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         Next::new(&self.guards, &self.model).call(request).await
     }

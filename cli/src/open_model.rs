@@ -125,6 +125,10 @@ impl ChatModel for OpenModel {
         self.chat_model().name()
     }
 
+    fn takes_beginnings(&self) -> bool {
+        self.chat_model().takes_beginnings()
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         self.chat_model().reply(request).await
     }

@@ -26,11 +26,13 @@ use crate::tokenizer::TokenId;
 use crate::turn::TurnData;
 use crate::{Error, ErrorKind, Result};
 
+mod beginning;
 mod mapped_text;
 mod models;
 mod of_deltas;
 mod origin;
 
+pub use beginning::ReplyBeginning;
 pub use mapped_text::TextMap;
 pub use models::Models;
 pub use origin::Origin;
@@ -75,6 +77,8 @@ pub struct Request {
     /// reply's text in its prompt uses these ids, so that the cached reply is not computed again. Ids that fit no text
     /// are ignored.
     pub replies: Vec<Vec<TokenId>>,
+    /// What the reply begins with. Models for which [`ChatModel::takes_beginnings`] is `false` ignore it, and a turn refuses it.
+    pub beginning: Option<ReplyBeginning>,
     /// The conversation that it comes from; `None` outside of one.
     pub origin: Option<Origin>,
     /// Which of several models is to answer; `None` leaves that to the model. See [`Models`].
@@ -193,6 +197,13 @@ impl Request {
         self
     }
 
+    /// Sets what the reply begins with. [`ReplyBeginning`] has an example.
+    #[must_use]
+    pub fn beginning(mut self, beginning: ReplyBeginning) -> Self {
+        self.beginning = Some(beginning);
+        self
+    }
+
     /// Sets the signal that ends the reply early.
     #[must_use]
     pub fn stop(mut self, stop: StopSignal) -> Self {
@@ -209,13 +220,16 @@ pub struct Reply {
     pub message: Message,
     /// Its token ids without the end token; empty where a server does not report them.
     pub tokens: Vec<TokenId>,
+    /// How many of these were given by [`Request::beginning`].
+    pub begun: usize,
     /// Why it ended.
     pub finish: FinishReason,
     /// The stop text that ended it.
     pub stop_string: Option<String>,
     /// What failed midway, if something did.
     pub error: Option<String>,
-    /// The log-probabilities of [`Reply::tokens`], one for each, where [`SamplingOptions::logprobs`] asks for them.
+    /// The log-probabilities of [`Reply::tokens`], one for each after the [first ones that were given](Reply::begun), where
+    /// [`SamplingOptions::logprobs`] asks for them.
     pub logprobs: Vec<TokenLogprobs>,
     /// How many tokens it took; all zero where the model does not report them.
     pub usage: Usage,
@@ -304,6 +318,7 @@ impl Reply {
         Self {
             message,
             tokens: Vec::new(),
+            begun: 0,
             finish: FinishReason::Stop,
             stop_string: None,
             error: None,
@@ -364,6 +379,11 @@ pub trait ChatModel: Send + Sync + Debug {
         vec![self.name()]
     }
 
+    /// Returns whether [`Request::beginning`] has an effect; by default it has none.
+    fn takes_beginnings(&self) -> bool {
+        false
+    }
+
     /// Starts a reply.
     ///
     /// # Errors
@@ -409,6 +429,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     fn names(&self) -> Vec<&str> {
         (**self).names()
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        (**self).takes_beginnings()
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {

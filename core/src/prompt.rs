@@ -9,7 +9,7 @@ use crate::processor::PromptPart;
 use crate::tokenizer::{SpecialToken, TokenId, Tokenizer, TokenizerInput};
 
 pub use length::PromptCounter;
-pub use prepared::{PlacedMedia, PreparedPrompt};
+pub use prepared::{PlacedMedia, PlacedReply, PreparedPrompt};
 
 /// One unit of a prompt.
 ///

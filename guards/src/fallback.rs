@@ -319,6 +319,12 @@ impl ChatModel for Fallback {
         self.first.model.names()
     }
 
+    /// Returns whether all of them do, since each may answer.
+    fn takes_beginnings(&self) -> bool {
+        let mut all = std::iter::once(&self.first).chain(&self.further);
+        all.all(|entry| entry.model.takes_beginnings())
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let mut failed: Vec<(&str, Error)> = Vec::new();
         for entry in std::iter::once(&self.first).chain(&self.further) {

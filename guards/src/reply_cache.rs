@@ -304,7 +304,7 @@ impl CacheReplies {
             request.sampling,
             request.output,
             request.arguments,
-            format!("{:?}", request.ending),
+            ending(request),
         ]);
         Some(Digest::of(parts.to_string().as_bytes()))
     }
@@ -320,6 +320,14 @@ impl CacheReplies {
             tracing::warn!(%error, "a reply could not be cached");
         }
         Ok(reply)
+    }
+}
+
+/// Returns how the prompt of a request ends, and what its reply begins with.
+fn ending(request: &Request) -> String {
+    match &request.beginning {
+        Some(beginning) => format!("{:?} {beginning:?}", request.ending),
+        None => format!("{:?}", request.ending),
     }
 }
 

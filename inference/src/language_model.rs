@@ -8,7 +8,7 @@ use alloquy_core::grammar::GrammarEngine;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart};
-use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptCounter};
+use alloquy_core::prompt::{PlacedReply, PreparedPrompt, Prompt, PromptCounter};
 use alloquy_core::report::{CacheReport, FinishReason, TextScore, Warning};
 use alloquy_core::stream::EventStream;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -26,6 +26,7 @@ use crate::role_markers::RoleMarkers;
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 
+mod beginning;
 mod cache_owner;
 mod calls;
 mod constraining;
@@ -223,11 +224,11 @@ impl LanguageModel {
     /// Those of the template, the processor, the tokenizer and the engine's media processor;
     /// [`ErrorKind::Unsupported`] for media that the model does not take.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
-        self.prepared(request).map(|(prepared, _)| prepared)
+        self.prepared(request).map(|made| made.prompt)
     }
 
     /// Makes the prompt of a request, with what is known of the earlier replies in it.
-    fn prepared(&self, request: &Request) -> Result<(PreparedPrompt, KnownReplies)> {
+    fn prepared(&self, request: &Request) -> Result<Made> {
         let arguments = request.joined_arguments();
         let source = source(request, &arguments);
         media::check(&*self.decoder, source)?;
@@ -238,19 +239,25 @@ impl LanguageModel {
         let parts = self.processor.prompt_parts(&rendered, source)?;
         let parts = self.outlines.expand(decoder, parts, &mut warnings)?;
         let mut prompt = self.outlines.lower(decoder, &parts)?;
-        let known = Self::spliced(&mut prompt, request, decoder)?;
+        let (known, replies) = Self::spliced(&mut prompt, request, decoder)?;
         let media = self.outlines.placed(decoder, &prompt)?;
         let template = self.template.digest();
         let context = self.model().context_length;
         let mut prepared = PreparedPrompt::new(rendered, parts, prompt, template, context);
         prepared.media = media;
+        prepared.replies = replies;
         prepared.template_name = self.template.name_for(&input).map(str::to_owned);
         prepared.warnings = warnings;
-        Ok((prepared, known))
+        let begun = self.begin(request, &mut prepared)?;
+        Ok(Made { prompt: prepared, known, begun })
     }
 
     /// Puts the sampled ids of earlier replies into the prompt: those that the request lists, else those of the path.
-    fn spliced(prompt: &mut Prompt, request: &Request, decoder: &dyn Decoder) -> Result<KnownReplies> {
+    fn spliced(
+        prompt: &mut Prompt,
+        request: &Request,
+        decoder: &dyn Decoder,
+    ) -> Result<(KnownReplies, Vec<PlacedReply>)> {
         let tokenizer = decoder.tokenizer();
         let lost = request.path.has_lost();
         if request.replies.is_empty() {
@@ -389,10 +396,14 @@ impl ChatModel for LanguageModel {
         &self.model().name
     }
 
+    fn takes_beginnings(&self) -> bool {
+        true
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let asked = Instant::now();
         let mut options = self.options(&request);
-        let (mut prepared, known) = self.prepared(&request)?;
+        let Made { prompt: mut prepared, known, begun } = self.prepared(&request)?;
         let limit = self.limit(&prepared, options.max_tokens)?;
         options.validate()?;
         // The decoder does not see it: loops are found here, for every decoder.
@@ -405,7 +416,7 @@ impl ChatModel for LanguageModel {
         for name in self.decoder.ignored(&options) {
             prepared.warnings.push(Warning::OptionIgnored { name: name.to_owned() });
         }
-        let reading = Reading {
+        let mut reading = Reading {
             asked,
             marks: Marks::default(),
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guided)?,
@@ -420,6 +431,7 @@ impl ChatModel for LanguageModel {
             media: prepared.media,
             known,
             sampled: 0,
+            begun: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
             length: 0,
@@ -438,7 +450,8 @@ impl ChatModel for LanguageModel {
         let owner = cache_owner::of_request(&request, self.shares_cache).map(str::to_owned);
         let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
         let tokens = self.decoder.decode(asked.excluding(excluded).owner(owner));
-        Ok(EventStream::new(|emit| read(reading, tokens, request.stop, emit)))
+        let first = reading.begin(begun)?;
+        Ok(EventStream::new(|emit| read(reading, first, tokens, request.stop, emit)))
     }
 
     fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
@@ -446,7 +459,7 @@ impl ChatModel for LanguageModel {
     }
 
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
-        let (PreparedPrompt { prompt, .. }, known) = self.prepared(&request)?;
+        let Made { prompt: PreparedPrompt { prompt, .. }, known, .. } = self.prepared(&request)?;
         if prompt.units.is_empty() {
             return Ok(None);
         }
@@ -486,6 +499,14 @@ impl PromptCounter for LanguageModel {
 
 fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> ProcessorInput<'a> {
     ProcessorInput { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
+}
+
+/// A prompt, and what only the reply to it needs.
+struct Made {
+    prompt: PreparedPrompt,
+    known: KnownReplies,
+    /// The ids at the end of the prompt that belong to the reply.
+    begun: Vec<TokenId>,
 }
 
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@
 //! such as Gemma's line breaks, count as text: the text before a reply joins with the white space at the reply's start.
 
 use alloquy_core::Result;
-use alloquy_core::prompt::{Prompt, PromptUnit};
+use alloquy_core::prompt::{PlacedReply, Prompt, PromptUnit};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer, TokenizerInput};
 
@@ -73,7 +73,7 @@ impl KnownReplies {
     }
 }
 
-/// Replaces the text of each of `replies` in the prompt with the ids that were sampled.
+/// Replaces the text of each of `replies` in the prompt with the ids that were sampled. Returns also where those are that were found.
 ///
 /// Replies are in the order of the prompt. `lost` means that the prompt omits earlier ones. The cost is linear in the length of
 /// the prompt: a reply is looked for near the reply before it, and then in indexes of the whole prompt that are built once.
@@ -85,21 +85,24 @@ pub(crate) fn splice<'r>(
     replies: impl Iterator<Item = &'r [TokenId]>,
     lost: bool,
     tokenizer: &dyn Tokenizer,
-) -> Result<KnownReplies> {
+) -> Result<(KnownReplies, Vec<PlacedReply>)> {
     let mut replies = replies.filter(|reply| !reply.is_empty()).peekable();
     let mut known = KnownReplies::begun(lost);
     if replies.peek().is_none() {
-        return Ok(known);
+        return Ok((known, Vec::new()));
     }
+    let mut placed = Vec::new();
     let mut splicing = Splicing::new(&prompt.units, tokenizer);
     for reply in replies {
-        known.note(splicing.place(reply)?);
+        let found = splicing.place(reply)?;
+        known.note(found.as_ref().map(|reply| reply.units.end));
+        placed.extend(found);
     }
     let replacements = splicing.replacements;
     if !replacements.is_empty() {
         prompt.units = with_replacements(&prompt.units, replacements);
     }
-    Ok(known)
+    Ok((known, placed))
 }
 
 /// Ids that replace the units from `start` to `end` of the prompt.
@@ -151,21 +154,27 @@ impl<'a> Splicing<'a> {
         }
     }
 
-    /// Finds a reply, and returns its end in the prompt after all replacements.
-    fn place(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
+    /// Finds a reply, and returns its place in the prompt after all replacements.
+    fn place(&mut self, reply: &[TokenId]) -> Result<Option<PlacedReply>> {
         // The ids are there already.
         if let Some(end) = self.places.verbatim(reply) {
             self.places.advance(end, reply);
-            return Ok(Some(self.spliced(end)));
+            return Ok(Some(self.placed(end, reply, false)));
         }
         // The text is there in other ids.
         if let Some(end) = self.replace_text(reply)? {
-            return Ok(Some(self.spliced(end)));
+            return Ok(Some(self.placed(end, reply, true)));
         }
         // The text is there without the white space at its end.
         let Some(trimmed) = self.trimmed(reply)? else { return Ok(None) };
         let end = self.replace_text(&trimmed)?;
-        Ok(end.map(|end| self.spliced(end)))
+        Ok(end.map(|end| self.placed(end, &trimmed, true)))
+    }
+
+    /// Returns the place of a reply that ends at `end` of the prompt, after the replacements so far.
+    fn placed(&self, end: usize, reply: &[TokenId], is_spliced: bool) -> PlacedReply {
+        let end = self.spliced(end);
+        PlacedReply::new(end.saturating_sub(reply.len())..end, is_spliced)
     }
 
     /// Converts a place of the prompt to the place after the replacements so far.

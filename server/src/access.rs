@@ -156,23 +156,6 @@ pub(crate) async fn check_key(State(access): State<Access>, mut request: Request
     Ok(response)
 }
 
-/// Reads an origin as browsers send it.
-///
-/// # Errors
-/// [`ErrorKind::Invalid`] for another text.
-pub(crate) fn origin_of(origin: &str) -> Result<HeaderValue> {
-    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
-    match HeaderValue::from_str(origin) {
-        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
-        _ => {
-            let message = format!(
-                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
-            );
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

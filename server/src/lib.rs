@@ -43,6 +43,7 @@
 //! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
 //! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
 //! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /` | the page with the conversations ([`ServerBuilder::page`]) |
 //! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
 //! | `GET /metrics` | what is counted and measured, for Prometheus |
@@ -68,6 +69,7 @@ mod access;
 mod admission;
 mod app;
 mod body;
+mod builder;
 mod call_arguments;
 mod caller;
 mod charged;
@@ -104,6 +106,8 @@ mod ollama;
 mod open_approvals;
 mod openapi;
 mod operation;
+mod origin;
+mod page;
 mod paging;
 mod prompts;
 mod reply_report;
@@ -124,6 +128,7 @@ mod trees;
 mod turn_options;
 mod watched_store;
 
+pub use builder::ServerBuilder;
 pub use embedders::ServedEmbedder;
 pub use handle::ServerHandle;
 pub use keys::{Key, KeyFile, KeyLimits};
@@ -131,4 +136,4 @@ pub use limits::RequestLimits;
 pub use models::{ModelSource, OpenedModel, ServedModel};
 pub use rerankers::ServedReranker;
 pub use served_tools::ServedTools;
-pub use server::{Server, ServerBuilder};
+pub use server::Server;

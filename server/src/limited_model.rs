@@ -27,6 +27,10 @@ impl ChatModel for LimitedModel {
         self.model.names()
     }
 
+    fn takes_beginnings(&self) -> bool {
+        self.model.takes_beginnings()
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let request = request.origin(self.origin.clone());
         Next::new(&self.middleware, &*self.model).call(request).await

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::operation::{Operation, Schemas};
 use crate::{
     chat_completions, conversations, embeddings, flow_runs, health, messages, metrics_page, model_list,
-    ollama, prompts, rerank, responses, trees,
+    ollama, page, prompts, rerank, responses, trees,
 };
 
 /// The beginning of references to types.
@@ -46,6 +46,7 @@ fn all() -> Vec<Operation> {
         flow_runs::operations(),
         health::operations(),
         metrics_page::operations(),
+        page::operations(),
         operations(),
     ];
     protocols.concat()

@@ -16,7 +16,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::observation::{FollowTrace, Observer, REQUEST_ID, observe};
 use crate::{
     chat_completions, conversations, embeddings, error_form, flow_runs, health, messages, metrics_page,
-    model_list, ollama, openapi, prompts, rerank, responses, trees,
+    model_list, ollama, openapi, page, prompts, rerank, responses, trees,
 };
 
 /// The routes of all protocols.
@@ -42,6 +42,7 @@ pub(crate) fn router(
     access: &Access,
     origins: &[HeaderValue],
     follow: Option<FollowTrace>,
+    has_page: bool,
 ) -> Router {
     let metrics = metrics_page::routes().method_not_allowed_fallback(other_method);
     let metrics = metrics.layer(from_fn_with_state(access.clone(), check_metrics));
@@ -54,6 +55,10 @@ pub(crate) fn router(
     if !origins.is_empty() {
         // Outside of the check of keys: browsers ask for permission without one.
         router = router.layer(cors(origins));
+    }
+    if has_page {
+        let page = page::routes().method_not_allowed_fallback(other_method);
+        router = router.merge(page.layer(from_fn_with_state(app.clone(), check_running)));
     }
     router
         .layer(from_fn_with_state(access.clone(), check_host))

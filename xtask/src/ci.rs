@@ -30,7 +30,7 @@ struct Check {
 }
 
 /// Every check: those that are quick or fail often come first, those with results to read come last.
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     Check { name: "fmt", about: "the code is formatted", run: checks::fmt },
     Check { name: "tidy", about: "house rules that no compiler checks", run: checks::tidy },
     Check { name: "links", about: "links inside the documentation lead somewhere", run: checks::links },
@@ -46,6 +46,11 @@ const CHECKS: [Check; 20] = [
         name: "package",
         about: "packages can be packed, and have the files that users need",
         run: checks::package,
+    },
+    Check {
+        name: "web",
+        about: "the page: its lints and tests, and what is committed is what web/ gives",
+        run: checks::web,
     },
     Check { name: "clippy", about: "lints, warnings denied", run: checks::clippy },
     Check { name: "features", about: "each feature builds alone, warnings denied", run: features::features },

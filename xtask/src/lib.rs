@@ -28,6 +28,7 @@ mod tidy;
 mod torture;
 mod totals;
 mod tree;
+mod web;
 mod workspace;
 
 pub use api::Api;
@@ -58,4 +59,5 @@ pub use tidy::untidy;
 pub use torture::Torture;
 pub use totals::Totals;
 pub use tree::{File, Tree};
+pub use web::{Web, page_differences};
 pub use workspace::{metadata, root};

@@ -1,13 +1,13 @@
 //! `cargo xtask NAME`: picks the chore.
 
-#![allow(clippy::print_stderr)] // a chore talks to a terminal
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a chore talks to a terminal
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
     Api, Bench, Book, Ci, Codegen, Conformance, Dist, DocsRs, Fuzz, Layers, Package, Pocket, Result, Semver,
-    Setup, Style, Torture, Tree, report, root, untidy,
+    Setup, Style, Torture, Tree, Web, report, root, untidy,
 };
 
 /// Chores of the workspace.
@@ -32,6 +32,7 @@ enum Chore {
     /// Finds what breaks the house rules that no compiler checks.
     Tidy,
     Torture(Torture),
+    Web(Web),
 }
 
 impl Chore {
@@ -53,6 +54,11 @@ impl Chore {
             Chore::Setup(setup) => setup.run()?,
             Chore::Style(style) => style.run()?,
             Chore::Torture(torture) => torture.run()?,
+            Chore::Web(web) => {
+                if let Some(reason) = web.run()? {
+                    println!("skipped: {reason}");
+                }
+            }
             Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,
         }
         Ok(ExitCode::SUCCESS)

@@ -28,6 +28,11 @@ pub(crate) struct ServingArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) origin: Vec<String>,
 
+    /// Do not serve the page with the conversations at /, but the API alone
+    #[arg(long, env = "ALLOQUY_NO_PAGE", value_parser = Switch::new())]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) no_page: bool,
+
     /// Open addresses of images, audio and videos of this host, written NAME or NAME:PORT; may be repeated. None unless set
     #[arg(long, value_name = "NAME", env = "ALLOQUY_MEDIA_HOST")]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -132,6 +132,9 @@ impl Serve {
         plan.say(context, format);
         let address = listener.local_addr().unwrap_or(address);
         say(context, format, format_args!("serving at http://{address}/v1"));
+        if !serving.no_page {
+            say(context, format, format_args!("the page with the conversations: http://{address}/"));
+        }
         let settings = context.settings.clone();
         Ok(server.run(listener, move |server| list.reload(&settings, server))?)
     }
@@ -146,7 +149,7 @@ impl Serve {
 }
 
 fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel>) -> Result<ServerBuilder> {
-    let mut builder = Server::builder().limits(limits(serving));
+    let mut builder = Server::builder().limits(limits(serving)).page(!serving.no_page);
     for model in models {
         builder = builder.model(model.served());
     }

@@ -95,6 +95,11 @@ impl ChatModel for Models {
         std::iter::once(self.first.0.as_str()).chain(further).collect()
     }
 
+    /// Returns whether all of them do, since each may be the one that is named.
+    fn takes_beginnings(&self) -> bool {
+        self.first.1.takes_beginnings() && self.further.iter().all(|(_, model)| model.takes_beginnings())
+    }
+
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let (model, request) = self.chosen(request)?;
         model.reply(request).await

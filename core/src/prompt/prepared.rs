@@ -1,5 +1,7 @@
 //! A prompt at each of its stages, from the rendered text to units.
 
+use std::ops::Range;
+
 use crate::media::{Digest, Media, MediaKind};
 use crate::processor::PromptPart;
 use crate::report::Warning;
@@ -35,6 +37,25 @@ impl PlacedMedia {
     }
 }
 
+/// An earlier reply in a [`PreparedPrompt`], in the ids that were sampled.
+///
+/// [`PreparedPrompt::replies`] has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlacedReply {
+    /// The indexes of its units in the prompt.
+    pub units: Range<usize>,
+    /// Whether its text had other ids until those that were sampled took their place.
+    pub is_spliced: bool,
+}
+
+impl PlacedReply {
+    /// Places a reply at units of a prompt.
+    pub fn new(units: Range<usize>, is_spliced: bool) -> Self {
+        Self { units, is_spliced }
+    }
+}
+
 /// A prompt at each of its stages, as [`ChatModel::prompt`](crate::ChatModel::prompt) returns it.
 ///
 /// ```
@@ -65,6 +86,8 @@ pub struct PreparedPrompt {
     pub prompt: Prompt,
     /// The media among the units, in their order.
     pub media: Vec<PlacedMedia>,
+    /// The earlier replies that are in it as they were sampled, in their order.
+    pub replies: Vec<PlacedReply>,
     /// The digest of the template.
     pub template: Digest,
     /// The name of the template that rendered, such as `tool_use`; `None` if the model has only one.
@@ -86,8 +109,9 @@ impl PreparedPrompt {
         context: usize,
     ) -> Self {
         let media = Vec::new();
+        let replies = Vec::new();
         let warnings = Vec::new();
-        Self { rendered, parts, prompt, media, template, template_name: None, warnings, context }
+        Self { rendered, parts, prompt, media, replies, template, template_name: None, warnings, context }
     }
 
     /// Returns how many positions of the context the prompt takes.

@@ -28,6 +28,7 @@ impl RunningTurn {
         model_calls: usize,
         emit: &mut Emitter<TurnEvent>,
     ) -> Result<Reply> {
+        self.must_take_beginning(ask)?;
         let begun = match self.begin(self.request(ask, model_calls)).await {
             Err(error) if error.kind() == ErrorKind::ContextOverflow => {
                 self.begin_shorter(ask, model_calls, error, emit).await
@@ -55,6 +56,18 @@ impl RunningTurn {
             (PartialReplyPolicy::Discard, Ok(reply)) => reply.complete(),
             (_, outcome) => outcome,
         }
+    }
+
+    /// Refuses what the model would ignore.
+    fn must_take_beginning(&self, ask: &TurnRequest) -> Result<()> {
+        if ask.beginning.is_none() || self.parts.model.takes_beginnings() {
+            return Ok(());
+        }
+        let message = format!(
+            "model {:?} begins its replies itself: send the request without their beginning, or to a local model",
+            self.model
+        );
+        Err(Error::new(ErrorKind::Unsupported, message))
     }
 
     /// Calls the model and waits for its first delta.
@@ -124,6 +137,7 @@ impl RunningTurn {
         let mut request = request.origin(self.origin()).stop(self.stop.clone());
         if model_calls > 0 {
             request.output.after_calls();
+            request.beginning = None;
         }
         request
     }

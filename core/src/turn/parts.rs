@@ -74,6 +74,7 @@ impl Parts {
         request.arguments = ask.arguments.clone();
         request.turn_data = ask.turn_data.clone();
         request.model.clone_from(&ask.model);
+        request.beginning.clone_from(&ask.beginning);
         if let Some(text) = &ask.system_prompt {
             request.replace_system_prompt(text);
         }

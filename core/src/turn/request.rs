@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::arguments::ProcessorArguments;
+use crate::chat_model::ReplyBeginning;
 use crate::grammar::Grammar;
 use crate::media::Digest;
 use crate::message::{Message, Role};
@@ -41,6 +42,7 @@ pub struct TurnRequest {
     pub(crate) arguments: ProcessorArguments,
     pub(crate) output: OutputConstraints,
     pub(crate) system_prompt: Option<String>,
+    pub(crate) beginning: Option<ReplyBeginning>,
     pub(crate) prompt: Option<String>,
     pub(crate) named: Option<(NamedPrompt, Values)>,
     /// The keys of what was found for the prompt.
@@ -131,6 +133,17 @@ impl TurnRequest {
     /// [`ReplyFacts::system_prompt`]. Messages that are added without a turn do not store it.
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system_prompt = Some(text.into());
+        self
+    }
+
+    /// Sets what the first reply of this turn begins with: a reply that was cut is continued, or the host writes its first words.
+    /// The node has the whole reply. [`ReplyBeginning`] has an example.
+    ///
+    /// # Errors
+    /// The turn fails with [`ErrorKind::Unsupported`] where the model [takes none](crate::ChatModel::takes_beginnings), and together
+    /// with a grammar.
+    pub fn beginning(mut self, beginning: ReplyBeginning) -> Self {
+        self.beginning = Some(beginning);
         self
     }
 

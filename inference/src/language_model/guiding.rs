@@ -37,6 +37,10 @@ impl LanguageModel {
                 );
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
+            if request.beginning.is_some() {
+                let message = "a reply that begins with a given text has no grammar: leave one of them out";
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
             let matcher = self.compiler()?.compile(&grammar)?;
             guided.grammar = Some((grammar, matcher));
         }

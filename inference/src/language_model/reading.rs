@@ -46,6 +46,8 @@ pub(super) struct Reading {
     pub(super) known: KnownReplies,
     /// How many tokens were sampled, the one that ended the reply included.
     pub(super) sampled: usize,
+    /// How many of its ids the request gave.
+    pub(super) begun: usize,
     /// The ids of the reply.
     pub(super) tokens: Vec<TokenId>,
     /// Where in the reply's text each token ends, in bytes.
@@ -77,11 +79,13 @@ pub(super) struct Reading {
 
 pub(super) async fn read(
     mut reading: Reading,
+    first: Vec<Delta>,
     tokens: TokenStream,
     stop: StopSignal,
     mut emit: Emitter<Delta>,
 ) -> Result<Reply> {
     let mut events = stop.cut(tokens);
+    emit.send_all(first).await;
     while reading.finish.is_none() {
         let event = match events.next().await {
             Some(event) => event,
@@ -106,6 +110,22 @@ pub(super) fn ended() -> Error {
 }
 
 impl Reading {
+    /// Reads what the request gave of the reply, before anything is sampled.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] where the reply would end there, and those of the tokenizer.
+    pub(super) fn begin(&mut self, tokens: Vec<TokenId>) -> Result<Vec<Delta>> {
+        let given = tokens.len();
+        let deltas = self.tokens(tokens)?;
+        self.begun = given;
+        if self.finish.is_some() {
+            let message =
+                "the beginning of the reply would end it: it has a stop text, or repeats itself without end";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        Ok(deltas)
+    }
+
     fn take(&mut self, event: DecodeEvent) -> Result<Vec<Delta>> {
         self.marks.take(&event);
         match event.kind {
@@ -253,7 +273,7 @@ impl Reading {
         if let Some(error) = self.error.take_if(|_| message.is_empty()) {
             return Err(error);
         }
-        self.logprobs.truncate(self.tokens.len());
+        self.logprobs.truncate(self.tokens.len().saturating_sub(self.begun));
         if let Some(unwanted) = self.unwanted {
             self.warnings.extend(unwanted.warning());
         }
@@ -264,6 +284,7 @@ impl Reading {
         reply.stop_string = self.stop_string;
         reply.error = self.error.map(|error| format!("{error:#}"));
         reply.usage = usage;
+        reply.begun = self.begun.min(self.tokens.len());
         reply.tokens = self.tokens;
         reply.logprobs = self.logprobs;
         reply.cache = self.cache;

@@ -1,7 +1,9 @@
 //! The checks that are one command, or one call of another task.
 
 use super::verdict::{Tests, Verdict};
-use crate::{Api, Book, DocsRs, Error, Package, Result, Setup, Style, Totals, Tree, command, report, root};
+use crate::{
+    Api, Book, DocsRs, Error, Package, Result, Setup, Style, Totals, Tree, Web, command, report, root,
+};
 use crate::{
     breaches, broken_links, codegen as pages, command_named, imports, metadata, report_breaches,
     report_circles, totals, untidy,
@@ -70,6 +72,14 @@ pub(super) fn layers(_: &mut Tests) -> Result<Verdict> {
 pub(super) fn codegen(_: &mut Tests) -> Result<Verdict> {
     pages::check()?;
     Ok(Verdict::Passed)
+}
+
+/// Without Node, the page is served as it is committed.
+pub(super) fn web(_: &mut Tests) -> Result<Verdict> {
+    match Web::check_all()? {
+        Some(reason) => Ok(Verdict::Skipped(reason)),
+        None => Ok(Verdict::Passed),
+    }
 }
 
 /// Runs the README's run command, which must print something.
