@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use alloquy_core::{Error, ErrorKind, Owner, Result};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 

@@ -7,7 +7,7 @@ use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::{ConversationStore, MemoryStore};
-use alloquy_core::{Error, ErrorKind, Manager, Owner, Result};
+use alloquy_core::{Manager, Owner, Result};
 use alloquy_cost::PriceTable;
 use alloquy_flows::{Flow, FlowRunner};
 use alloquy_guards::limits::{LimitStore, MemoryLimits};
@@ -31,7 +31,6 @@ use crate::open_approvals::OpenApprovals;
 use crate::origin::origin_of;
 use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
-use crate::routes;
 use crate::served_tools::{ServedTools, ToolServers};
 use crate::server::Server;
 use crate::watched_store::WatchedStore;
@@ -339,7 +338,7 @@ impl ServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] without a model, for two models of one name, a model that is larger than the memory, two flows or tools of one
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) without a model, for two models of one name, a model that is larger than the memory, two flows or tools of one
     /// name, a flow with problems, an origin or a host of media that cannot be, and a token of the metrics that can be guessed; and those of
     /// what is added to managers.
     pub fn build(self) -> Result<Server> {
@@ -351,7 +350,7 @@ impl ServerBuilder {
         let store: Arc<dyn ConversationStore> = watched.clone();
         let setup = with_prompts(self.setup, self.prompts.clone());
         let runners = runners_with_prompts(self.runners, self.prompts.clone());
-        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| routes::origin_of(origin)).collect();
+        let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
         let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(store, Arc::clone(&setup));
         let embedders = self.embedders.iter().map(ServedEmbedder::name);

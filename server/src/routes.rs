@@ -1,6 +1,5 @@
 //! The table of routes. A protocol is a file or a folder with a function `routes`, and a line here.
 
-use alloquy_core::{Error, ErrorKind, Result};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{ETAG, RETRY_AFTER};
@@ -78,23 +77,6 @@ fn cors(origins: &[HeaderValue]) -> CorsLayer {
         // Clients in pages send headers of their own, such as the version of their library.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([ETAG, RETRY_AFTER, REQUEST_ID])
-}
-
-/// Reads an origin.
-///
-/// # Errors
-/// [`ErrorKind::Invalid`] for what is none.
-pub(crate) fn origin_of(origin: &str) -> Result<HeaderValue> {
-    let is_origin = origin.starts_with("http://") || origin.starts_with("https://");
-    match HeaderValue::from_str(origin) {
-        Ok(value) if is_origin && !origin.ends_with('/') => Ok(value),
-        _ => {
-            let message = format!(
-                "{origin:?} is not an origin: write the scheme and the name, such as https://chat.example.org"
-            );
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
-    }
 }
 
 /// Refuses new requests once the server ends. Those that run have passed.

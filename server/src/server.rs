@@ -17,8 +17,6 @@ use crate::access::Access;
 use crate::app::App;
 use crate::connections::Connections;
 use crate::handle::ServerHandle;
-use crate::limits::RequestLimits;
-use crate::models::ServedModel;
 use crate::observation::FollowTrace;
 use crate::routes;
 
@@ -108,7 +106,7 @@ impl Server {
         Err(Error::new(ErrorKind::Invalid, message))
     }
 
-    /// Serves until [`ServerHandle::shut_down`]. Running replies may then end within [`RequestLimits::drain`]; after it they are
+    /// Serves until [`ServerHandle::shut_down`]. Running replies may then end within [`RequestLimits::drain`](crate::RequestLimits::drain); after it they are
     /// cancelled, and those that are stored are kept as far as they came. Until then `/health` and `/ready` are answered, and all else
     /// is refused with 503. The store is closed last.
     ///
