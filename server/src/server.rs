@@ -484,6 +484,7 @@ impl ServerBuilder {
             metrics: Metrics::new(),
             responses: ResponseRuns::default(),
             turns: TaskGroup::new(),
+            has_keys: self.keys.is_some(),
             is_draining: false.into(),
         });
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;
