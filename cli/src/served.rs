@@ -91,10 +91,14 @@ impl NamedModel {
         let builder = self.overflow.added_to(open::builder(&self.arguments, self.notes)?);
         let model = open::opened(builder.share_cache(self.shares_cache), self.notes)?;
         let context_length = model.info().context_length;
+        let kinds = model.language_model().media_kinds();
         let tokens = model.clone();
         let mut opened =
             OpenedModel::new(model).tokens(move |token| tokens.language_model().tokenizer().bytes(token));
         opened.context_length = Some(context_length);
+        opened.media = kinds;
+        // A server of models has log-probabilities of what it samples alone.
+        opened.scores = !self.arguments.remote.is_set();
         Ok(opened)
     }
 }

@@ -5,16 +5,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 #![allow(clippy::print_stderr)] // what is skipped is said
 
-mod http;
-mod program;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use http::Served;
 use libtest_mimic::{Arguments, Failed, Trial};
-use program::Program;
 
 /// Where the tests of the page are.
 const WEB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../web");
@@ -32,15 +27,13 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Drives the page of a server of its own.
+/// Drives the page of servers that the test starts.
 fn drive(name: &str, browser: &OsString) -> Result<(), Failed> {
-    let program = Program::new();
-    let server = Served::of(program.spawn(&["serve", "--bind", "127.0.0.1:0"]));
     let mut npm = Command::new("npm");
     npm.args(["run", "browser", "--", &format!("browser/{name}")]);
-    npm.current_dir(WEB).stdin(Stdio::null());
-    npm.env("ALLOQUY_BROWSER", browser).env("ALLOQUY_PROGRAM", env!("CARGO_BIN_EXE_alloquy"));
-    npm.env("ALLOQUY_PAGE_URL", format!("http://127.0.0.1:{}/", server.port)).env("CI", "true");
+    npm.current_dir(WEB).stdin(Stdio::null()).env("CI", "true");
+    npm.env("ALLOQUY_CHROMIUM", browser).env("ALLOQUY_PROGRAM", env!("CARGO_BIN_EXE_alloquy"));
+    npm.env_remove("ALLOQUY_PAGE_URL");
     let output = npm.output()?;
     if output.status.success() {
         return Ok(());

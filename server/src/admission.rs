@@ -88,6 +88,14 @@ impl Admissions {
         (running, waiting)
     }
 
+    /// Returns how many requests of an owner have one of its `running` places, and how many wait for one.
+    pub(crate) fn counts_of(&self, owner: &Owner, running: usize) -> (usize, usize) {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(places) = owners.get(&(owner.clone(), running)) else { return (0, 0) };
+        let taken = running.saturating_sub(places.running.available_permits());
+        (taken, places.waiting.load(Ordering::Relaxed))
+    }
+
     /// Returns the places of an owner.
     fn places(&self, owner: &Owner, running: usize) -> Arc<Places> {
         // The map is valid even if a thread panicked while it held the lock.

@@ -15,7 +15,7 @@ use alloquy_core::{
     ChatModel, Conversation, ConversationId, Error, ErrorKind, Manager, Request, Result, TurnRequest,
 };
 use alloquy_cost::PriceTable;
-use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope};
+use alloquy_guards::limits::{Budget, BudgetLimit, LimitStore, Period, Rate, RateLimit, Scope, Spent};
 use alloquy_guards::spans::Spans;
 use axum::http::StatusCode;
 use tokio::sync::broadcast::Receiver;
@@ -79,6 +79,8 @@ pub(crate) struct Parts {
     pub(crate) approvals: Arc<OpenApprovals>,
     /// All turns, so that they end with the server.
     pub(crate) turns: TaskGroup,
+    /// Whether requests need a key.
+    pub(crate) has_keys: bool,
     pub(crate) is_draining: AtomicBool,
 }
 
@@ -174,6 +176,10 @@ impl App {
         &self.0.turns
     }
 
+    pub(crate) fn has_keys(&self) -> bool {
+        self.0.has_keys
+    }
+
     /// Returns whether the server ends, so that no new work is to come here.
     pub(crate) fn is_draining(&self) -> bool {
         self.0.is_draining.load(Ordering::Relaxed)
@@ -219,6 +225,34 @@ impl App {
     /// Returns how many requests have a place, and how many wait for one.
     pub(crate) fn requests(&self) -> (usize, usize) {
         self.0.admissions.counts()
+    }
+
+    /// Returns how many requests of the caller's owner have a place of `running`, and how many wait for one.
+    pub(crate) fn places_of(&self, caller: &Caller, running: usize) -> (usize, usize) {
+        self.0.admissions.counts_of(&caller.owner, running)
+    }
+
+    /// Returns how many tokens of the day are used, where they are limited.
+    ///
+    /// # Errors
+    /// Those of the store of limits.
+    pub(crate) async fn spent_tokens(&self, caller: &Caller) -> Result<Option<Spent>> {
+        let Some(tokens) = caller.limits.tokens_per_day else { return Ok(None) };
+        let none = |_: &Request| Ok(0);
+        let counts = Arc::clone(&self.0.counts);
+        let limit = BudgetLimit::new(Budget::tokens(tokens), Period::Day, Scope::Owner, counts, none);
+        limit.spent(&mut of_nothing(caller)).await.map(Some)
+    }
+
+    /// Returns how long the caller's next call of a model has to wait, where calls are limited.
+    ///
+    /// # Errors
+    /// Those of the store of limits.
+    pub(crate) async fn wait_for_call(&self, caller: &Caller) -> Result<Option<Duration>> {
+        let Some(calls) = caller.limits.calls_per_minute else { return Ok(None) };
+        let rate = Rate::new(calls, MINUTE)?;
+        let limit = RateLimit::new(rate, Scope::Owner, Arc::clone(&self.0.counts));
+        limit.wait(&of_nothing(caller)).await.map(Some)
     }
 
     /// Returns the manager of the caller's stored conversations with a model.
@@ -353,6 +387,11 @@ impl App {
         }
         Ok(middleware)
     }
+}
+
+/// Returns a request of the caller's, to which only its limits matter.
+fn of_nothing(caller: &Caller) -> Request {
+    Request::default().origin(Origin::new(caller.owner.clone(), ConversationId::new()))
 }
 
 /// Counts the tokens of a prompt with the model that will answer it.

@@ -376,6 +376,7 @@ impl ServerBuilder {
             tools: ToolServers::new(self.tools)?,
             approvals: Arc::new(OpenApprovals::default()),
             turns: TaskGroup::new(),
+            has_keys: self.keys.is_some(),
             is_draining: false.into(),
         });
         let metrics_token = self.metrics_token.as_deref().map(MetricsToken::new).transpose()?;

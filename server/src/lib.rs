@@ -43,6 +43,7 @@
 //! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
 //! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
 //! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /v1/alloquy/usage`, `GET /v1/alloquy/page` | the limits of a key and what is used; the models and what they can do |
 //! | `GET /` | the page with the conversations ([`ServerBuilder::page`]) |
 //! | `GET /openapi.json` | all of these with the forms of their requests and answers |
 //! | `GET /health`, `GET /ready` | whether the process runs, and whether it takes requests |
@@ -126,6 +127,7 @@ mod text_or;
 mod times;
 mod trees;
 mod turn_options;
+mod usage;
 mod watched_store;
 
 pub use builder::ServerBuilder;

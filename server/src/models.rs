@@ -143,9 +143,24 @@ impl ServedModels {
         }
     }
 
+    /// Returns a model by its name or alias, if it is in memory. It stays there only as long as others use it.
+    pub(crate) fn loaded(&self, name: &str) -> Option<OpenedModel> {
+        self.entry(Some(name)).ok()?.loaded().map(|loaded| loaded.opened.clone())
+    }
+
     /// Lists the models in their order.
     pub(crate) fn list(&self) -> Vec<ModelStatus> {
         self.0.lists().served.iter().map(|entry| status(entry)).collect()
+    }
+
+    /// Returns the name under which the model is served that replies name so: its name here, or, of a model in memory, its own.
+    pub(crate) fn served_as(&self, name: &str) -> Option<String> {
+        let served = self.0.lists().served;
+        let known = served.iter().find(|entry| entry.model.names().any(|known| known == name));
+        let own = |entry: &&Arc<Entry>| {
+            entry.loaded().is_some_and(|loaded| loaded.opened.chat.names().contains(&name))
+        };
+        known.or_else(|| served.iter().find(own)).map(|entry| entry.model.name().to_owned())
     }
 
     /// Returns what is known of a model by its name or alias.

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::operation::{Operation, Schemas};
 use crate::{
     chat_completions, conversations, embeddings, flow_runs, health, messages, metrics_page, model_list,
-    ollama, page, prompts, rerank, responses, trees,
+    ollama, page, prompts, rerank, responses, trees, usage,
 };
 
 /// The beginning of references to types.
@@ -47,6 +47,7 @@ fn all() -> Vec<Operation> {
         health::operations(),
         metrics_page::operations(),
         page::operations(),
+        usage::operations(),
         operations(),
     ];
     protocols.concat()

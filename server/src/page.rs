@@ -1,6 +1,8 @@
 //! `/` and `/page`: the page with the conversations, whose files are within the program. They are public, and so need no key; what the page
 //! shows comes from the API, which needs one.
 
+mod about;
+
 use axum::Router;
 use axum::extract::Path;
 use axum::http::header::{
@@ -57,12 +59,19 @@ pub(crate) fn routes() -> Router<App> {
         .layer(map_response(guarded))
 }
 
+/// The route of the page that needs a key.
+pub(crate) fn about_routes() -> Router<App> {
+    about::routes()
+}
+
 pub(crate) fn operations() -> Vec<Operation> {
-    vec![
+    let mut all = about::operations();
+    all.extend([
         Operation::get("/", "Returns the page with the conversations. It needs no key.").text("text/html"),
         Operation::get("/page/{*path}", "Returns a file of the page. It needs no key.")
             .text("application/octet-stream"),
-    ]
+    ]);
+    all
 }
 
 async fn index(headers: HeaderMap) -> ApiResult {

@@ -1,6 +1,7 @@
 //! `/v1/alloquy/conversations`: stored conversations as trees, with their branches, their head and their notes.
 
 mod archives;
+mod continuing;
 mod conversation_feed;
 mod conversations;
 mod copying;
@@ -12,7 +13,9 @@ mod listing;
 mod notes;
 mod objects;
 mod owner_feed;
+mod prompt;
 mod reading;
+mod scores;
 mod seen;
 mod turn_events;
 mod turns;
@@ -32,7 +35,9 @@ use head::NewHead;
 use listing::{ListParameters, SearchParameters, SearchResults};
 use notes::{NewBookmark, NewLabel, NotesObject};
 use objects::{BranchObject, ConversationObject, HeadObject, NodeObject, TreeObject};
+use prompt::{PromptObject, PromptParameters};
 use reading::{DiffObject, DiffParameters};
+use scores::{NewScores, ScoresObject};
 use turn_events::TurnObject;
 use turns::{AddedNodes, NewNodes, NewTurn};
 
@@ -56,10 +61,12 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/alloquy/conversations/{id}/branches", get(reading::branches))
         .route("/v1/alloquy/conversations/{id}/nodes/{node}", get(reading::node))
         .route("/v1/alloquy/conversations/{id}/nodes/{node}/path", get(reading::path))
+        .route("/v1/alloquy/conversations/{id}/nodes/{node}/prompt", get(prompt::prompt))
         .route("/v1/alloquy/conversations/{id}/diff", get(reading::diff))
         .route("/v1/alloquy/conversations/{id}/head", get(head::read).put(head::set))
         .route("/v1/alloquy/conversations/{id}/turns", post(turns::create))
         .route("/v1/alloquy/conversations/{id}/nodes", post(turns::add))
+        .route("/v1/alloquy/conversations/{id}/score", post(scores::score))
         .route("/v1/alloquy/conversations/{id}/fork", post(copying::fork))
         .route("/v1/alloquy/conversations/{id}/merge", post(copying::merge))
         .route("/v1/alloquy/conversations/{id}/prune", post(copying::prune))
@@ -127,6 +134,12 @@ fn tree_operations() -> Vec<Operation> {
         )
         .query::<PageParameters>()
         .answer::<ListOf<NodeObject>>(),
+        Operation::get(
+            "/v1/alloquy/conversations/{id}/nodes/{node}/prompt",
+            "Returns the prompt of a reply as it was sent, with the origin of each token.",
+        )
+        .query::<PromptParameters>()
+        .answer::<PromptObject>(),
         Operation::get("/v1/alloquy/conversations/{id}/diff", "Compares the paths to two nodes.")
             .query::<DiffParameters>()
             .answer::<DiffObject>(),
@@ -142,7 +155,7 @@ fn change_operations() -> Vec<Operation> {
     vec![
         Operation::post(
             "/v1/alloquy/conversations/{id}/turns",
-            "Sends messages, edits one, or answers one again; whole or as events.",
+            "Sends messages, edits one, answers one again, or continues a reply; whole or as events.",
         )
         .header(IF_MATCH.0, IF_MATCH.1)
         .body::<NewTurn>()
@@ -152,6 +165,12 @@ fn change_operations() -> Vec<Operation> {
             .header(IF_MATCH.0, IF_MATCH.1)
             .body::<NewNodes>()
             .answer_with::<AddedNodes>(201),
+        Operation::post(
+            "/v1/alloquy/conversations/{id}/score",
+            "Returns how likely texts are as replies. Nothing is stored.",
+        )
+        .body::<NewScores>()
+        .answer::<ScoresObject>(),
         Operation::post(
             "/v1/alloquy/conversations/{id}/fork",
             "Copies the path to a node into a new conversation.",

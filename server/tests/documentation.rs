@@ -9,15 +9,17 @@ use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+use alloquy_core::chat_model::ReplyBeginning;
 use alloquy_core::media::Digest;
 use alloquy_core::message::ToolCall;
 use alloquy_core::prompt::PreparedPrompt;
-use alloquy_core::report::CacheReport;
+use alloquy_core::report::{CacheReport, TextScore};
+use alloquy_core::sampling::TokenLogprob;
 use alloquy_core::tool::Toolbox;
 use alloquy_core::{ChatModel, Content, Message, Reply, ReplyStream, Request, Result, Role, Tool, ToolSpec};
 use alloquy_flows::Flow;
 use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
-use alloquy_server::{ServedEmbedder, ServedModel, ServedReranker, ServedTools, Server};
+use alloquy_server::{OpenedModel, ServedEmbedder, ServedModel, ServedReranker, ServedTools, Server};
 use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -53,7 +55,7 @@ const VARIABLES: [(&str, &str); 5] = [
 /// Variables, and the fields of numbers or texts that are put into them.
 const FIELDS: [(&str, &str); 2] = [("NODE", "node"), ("HEAD", "head")];
 
-/// Repeats what it is asked, and reports its prompts.
+/// Repeats what it is asked after what the reply begins with, reports its prompts, and scores texts.
 #[derive(Debug)]
 struct Echo(ScriptedModel);
 
@@ -64,7 +66,20 @@ impl ChatModel for Echo {
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
-        EchoModel.reply(request).await
+        let Some(ReplyBeginning::Text(beginning)) = request.beginning.clone() else {
+            return EchoModel.reply(request).await;
+        };
+        let echoed = EchoModel.reply(request.clone()).await?.finish().await?;
+        let whole = ScriptedReply::text(&(beginning + &echoed.text()));
+        ScriptedModel::replying([whole]).reply(request).await
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        true
+    }
+
+    async fn score(&self, _: Request, targets: &[String]) -> Result<Vec<TextScore>> {
+        Ok(targets.iter().map(|text| TextScore::new(text, vec![TokenLogprob::new(1, -0.5)])).collect())
     }
 
     fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
@@ -161,8 +176,10 @@ async fn every_command_of_the_page_succeeds() {
         return;
     }
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
+    let echo = OpenedModel::new(Echo(ScriptedModel::new([("", "")])));
+    let echo = echo.tokens(|token| u8::try_from(token).ok().map(|byte| vec![byte]));
     let builder = Server::builder()
-        .model(ServedModel::loaded("qwen", Echo(ScriptedModel::new([("", "")]))))
+        .model(ServedModel::opened("qwen", echo))
         .model(caller())
         .tools(ServedTools::new("clock", Toolbox::default().tool(Clock)))
         .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))

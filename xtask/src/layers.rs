@@ -95,7 +95,12 @@ const MEMBERS: [(&str, &[&str], &[&str]); 30] = [
     ("prompts", &["core", "templates"], &["retrieval", "testing"]),
     ("retrieval", &["core"], &["testing"]),
     // It serves what a host opens: models and stores are passed in.
-    ("server", &["core", "cost", "flows", "formats", "guards", "retrieval"], &["testing"]),
+    // Prompts are shown as a language model has sent them.
+    (
+        "server",
+        &["core", "cost", "flows", "formats", "guards", "retrieval"],
+        &["engine", "inference", "templates", "testing"],
+    ),
     // It counts limits and keeps cached replies for guards, and has passages for retrieval. Its tests compute the cost of conversations
     // that earlier releases stored.
     ("storage", &["core", "engine", "formats", "guards", "retrieval"], &["cost", "testing"]),

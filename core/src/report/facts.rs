@@ -35,6 +35,9 @@ pub struct ReplyFacts {
     /// How much of the prompt was cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheReport>,
+    /// How many tokens at the start of the reply were given by [`Request::beginning`](crate::Request::beginning).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begun: usize,
     /// The digest of the template that rendered the prompt; `None` where a server rendered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Digest>,
@@ -69,6 +72,7 @@ impl ReplyFacts {
             finish: None,
             usage: None,
             cache: None,
+            begun: 0,
             template: None,
             seed: None,
             stop_string: None,
@@ -108,6 +112,11 @@ impl ReplyFacts {
         facts.history_cut = take(metadata, "history_cut");
         Some(facts)
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it by reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Removes a value from metadata and returns it, if it parses as `T`.

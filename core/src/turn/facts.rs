@@ -20,6 +20,7 @@ pub(super) fn facts(model: &str, reply: &Reply, ask: &TurnRequest) -> ReplyFacts
         facts.usage = Some(reply.usage);
     }
     facts.cache = reply.cache;
+    facts.begun = reply.begun;
     facts.template = reply.template;
     facts.seed = reply.seed;
     facts.stop_string.clone_from(&reply.stop_string);

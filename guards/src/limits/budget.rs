@@ -177,6 +177,31 @@ impl BudgetLimit {
         self
     }
 
+    /// Returns what is used or reserved of the budget of a request. Nothing is reserved.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::{Request, Result};
+    /// use alloquy_guards::limits::{Budget, BudgetLimit, MemoryLimits, Period, Scope};
+    ///
+    /// # pollster::block_on(async {
+    /// let count = |request: &Request| -> Result<usize> { Ok(request.path.len()) };
+    /// let counts = Arc::new(MemoryLimits::default());
+    /// let limit = BudgetLimit::new(Budget::tokens(100), Period::Day, Scope::Everything, counts, count);
+    /// assert_eq!(limit.spent(&mut Request::default()).await?.before, 0);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a scope that the request does not have, and those of the store.
+    pub async fn spent(&self, request: &mut Request) -> Result<Spent> {
+        let key = self.key(request)?;
+        self.reserve_units(&key, 0).await.map_err(unchecked)
+    }
+
     async fn reserve(&self, request: &mut Request) -> Result<Reserved> {
         let model = request.model.clone().unwrap_or_else(|| self.model.clone());
         let prompt = self.length.units(request)?;

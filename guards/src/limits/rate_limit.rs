@@ -1,6 +1,7 @@
 //! How often a model may be called.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::stream::{Emitter, EventStream};
@@ -50,9 +51,46 @@ impl RateLimit {
         Self { rate, scope, store }
     }
 
+    /// Returns how long a request would have to wait now: no time, unless the limit is reached. Nothing is taken, but a call at the same moment
+    /// may be refused.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// use alloquy_core::Request;
+    /// use alloquy_guards::limits::{MemoryLimits, Rate, RateLimit, Scope};
+    ///
+    /// # pollster::block_on(async {
+    /// let rate = Rate::new(1, Duration::from_secs(60))?;
+    /// let limit = RateLimit::new(rate, Scope::Everything, Arc::new(MemoryLimits::default()));
+    /// assert_eq!(limit.wait(&Request::default()).await?, Duration::ZERO);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a scope that the request does not have, and those of the store.
+    pub async fn wait(&self, request: &Request) -> Result<Duration> {
+        let key = self.key(request)?;
+        match self.store.take(&key, self.rate, 1).await.map_err(unchecked)? {
+            Taken::Wait(wait) => Ok(wait),
+            Taken::Yes => {
+                self.store.give_back(&key, self.rate, 1).await.map_err(unchecked)?;
+                Ok(Duration::ZERO)
+            }
+            Taken::Never => Ok(Duration::MAX),
+        }
+    }
+
+    /// Returns the key of a request. A store may count budgets and other rates under the same scope.
+    fn key(&self, request: &Request) -> Result<String> {
+        Ok(format!("{} {}", self.rate.name(), self.scope.key(request)?))
+    }
+
     async fn take(&self, request: &Request) -> Result<String> {
-        // A store may count budgets and other rates under the same scope.
-        let key = format!("{} {}", self.rate.name(), self.scope.key(request)?);
+        let key = self.key(request)?;
         match self.store.take(&key, self.rate, 1).await.map_err(unchecked)? {
             Taken::Yes => Ok(key),
             Taken::Wait(wait) => {

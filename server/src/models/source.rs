@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use alloquy_core::media::MediaKind;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Result};
 
@@ -26,13 +27,17 @@ pub struct OpenedModel {
     pub chat: Arc<dyn ChatModel>,
     /// The positions of its context, where known.
     pub context_length: Option<usize>,
+    /// The kinds of media that it takes; none unless they are set.
+    pub media: Vec<MediaKind>,
+    /// Whether it says how likely texts are; not unless it is set.
+    pub scores: bool,
     tokens: Option<TokenBytes>,
 }
 
 impl OpenedModel {
     /// A model of which only the replies are known. It has no texts of tokens, so requests for log-probabilities are refused.
     pub fn new(model: impl ChatModel + 'static) -> Self {
-        Self { chat: Arc::new(model), context_length: None, tokens: None }
+        Self { chat: Arc::new(model), context_length: None, media: Vec::new(), scores: false, tokens: None }
     }
 
     /// Sets the function that returns the bytes of a token, as

@@ -10,6 +10,8 @@ use serde_json::{Map, Value, json};
 use super::identity::shown;
 use super::objects::NodeObject;
 use crate::error::{ApiError, broken_reply};
+use crate::logprobs::{SampledToken, sampled};
+use crate::models::ModelLease;
 use crate::reply_report::ReplyReport;
 use crate::streaming::{Frame, TurnWriter};
 
@@ -38,6 +40,10 @@ pub(super) struct TurnObject {
     nodes: Vec<NodeObject>,
     /// The calls of tools that wait for results of the client.
     pending: Vec<Value>,
+    /// How many tokens at its start were given by `prefix`, `prefix_tokens`, or the reply that was continued.
+    begun: usize,
+    /// The log-probabilities of the last reply's tokens after those, where they were requested; `null` otherwise.
+    logprobs: Option<Vec<SampledToken>>,
     /// As in Chat Completions.
     usage: Map<String, Value>,
     /// What the reply reports: why it ended, what was cached, warnings, facts.
@@ -45,13 +51,16 @@ pub(super) struct TurnObject {
 }
 
 impl TurnObject {
-    pub(super) fn of(id: &ConversationId, model: &str, reply: &TurnReply) -> Self {
+    pub(super) fn of(id: &ConversationId, model: &ModelLease, reply: &TurnReply) -> Self {
+        let scored = &reply.reply.logprobs;
         let report = ReplyReport::of(&reply.reply, Some((id.clone(), reply.node)));
         let (head, head_moved) = head_after(reply.head, Some(reply.last));
         Self {
             object: "turn",
             conversation: shown(id),
-            model: model.to_owned(),
+            model: model.name().to_owned(),
+            begun: reply.reply.begun,
+            logprobs: (!scored.is_empty()).then(|| sampled(scored, model.opened())),
             end: json!(reply.end),
             node: reply.node.to_string(),
             last: reply.last.to_string(),
@@ -71,12 +80,12 @@ impl TurnObject {
 /// and at the end `turn.finished` or `error`.
 pub(super) struct TurnEventWriter {
     conversation: ConversationId,
-    model: String,
+    model: ModelLease,
 }
 
 impl TurnEventWriter {
-    pub(super) fn new(conversation: ConversationId, model: String) -> Self {
-        Self { conversation, model }
+    pub(super) fn new(conversation: ConversationId, model: &ModelLease) -> Self {
+        Self { conversation, model: model.clone() }
     }
 
     fn delta(delta: &Delta) -> Option<Frame> {
@@ -95,7 +104,7 @@ impl TurnEventWriter {
 
 impl TurnWriter for TurnEventWriter {
     fn begin(&mut self) -> Vec<Frame> {
-        let begun = json!({"conversation": shown(&self.conversation), "model": self.model});
+        let begun = json!({"conversation": shown(&self.conversation), "model": self.model.name()});
         vec![Frame::named("turn.started", &begun)]
     }
 

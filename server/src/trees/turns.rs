@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::continuing::{beginning, beginning_of};
 use super::conversations::PromptCall;
 use super::head::Expected;
-use super::identity::{node as found, opened, opened_in, place, shown};
+use super::identity::{HEAD, node as found, opened, opened_in, place, shown};
 use super::objects::NodeObject;
 use super::reading::notes;
 use super::turn_events::{TurnEventWriter, TurnObject, head_after};
@@ -21,7 +22,9 @@ use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::chat_completions::messages;
 use crate::error::{ApiError, ApiResult};
+use crate::logprobs::{check_top, must_have_tokens};
 use crate::media_policy::MediaPolicy;
+use crate::models::ModelLease;
 use crate::reply_report::complete;
 use crate::streaming;
 
@@ -36,6 +39,8 @@ enum TurnAction {
     Edit,
     /// Answers the last user message at or before a node again. The present reply stays as a branch.
     Retry,
+    /// Continues a reply that was cut, or that ended: the new one begins with the tokens of this one, which stays as a branch.
+    Continue,
 }
 
 /// A turn: what is sent, where, and how it is answered.
@@ -47,7 +52,7 @@ pub(super) struct NewTurn {
     model: Option<String>,
     #[serde(default)]
     action: TurnAction,
-    /// The node that the messages follow, replace, or that is answered again: its id or a part of it, its position, a bookmark, or
+    /// The node that the messages follow, replace, or that is answered again or continued: its id or a part of it, its position, a bookmark, or
     /// `head`, which it is unless it is given. An empty text is the place before the first message.
     #[serde(default)]
     node: Option<String>,
@@ -79,6 +84,18 @@ pub(super) struct NewTurn {
     /// As in Chat Completions.
     #[serde(default)]
     reasoning_effort: Option<Value>,
+    /// What the reply begins with: the model continues it, and the reply has all of it.
+    #[serde(default)]
+    prefix: Option<String>,
+    /// The same as token ids, exactly these.
+    #[serde(default)]
+    prefix_tokens: Option<Vec<u32>>,
+    /// Whether the log-probabilities of the last reply's tokens are reported.
+    #[serde(default)]
+    logprobs: Option<bool>,
+    /// How many of the most probable tokens are reported at each place, 0 to 20.
+    #[serde(default)]
+    top_logprobs: Option<usize>,
     /// The label of the reply.
     #[serde(default)]
     label: Option<String>,
@@ -140,7 +157,11 @@ impl NewTurn {
         if let Some(text) = self.system_prompt.take() {
             ask = ask.system_prompt(text);
         }
+        if let Some(beginning) = beginning(self.prefix.take(), self.prefix_tokens.take())? {
+            ask = ask.beginning(beginning);
+        }
         ask = noted(ask, self.label.take(), std::mem::take(&mut self.metadata));
+        self.score_tokens()?;
         let sampling = std::mem::take(&mut self.sampling);
         Ok(ask.sampling(sampling).output(options.output).arguments(options.arguments))
     }
@@ -161,6 +182,21 @@ impl NewTurn {
         Ok(OpenAiOptions::of(&fields)?)
     }
 
+    /// Sets how many tokens are scored at each place.
+    fn score_tokens(&mut self) -> ApiResult<()> {
+        check_top(self.top_logprobs)?;
+        match self.logprobs {
+            Some(true) => self.sampling.logprobs = Some(self.top_logprobs.unwrap_or_default()),
+            _ if self.top_logprobs.is_some() => {
+                let message = "top_logprobs has no effect without \"logprobs\": true";
+                return Err(ApiError::invalid("top_logprobs", message));
+            }
+            Some(false) => self.sampling.logprobs = None,
+            None => {}
+        }
+        check_top(self.sampling.logprobs)
+    }
+
     fn has_content(&self) -> bool {
         self.text.is_some() || self.messages.is_some() || self.prompt.is_some()
     }
@@ -178,14 +214,36 @@ impl NewTurn {
                 let message = "text, messages and prompt have no effect on a retry: \"action\": \"edit\" replaces a message";
                 Err(ApiError::invalid("action", message))
             }
+            TurnAction::Continue
+                if self.has_content() || self.prefix.is_some() || self.prefix_tokens.is_some() =>
+            {
+                let message = "text, messages, prompt and prefix have no effect where a reply is continued: it begins with the reply";
+                Err(ApiError::invalid("action", message))
+            }
             _ => Ok(()),
         }
     }
 
     /// Starts the turn at its place.
-    async fn start(&self, conversation: &Conversation, ask: TurnRequest) -> ApiResult<Turn> {
+    async fn start(
+        &self,
+        conversation: &Conversation,
+        ask: TurnRequest,
+        asked: &Asked<'_>,
+    ) -> ApiResult<Turn> {
         let name = self.node.as_deref();
         match self.action {
+            TurnAction::Continue => {
+                let node = found(conversation, name.unwrap_or(HEAD), "node").await?;
+                let Asked { app, caller, model, .. } = asked;
+                let node = app.store().load_node(&caller.owner, conversation.id(), node).await?;
+                let mut ask = ask.at(node.parent).beginning(beginning_of(&node, model.opened())?);
+                let system_prompt = node.reply.and_then(|facts| facts.system_prompt);
+                if let Some(text) = system_prompt.filter(|_| !asked.has_system_prompt) {
+                    ask = ask.system_prompt(text);
+                }
+                Ok(conversation.complete(ask))
+            }
             TurnAction::Edit => {
                 let node = found(conversation, name.unwrap_or_default(), "node").await?;
                 Ok(conversation.edit(node, ask))
@@ -200,6 +258,15 @@ impl NewTurn {
             }
         }
     }
+}
+
+/// What a turn is answered with, and for whom.
+struct Asked<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    model: &'a ModelLease,
+    /// Whether the turn has a system prompt of its own.
+    has_system_prompt: bool,
 }
 
 /// Sets the place of a request, where one is given.
@@ -235,6 +302,8 @@ pub(super) async fn create(
 ) -> ApiResult {
     turn.check()?;
     let expected = Expected::of(&headers)?;
+    let has_system_prompt = turn.system_prompt.is_some();
+    let has_logprobs = turn.logprobs == Some(true);
     let read = app.read(move |media| {
         let ask = turn.asked(media)?;
         Ok((turn, ask))
@@ -246,13 +315,17 @@ pub(super) async fn create(
     let model = app.model(turn.model.as_deref()).await?;
     let conversation = opened_in(&app.manager(&model, &caller), &id).await?;
     let ask = app.turn(ask, &model, &caller)?;
-    let running = turn.start(&conversation, ask).await?;
+    if has_logprobs {
+        must_have_tokens("logprobs", &model)?;
+    }
+    let asked = Asked { app: &app, caller: &caller, model: &model, has_system_prompt };
+    let running = turn.start(&conversation, ask, &asked).await?;
     if turn.stream {
-        let writer = TurnEventWriter::new(conversation.id().clone(), model.name().to_owned());
+        let writer = TurnEventWriter::new(conversation.id().clone(), &model);
         return streaming::respond(running, writer, app.limits(), (model, place)).await;
     }
     let reply = complete(running.await?)?;
-    Ok(Json(TurnObject::of(conversation.id(), model.name(), &reply)).into_response())
+    Ok(Json(TurnObject::of(conversation.id(), &model, &reply)).into_response())
 }
 
 /// `POST /v1/alloquy/conversations/{id}/nodes`
