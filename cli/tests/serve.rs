@@ -40,7 +40,7 @@ fn what_would_not_work_is_found_without_serving() {
         "{checked}"
     );
     program.run(&["serve", "--check", "--embedding", "words=ngrams"]).ok();
-    let cases: [(&[&str], i32, &str); 10] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (&["--reranker", "rank=no/such/model"], 1, "there is no folder"),
         (&["--embedding", "words=no/such/model"], 1, "is no embedder"),
         (&["--embedding", "words=none"], 1, "has no vectors"),
@@ -51,6 +51,12 @@ fn what_would_not_work_is_found_without_serving() {
         (&["--bind", "tea"], 2, "--bind"),
         (&["--origin", "chat.example.org"], 1, "is not an origin"),
         (&["--keys", "no/keys.json"], 1, "alloquy keys add"),
+        (&["--serve-mcp", "uvx mcp-server-time"], 1, "LABEL=COMMAND"),
+        (
+            &["--serve-mcp", "a=uvx b", "--serve-mcp-url", "a=http://localhost/mcp"],
+            1,
+            "another server has the label",
+        ),
     ];
     for (arguments, code, words) in cases {
         let ran = program.run(&[&["serve", "--check"], arguments].concat());
@@ -123,6 +129,66 @@ mod serving {
             assert!(answer.contains(r#""status":"completed""#), "{body}: {answer}");
             assert!(answer.contains(r#""type":"output_text""#), "{body}: {answer}");
         }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// A server of tools in a few lines of Python, which needs no package. It writes each call to a file.
+    #[cfg(feature = "mcp")]
+    const SKY: &str = r#"
+import json, sys
+schema = {"type": "object", "properties": {"windy": {"type": "boolean"}}, "required": ["windy"]}
+answers = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "sky", "version": "1"}},
+    "tools/list": {"tools": [{"name": "weather", "description": "Returns the weather", "inputSchema": schema}]},
+    "tools/call": {"content": [{"type": "text", "text": "It snows."}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "tools/call":
+        open("calls", "a").write("x")
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}), flush=True)
+"#;
+
+    #[cfg(feature = "mcp")]
+    #[test]
+    fn a_request_names_the_tools_of_a_server_and_approves_a_call_once() {
+        if std::process::Command::new("python3").arg("--version").output().is_err() {
+            eprintln!("Skipping: there is no python3");
+            return;
+        }
+        let program = Program::new();
+        program.write("sky.py", SKY);
+        let served = ["serve", "--bind", "127.0.0.1:0", "--serve-mcp", "sky=python3 sky.py"];
+        let mut child = program.spawn(&served);
+        let port = port_of(child.stderr.take().unwrap());
+        let json = |answer: String| -> Value {
+            let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+            serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+        };
+        let tools = r#""tools": [{"type": "mcp", "server_label": "sky"}]"#;
+        let body = format!(r#"{{"input": "How is the weather?", "tool_choice": "required", {tools}}}"#);
+        let asked = json(post(port, "", "/v1/responses", &body));
+        assert_eq!(asked["output"][0]["tools"][0]["name"], "weather", "{asked}");
+        let request = &asked["output"][1];
+        assert_eq!(request["type"], "mcp_approval_request", "{asked}");
+        let approval = format!(
+            r#"[{{"type": "mcp_approval_response", "approval_request_id": {}, "approve": true}}]"#,
+            request["id"]
+        );
+        let body = format!(
+            r#"{{"input": {approval}, "previous_response_id": {}, "tool_choice": "none", "max_output_tokens": 8, {tools}}}"#,
+            asked["id"]
+        );
+        let made = json(post(port, "", "/v1/responses", &body));
+        assert_eq!(
+            (&made["output"][0]["type"], &made["output"][0]["output"]),
+            (&"mcp_call".into(), &"It snows.".into())
+        );
+        let again = json(post(port, "", "/v1/responses", &body));
+        assert_eq!(again["error"]["code"], "approval_already_answered");
+        assert_eq!(std::fs::read_to_string(program.path("calls")).unwrap(), "x");
         child.kill().unwrap();
         child.wait().unwrap();
     }

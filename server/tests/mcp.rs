@@ -173,6 +173,9 @@ async fn an_approved_call_runs_once_and_the_response_continues() {
     // Again, also after what answered it is deleted.
     assert_eq!(refused(&server, next.clone()).await["code"], "approval_already_answered");
     assert_eq!(server.delete(&format!("/v1/responses/{id}")).await.status, 200);
+    let tree = format!("/v1/alloquy/conversations/{}", asked["alloquy"]["conversation"].as_str().unwrap());
+    let forgotten = server.post(&tree, &json!({"metadata": {"openai_approvals": null}})).await;
+    assert_eq!(forgotten.error()["param"], "metadata.openai_approvals");
     assert_eq!(refused(&server, next).await["code"], "approval_already_answered");
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }

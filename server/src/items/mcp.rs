@@ -11,7 +11,8 @@ use crate::call_arguments;
 
 /// The entry of a reply's metadata with the tools of its request.
 pub(crate) const SERVERS: &str = "openai_mcp";
-/// The entry of a message's metadata with the approvals that its request decided.
+/// The entry of a message's metadata with the approvals that its request decided, and of a conversation's with the nodes by which the
+/// approvals of replies were answered.
 pub(crate) const DECISIONS: &str = "openai_approvals";
 
 /// A tool of a server, as lists show it.

@@ -11,13 +11,10 @@ use super::request::Asked;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::items::{
-    Calls, Decision, GivenApproval, GivenApprovalRequest, GivenItem, Item, McpItem, McpServers, ResponseId,
-    Shown, items_of_path, no_request,
+    Calls, DECISIONS, Decision, GivenApproval, GivenApprovalRequest, GivenItem, Item, McpItem, McpServers,
+    ResponseId, Shown, items_of_path, no_request,
 };
 use crate::open_approvals::{OpenApproval, OpenApprovals};
-
-/// The entry of a conversation's metadata that says which response has answered the approvals of a reply.
-const ANSWERED: &str = "openai_approvals";
 
 /// The approvals that a request decides.
 #[derive(Clone, Debug)]
@@ -172,7 +169,7 @@ impl Decisions {
         let before: Mutex<Option<NodeId>> = Mutex::default();
         let question = json!(self.question);
         let claim = |metadata: &mut Map<String, Value>| {
-            let answered = metadata.entry(ANSWERED).or_insert_with(|| json!({}));
+            let answered = metadata.entry(DECISIONS).or_insert_with(|| json!({}));
             let Some(answered) = answered.as_object_mut() else { return };
             let former =
                 answered.get(&reply.to_string()).and_then(Value::as_str).and_then(|id| id.parse().ok());

@@ -26,7 +26,7 @@ use crate::models::ModelLease;
 use crate::reply_report::{ReplyReport, complete};
 use crate::times::unix_seconds;
 
-/// What the model is told to do.
+/// What the model is to do.
 const INSTRUCTION: &str = "Summarise this conversation for yourself, because you will continue it without its replies. Use the language \
 in which it is held. Keep what was asked and what is still to be done, what was found and decided, and all names, numbers and results of \
 tools that may matter. Write the summary alone.";
@@ -66,7 +66,7 @@ impl CompactRequest {
             return Err(ApiError::invalid("input", message));
         }
         let is_given = self.input.is_some();
-        // The text stands for no input, which a request for a reply must have.
+        // A request for a reply must have an input, so a text takes the place of none.
         let mut request = ResponseRequest::default();
         request.input = Some(self.input.unwrap_or_else(|| "none".into()));
         request.instructions = self.instructions;

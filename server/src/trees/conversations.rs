@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::chat_completions::messages;
 use crate::deleted_object::DeletedObject;
 use crate::error::{ApiError, ApiResult};
+use crate::items::DECISIONS;
 use crate::media_policy::MediaPolicy;
 
 /// What a new conversation begins with.
@@ -128,6 +129,11 @@ pub(super) async fn change(
     if change.metadata.contains_key(ANNOTATIONS_KEY) {
         let message = format!("metadata.{ANNOTATIONS_KEY}: labels and bookmarks have routes of their own");
         return Err(ApiError::invalid(format!("metadata.{ANNOTATIONS_KEY}"), message));
+    }
+    if change.metadata.contains_key(DECISIONS) {
+        let message =
+            format!("metadata.{DECISIONS}: it says which approved calls have run, and does not change");
+        return Err(ApiError::invalid(format!("metadata.{DECISIONS}"), message));
     }
     let wanted = change.metadata;
     let changed = app.store().change_metadata(&caller.owner, conversation.id(), |metadata| {

@@ -5,7 +5,7 @@ import sys
 import openai
 from openai import OpenAI
 from openai.types.conversations import ConversationItem
-from openai.types.responses import CompactedResponse, Response, ResponseItem, ResponseStreamEvent
+from openai.types.responses import CompactedResponse, Response, ResponseCompactionItem, ResponseItem, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 client = OpenAI(base_url=sys.argv[1], api_key=sys.argv[2], max_retries=0)
@@ -83,7 +83,10 @@ assert kinds(made) == ["message"], made
 
 # Compaction: the user's messages and a summary, which the next request continues.
 compacted = client.responses.compact(model="tea", previous_response_id=made.id, instructions="Be brief.")
-strict(CompactedResponse, compacted)
+# The client's type of the output has no messages of the user, which the documented answer has.
+summary = ResponseCompactionItem.model_validate(compacted.output[-1].model_dump(warnings=False, exclude_unset=True))
+CompactedResponse.model_validate({**compacted.model_dump(warnings=False, exclude_unset=True), "output": [summary.model_dump()]})
+assert compacted.output[0].role == "user" and compacted.output[0].content[0].text == "What is 2 + 3?", compacted
 assert [item.type for item in compacted.output] == ["message", "compaction"], compacted
 window = [item.model_dump(exclude_unset=True) for item in compacted.output]
 made = client.responses.create(model="tea", input=[*window, {"role": "user", "content": "And now?"}], store=False)

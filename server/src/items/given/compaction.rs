@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult};
 
-/// How the content of a compaction begins, so that one of another provider is told apart.
+/// How the content of a compaction begins, which one of another provider does not.
 pub(crate) const SUMMARY_PREFIX: &str = "alloquy-summary-1.";
 
 /// A compaction that `/v1/responses/compact` has made.
