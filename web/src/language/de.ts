@@ -106,6 +106,7 @@ export const de: Words = {
   fold: 'Zuklappen',
   unfold: 'Aufklappen',
   isHead: 'Kopf',
+  treeEmpty: 'Hier erscheinen die Nachrichten und ihre Zweige.',
   treeHelp: 'Pfeiltasten bewegen; rechts und links klappen auf und zu; Enter zeigt die Nachricht.',
   showMore: (count) => `${count} weitere Zeichen zeigen`,
   control: (code, name) => `${code} ${name}`,

@@ -105,6 +105,7 @@ export const en = {
   fold: 'Fold',
   unfold: 'Unfold',
   isHead: 'head',
+  treeEmpty: 'The messages and their branches appear here.',
   treeHelp: 'Arrow keys move; right and left unfold and fold; Enter shows the message.',
   showMore: (count: number) => `Show ${count} more characters`,
   control: (code: string, name: string) => `${code} ${name}`,

@@ -36,6 +36,11 @@ export function watchLanguage(): void {
   });
 }
 
+/** The browser's own form of the language, such as British English. */
+function locale(): string {
+  return navigator.languages.find((name) => name.slice(0, 2).toLowerCase() === language.value) ?? language.value;
+}
+
 /** Writes a time as people read it: the clock for today, or else the date. */
 export function when(seconds: number, now = Date.now()): string {
   const date = new Date(seconds * 1000);
@@ -47,13 +52,13 @@ export function when(seconds: number, now = Date.now()): string {
         month: 'short',
         year: date.getFullYear() === new Date(now).getFullYear() ? undefined : 'numeric',
       };
-  return new Intl.DateTimeFormat(language.value, form).format(date);
+  return new Intl.DateTimeFormat(locale(), form).format(date);
 }
 
 export function fullTime(seconds: number): string {
-  return new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'medium' }).format(seconds * 1000);
+  return new Intl.DateTimeFormat(locale(), { dateStyle: 'medium', timeStyle: 'medium' }).format(seconds * 1000);
 }
 
 export function number(value: number): string {
-  return new Intl.NumberFormat(language.value).format(value);
+  return new Intl.NumberFormat(locale()).format(value);
 }

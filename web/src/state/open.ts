@@ -33,6 +33,8 @@ export class OpenConversation {
   tree = new Tree();
   /** Called for each node that another connection announces. */
   onNode: (node: Node) => void = () => undefined;
+  /** Nodes that were added since the tree was last asked for. */
+  #meanwhile: Node[] = [];
   readonly #end = new AbortController();
   #settling: ReturnType<typeof setTimeout> | undefined;
 
@@ -52,8 +54,8 @@ export class OpenConversation {
     readonly onConflict: () => void,
   ) {}
 
-  /** Loads the tree, shows the line through `node`, and follows the changes. */
-  async open(node: string | null): Promise<void> {
+  /** Loads the tree, shows the line through `node`, or else to where `usual` says, and follows the changes. */
+  async open(node: string | null, usual: () => string | null = () => null): Promise<void> {
     try {
       await this.load();
     } catch (error) {
@@ -65,7 +67,11 @@ export class OpenConversation {
     if (this.#end.signal.aborted) return;
     remember(this.tree, this.remembered, this.tree.head);
     const known = node !== null && this.tree.get(node) ? node : null;
-    this.at.value = known === null ? this.tree.head : leafBelow(this.tree, known, this.remembered);
+    const running = usual();
+    // A turn of this window may have stored nodes meanwhile.
+    if (known !== null) this.at.value = leafBelow(this.tree, known, this.remembered);
+    else if (running !== null && this.tree.get(running)) this.at.value = running;
+    else if (this.at.value === null || !this.tree.get(this.at.value)) this.at.value = this.tree.head;
     remember(this.tree, this.remembered, this.at.value);
     this.focused.value = known ?? this.at.value;
     if (known !== null) this.sought.value = { id: known };
@@ -80,9 +86,11 @@ export class OpenConversation {
 
   /** Reads everything. */
   async load(): Promise<void> {
+    this.#meanwhile = [];
     const [info, tree] = await Promise.all([this.client.conversation(this.id), this.client.tree(this.id)]);
     this.info.value = info;
     this.tree = Tree.of(tree.nodes, tree.head);
+    for (const node of this.#meanwhile) this.tree.put(node);
     this.tree.remove([...this.#hidden.keys()]);
     this.#changed();
   }
@@ -149,6 +157,7 @@ export class OpenConversation {
 
   put(node: Node): void {
     if (this.#hidden.has(node.id)) return;
+    this.#meanwhile.push(node);
     this.tree.put(node);
     this.#changed();
   }

@@ -99,13 +99,17 @@ function show(id: string | null, node: string | null): void {
   const next = new OpenConversation(client, id, () => notify(words.value.headMoved));
   next.onNode = (node) => settleStopped(next, node);
   open.value = next;
-  void next.open(node);
+  void next.open(node, () => turnsOf(id).at(-1)?.anchor.value ?? null);
 }
 
 const listeners: Listeners = {
   node: (turn, node) => {
     const present = open.value;
-    if (present?.id === turn.conversation) present.stored(node);
+    if (present?.id !== turn.conversation) return;
+    // The newest of several turns at one place is the one that is shown.
+    const isNewest = turnsAt(present.id, node.parent).every((other) => other.key < turn.key);
+    if (isNewest) present.stored(node);
+    else present.put(node);
   },
   end: (turn) => {
     if (turn.state.value !== 'stopping') return;

@@ -1,5 +1,5 @@
 // A text that is edited in the place of a message.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { words } from '../language';
 import { fit } from './fit';
 
@@ -14,7 +14,7 @@ interface Props {
 export function Editor({ text, title, note, onCancel, onSend }: Props) {
   const [value, setValue] = useState(text);
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = area.current;
     if (!element) return;
     element.focus();

@@ -109,7 +109,7 @@ function focusMessage(handle: ListHandle | null, id: string, isForced = false): 
     const list = handle?.element;
     if (!list) return;
     const isInside = list.contains(document.activeElement);
-    if (!isInside && !isForced) return;
+    if ((!isInside && !isForced) || isText(document.activeElement)) return;
     list.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
   });
 }

@@ -51,7 +51,7 @@ export function Message({ node }: { node: Node }) {
       ) : (
         <Body node={node} />
       )}
-      {!isEdited && <Foot node={node} />}
+      {!isEdited && node.role !== 'user' && <Foot node={node} />}
     </article>
   );
 }
@@ -75,6 +75,7 @@ function Head({ node }: { node: Node }) {
       {warnings > 0 && (
         <span class="chip warn">{warnings === 1 ? present.warning : `${present.warnings}: ${warnings}`}</span>
       )}
+      {node.role === 'user' && <Foot node={node} />}
     </header>
   );
 }
@@ -111,7 +112,7 @@ function Foot({ node }: { node: Node }) {
   const present = words.value;
   const isMarked = node.bookmarks.length > 0;
   return (
-    <footer class="message-foot">
+    <div class="message-foot">
       <Versions node={node} />
       <span class="message-actions">
         {node.role === 'user' && (
@@ -135,7 +136,7 @@ function Foot({ node }: { node: Node }) {
         />
         <Menu label={present.actions} items={() => messageItems(node)} />
       </span>
-    </footer>
+    </div>
   );
 }
 

@@ -19,9 +19,11 @@ const DEEPEST = 10;
 
 export function Outline() {
   const present = open.value;
-  if (!present || present.state.value !== 'ready') return <p class="quiet padded">{words.value.loading}</p>;
+  if (!present) return <p class="quiet padded">{words.value.treeEmpty}</p>;
+  if (present.state.value === 'loading') return <p class="quiet padded">{words.value.loading}</p>;
+  if (present.state.value !== 'ready') return null;
   void present.version.value;
-  if (present.tree.size === 0) return <p class="quiet padded">{words.value.welcomeText}</p>;
+  if (present.tree.size === 0) return <p class="quiet padded">{words.value.treeEmpty}</p>;
   return <Rows key={present.id} conversation={present} />;
 }
 
