@@ -1,0 +1,94 @@
+// The page: the list, what is shown, the panel, and what lies over them. A phone shows one of the three.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { words } from '../language';
+import { wantsKey } from '../state/connection';
+import { route } from '../state/route';
+import { open, wantsFocus } from '../state/session';
+import { set, settings } from '../state/settings';
+import { Icon, type IconName } from './Icon';
+import { presentTab } from './inspector';
+import { KeyPrompt } from './KeyPrompt';
+import { later } from './later';
+import { Notices } from './Notices';
+import { overlay, question } from './overlays';
+import { Panel } from './Panel';
+import { QuestionDialog } from './QuestionDialog';
+import { screens } from './screens';
+import { Sidebar } from './Sidebar';
+import { StatusBar } from './StatusBar';
+
+const Help = later(async () => (await import('./Help')).Help);
+const Palette = later(async () => (await import('./Palette')).Palette);
+const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
+
+type Part = 'list' | 'main' | 'panel';
+
+export function App() {
+  const part = useSignal<Part>('main');
+  const { list, panel } = settings.value;
+  const screen = screens.value.find((entry) => entry.id === route.value.screen) ?? screens.value[0];
+  // On a phone, what was chosen in the list or the tree is shown.
+  useEffect(() => {
+    part.value = 'main';
+  }, [route.value.screen, route.value.conversation, route.value.node, open.value?.focused.value]);
+  useEffect(() => {
+    const wanted = wantsFocus.value?.part;
+    if (wanted === 'tree') {
+      part.value = 'panel';
+      presentTab.value = 'tree';
+      if (!settings.value.panel) set({ panel: true });
+    }
+    if (wanted === 'search') part.value = 'list';
+    if (wanted === 'composer' || wanted === 'line') part.value = 'main';
+  }, [wantsFocus.value]);
+  if (!screen) return null;
+  const View = screen.view;
+  return (
+    <>
+      <a class="skip" href="#composer" onClick={skip}>
+        {words.value.skip}
+      </a>
+      <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
+        <Sidebar />
+        <main id="main">
+          <h1 class="hidden phone-only">{words.value.product}</h1>
+          <View />
+          {screen.hasPanel && <Panel />}
+        </main>
+        <StatusBar />
+        <PartBar part={part.value} choose={(chosen) => (part.value = chosen)} />
+      </div>
+      <Notices />
+      {overlay.value === 'help' && <Help />}
+      {overlay.value === 'palette' && <Palette />}
+      {overlay.value === 'settings' && <SettingsDialog />}
+      {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
+      {wantsKey.value && <KeyPrompt />}
+    </>
+  );
+}
+
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById('composer')?.focus();
+}
+
+function PartBar({ part, choose }: { part: Part; choose: (part: Part) => void }) {
+  const text = words.value;
+  const parts: [Part, string, IconName][] = [
+    ['list', text.conversations, 'list'],
+    ['main', text.conversation, 'edit'],
+    ['panel', text.tree, 'branch'],
+  ];
+  return (
+    <nav class="part-bar" aria-label={text.views}>
+      {parts.map(([name, label, icon]) => (
+        <button key={name} type="button" aria-pressed={part === name} onClick={() => choose(name)}>
+          <Icon name={icon} />
+          {label}
+        </button>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,38 @@
+// The signs of buttons. They say nothing to screen readers: the buttons have names.
+
+const PATHS = {
+  plus: 'M12 5v14M5 12h14',
+  search: 'M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M20 20l-4-4',
+  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  edit: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',
+  again: 'M20 12a8 8 0 1 1-2.6-5.9M20 4v4h-4',
+  copy: 'M9 9h10v10H9zM5 15V5h10',
+  branch: 'M7 5v14M7 9c0 4 10 2 10 7v3M7 5h.01M7 19h.01M17 19h.01',
+  left: 'M15 6l-6 6 6 6',
+  right: 'M9 6l6 6-6 6',
+  down: 'M6 9l6 6 6-6',
+  up: 'M12 19V5M6 11l6-6 6 6',
+  stop: 'M7 7h10v10H7z',
+  close: 'M6 6l12 12M18 6L6 18',
+  bookmark: 'M7 4h10v16l-5-4-5 4z',
+  label: 'M4 12V5a1 1 0 0 1 1-1h7l8 8-8 8zM8.5 8.5h.01',
+  trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
+  list: 'M4 6h16M4 12h16M4 18h10',
+  panel: 'M4 5h16v14H4zM15 5v14',
+  settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4',
+  help: 'M9 9a3 3 0 1 1 4.2 2.8c-.8.4-1.2 1-1.2 2.2M12 18h.01',
+  end: 'M12 5v12M6 12l6 6 6-6',
+  download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
+  fork: 'M6 4v6c0 3 12 1 12 5v5M6 10v10',
+  check: 'M5 13l4 4L19 7',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

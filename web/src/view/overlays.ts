@@ -1,0 +1,16 @@
+// Dialogs that ask for a text, and those of the page: which one is open.
+import { signal } from '@preact/signals';
+
+export interface Question {
+  title: string;
+  label: string;
+  value: string;
+  answer: (text: string) => void;
+}
+
+export const question = signal<Question | null>(null);
+export const overlay = signal<'help' | 'palette' | 'settings' | null>(null);
+
+export function ask(next: Question): void {
+  question.value = next;
+}

@@ -1,0 +1,24 @@
+// What the writers of messages are called.
+import type { Node } from '../api/types';
+import { words } from '../language';
+
+export function roleName(role: string): string {
+  const present = words.value;
+  const names: Record<string, string> = {
+    user: present.you,
+    assistant: present.model,
+    system: present.system,
+    developer: present.system,
+    tool: present.tool,
+  };
+  return names[role] ?? present.roleOf(role);
+}
+
+/** The last part of the name of a model, which says enough in a line. */
+export function shortModel(name: string): string {
+  return name.split('/').pop() ?? name;
+}
+
+export function writer(node: Node): string {
+  return node.role === 'assistant' && node.reply ? shortModel(node.reply.model) : roleName(node.role);
+}
