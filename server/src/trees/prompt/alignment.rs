@@ -5,7 +5,7 @@ use std::ops::Range;
 use alloquy_core::prompt::PromptUnit;
 use alloquy_core::tokenizer::TokenId;
 
-/// What stands for media in the text of a prompt.
+/// The character in the place of media, in the text of a prompt.
 pub(super) const MEDIA: char = '\u{FFFC}';
 
 /// How far ahead a token is looked for.
