@@ -6,6 +6,7 @@ import { wantsKey } from '../state/connection';
 import { route } from '../state/route';
 import { open, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { dialog } from '../state/steering';
 import { Icon, type IconName } from './Icon';
 import { presentTab } from './inspector';
 import { KeyPrompt } from './KeyPrompt';
@@ -20,6 +21,7 @@ import { StatusBar } from './StatusBar';
 
 const Help = later(async () => (await import('./Help')).Help);
 const Palette = later(async () => (await import('./Palette')).Palette);
+const SteeringDialogs = later(async () => (await import('./steering/SteeringDialogs')).SteeringDialogs);
 const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
 
 type Part = 'list' | 'main' | 'panel';
@@ -62,6 +64,7 @@ export function App() {
       {overlay.value === 'help' && <Help />}
       {overlay.value === 'palette' && <Palette />}
       {overlay.value === 'settings' && <SettingsDialog />}
+      {dialog.value && <SteeringDialogs key={dialog.value.kind} />}
       {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
       {wantsKey.value && <KeyPrompt />}
     </>
