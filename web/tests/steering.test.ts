@@ -1,10 +1,14 @@
 // Words that differ, forks, runs and their places.
 import { describe, expect, it } from 'vitest';
+import { readPlans } from '../src/state/answers';
+import { messageOf } from '../src/state/removed';
 import { answerFrom, forkAt, forksOf, isCut, leavesOf } from '../src/tree/forks';
 import { CARD, layOut } from '../src/tree/layout';
 import { runsOf } from '../src/tree/runs';
 import { Tree } from '../src/tree/tree';
 import { compareWords, wordsOf } from '../src/tree/words';
+import { fitted, seen, showing, zoomed } from '../src/view/graph/camera';
+import { draw } from '../src/view/graph/drawing';
 import { node } from './nodes';
 
 /** A small generator, so that a failure can be repeated. */
@@ -27,6 +31,14 @@ describe('texts compared by word', () => {
       { change: 'same', text: ', and' },
       { change: 'added', text: ' very' },
       { change: 'same', text: ' fresh.' },
+    ]);
+  });
+
+  it('that were replaced as a phrase are one', () => {
+    expect(compareWords('Only black tea.', 'Milk goes first.').pieces).toEqual([
+      { change: 'removed', text: 'Only black tea' },
+      { change: 'added', text: 'Milk goes first' },
+      { change: 'same', text: '.' },
     ]);
   });
 
@@ -137,5 +149,74 @@ describe('a picture of the tree', () => {
     const { runs, bottom } = layOut(runsOf(tree, null)!);
     expect(runs).toHaveLength(10_001);
     expect(bottom).toBeGreaterThan(4999 * CARD.height);
+  });
+});
+
+describe('what is sent again', () => {
+  it('is the message as it was, or nothing where it cannot be', () => {
+    expect(messageOf(node('a', null))).toEqual({ role: 'user', content: 'a' });
+    const call = { id: 'c', name: 'f', arguments: { x: 1 } };
+    expect(messageOf(node('b', 'a', { role: 'assistant', parts: [{ tool_call: call }] }))).toEqual({
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{"x":1}' } }],
+    });
+    const result = { id: 'c', name: 'f', content: 'y' };
+    expect(messageOf(node('c', 'b', { role: 'tool', parts: [{ tool_result: result }] }))).toEqual({
+      role: 'tool',
+      tool_call_id: 'c',
+      content: 'y',
+    });
+    expect(messageOf(node('d', null, { parts: [{ image: {} }] }))).toBeNull();
+  });
+});
+
+describe('plans of answers', () => {
+  it('are usual where they are damaged', () => {
+    const usual = { model: null, sampling: {} };
+    expect(readPlans('{')).toEqual([usual, usual]);
+    expect(readPlans('[{"model":"m","sampling":{"temperature":0.5,"seed":"x"}},7,{}]')).toEqual([
+      { model: 'm', sampling: { temperature: 0.5 } },
+      usual,
+    ]);
+    expect(readPlans(JSON.stringify(Array.from({ length: 12 }, () => usual)))).toHaveLength(8);
+  });
+});
+
+describe('a picture that is looked at', () => {
+  const size = { width: 1000, height: 500 };
+
+  it('keeps the point under the pointer when it is zoomed', () => {
+    const before = { x: 10, y: 20, scale: 0.5 };
+    const after = zoomed(before, 2, { x: 300, y: 100 });
+    expect(after.x + 300 / after.scale).toBeCloseTo(before.x + 300 / before.scale);
+    expect(after.y + 100 / after.scale).toBeCloseTo(before.y + 100 / before.scale);
+  });
+
+  it('is seen as a whole, and moves no further than is needed', () => {
+    const bounds = { left: -4000, right: 4000, top: 0, bottom: 900 };
+    const window = seen(fitted(bounds, size), size);
+    expect(window.left).toBeLessThan(bounds.left);
+    expect(window.right).toBeGreaterThan(bounds.right);
+    expect(window.bottom).toBeGreaterThan(bounds.bottom);
+    const camera = { x: 0, y: 0, scale: 1 };
+    expect(showing(camera, { left: 100, right: 200, top: 100, bottom: 150 }, size)).toEqual(camera);
+    expect(showing(camera, { left: 1100, right: 1200, top: 100, bottom: 150 }, size).x).toBe(224);
+  });
+
+  it('draws only what is seen, and one for all where they are too near', () => {
+    const tree = new Tree();
+    tree.put(node('a', null));
+    for (let at = 0; at < 10_000; at += 1) tree.put(node(`b${String(at).padStart(5, '0')}`, 'a'));
+    const layout = layOut(runsOf(tree, null)!);
+    const near = { x: layout.byKey.get('b05000')!.x - 500, y: 0, scale: 1 };
+    const close = draw(layout, seen(near, size), 1, new Set());
+    expect(close.cards.length).toBeGreaterThan(2);
+    expect(close.cards.length).toBeLessThan(12);
+    const far = fitted({ left: layout.left, right: layout.right, top: 0, bottom: layout.bottom }, size);
+    const whole = draw(layout, seen(far, size), far.scale, new Set());
+    expect(whole.cards).toHaveLength(0);
+    expect(whole.bars.length).toBeLessThan(600);
+    expect(whole.bars.length).toBeGreaterThan(100);
   });
 });

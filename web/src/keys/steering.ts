@@ -1,5 +1,6 @@
 // The commands that steer a conversation.
 import { words, type Words } from '../language';
+import { notices } from '../state/notices';
 import { fork, open } from '../state/session';
 import {
   compare,
@@ -56,6 +57,11 @@ function showMarks(): void {
   });
 }
 
+/** What undoes the last thing that can be undone. */
+function lastUndo(): (() => void) | null {
+  return notices.value.findLast((notice) => notice.undo !== null)?.undo ?? null;
+}
+
 export function registerSteering(): void {
   register([
     command('steering', 'answers', ['a'], showAnswers),
@@ -69,6 +75,14 @@ export function registerSteering(): void {
       ...command('steering', 'removedBranches', ['u'], opens('removed')),
       when: isReady,
       run: () => opens('removed')(null),
+    },
+    {
+      id: 'undo',
+      group: 'general',
+      keys: ['z', 'Mod+z'],
+      label: () => words.value.undo,
+      when: () => lastUndo() !== null,
+      run: () => lastUndo()?.(),
     },
     command('tree', 'showGraph', ['g'], showGraph),
     command('tree', 'hoist', ['h'], hoist),

@@ -91,6 +91,32 @@ function back(left: readonly string[], right: readonly string[], steps: readonly
   return pieces;
 }
 
+const WORD = /[\p{L}\p{N}]/u;
+
+/** Joins what changed around spaces and signs alone, so that it reads as a phrase that was replaced. */
+function phrases(pieces: readonly Piece[]): Piece[] {
+  const found: Piece[] = [];
+  let removed = '';
+  let added = '';
+  const end = () => {
+    add(found, 'removed', removed);
+    add(found, 'added', added);
+    removed = '';
+    added = '';
+  };
+  pieces.forEach((piece, index) => {
+    const isBetween = removed !== '' && added !== '' && (pieces[index + 1]?.change ?? 'same') !== 'same';
+    const isJoined = piece.change === 'same' && isBetween && piece.text.length <= 2 && !WORD.test(piece.text);
+    if (piece.change !== 'added' && (piece.change === 'removed' || isJoined)) removed += piece.text;
+    if (piece.change !== 'removed' && (piece.change === 'added' || isJoined)) added += piece.text;
+    if (piece.change !== 'same' || isJoined) return;
+    end();
+    add(found, 'same', piece.text);
+  });
+  end();
+  return found;
+}
+
 /** Compares two texts by their words. */
 export function compareWords(left: string, right: string): WordDiff {
   const one = wordsOf(left);
@@ -116,5 +142,5 @@ export function compareWords(left: string, right: string): WordDiff {
     add(pieces, 'added', added.join(''));
   }
   add(pieces, 'same', one.slice(one.length - end).join(''));
-  return { pieces, isCoarse: middle === null };
+  return { pieces: phrases(pieces), isCoarse: middle === null };
 }

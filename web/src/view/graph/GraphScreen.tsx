@@ -1,6 +1,5 @@
 // The tree as a picture: moved and zoomed by mouse, by touch and by keys. Only what is seen is drawn.
-import { useComputed, useSignal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { words } from '../../language';
 import type { OpenConversation } from '../../state/open';
 import { hoist, rootOf, showLine } from '../../state/steering';
@@ -11,10 +10,10 @@ import { runsOf } from '../../tree/runs';
 import { IconButton } from '../Button';
 import { Frame } from '../steering/Frame';
 import { HoistNote } from '../steering/TreeTools';
-import { centred, fitted, seen, showing, zoomed, type Bounds, type Camera, type Size } from './camera';
+import { seen, type Bounds } from './camera';
 import { boundsOf, draw } from './drawing';
-import { moves } from './moves';
 import { Picture, cardId } from './Picture';
+import { useWindow } from './window';
 
 export function GraphScreen() {
   return (
@@ -51,8 +50,6 @@ interface CanvasProps {
 function Canvas({ present, layout, root }: CanvasProps) {
   const text = words.value;
   const area = useRef<HTMLDivElement>(null);
-  const size = useSignal<Size>({ width: 1000, height: 700 });
-  const camera = useSignal<Camera | null>(null);
   const focused = present.focused.value ?? present.at.value;
   const at = present.at.value;
   const runByNode = useMemo(() => {
@@ -66,88 +63,22 @@ function Canvas({ present, layout, root }: CanvasProps) {
     for (const id of path) keys.add(runByNode.get(id)?.[0] ?? '');
     return keys;
   }, [path, runByNode]);
-  const active = focused !== null && runByNode.has(focused) ? focused : (layout.runs[0]?.run.nodes[0] ?? null);
+  const first = layout.runs.find((placed) => placed.run.nodes.length > 0)?.run.nodes[0] ?? null;
+  const active = focused !== null && runByNode.has(focused) ? focused : first;
   const place = placeOf(layout, runByNode, active);
-  const all: Bounds = { left: layout.left, right: layout.right, top: 0, bottom: layout.bottom };
-
-  const state = useRef({ place, all, active, layout });
-  // Where the tree changed, what has the focus stays where it is seen.
-  const before = state.current;
-  if (before.layout !== layout && before.active === active && before.place && place && camera.value) {
-    const { x, y, scale } = camera.value;
-    camera.value = { x: x + place.left - before.place.left, y: y + place.top - before.place.top, scale };
-  }
-  state.current = { place, all, active, layout };
-
-  useLayoutEffect(() => {
-    const element = area.current;
-    if (!element) return undefined;
-    const measure = () => {
-      size.value = { width: Math.max(1, element.clientWidth), height: Math.max(1, element.clientHeight) };
-      if (camera.value !== null) return;
-      const whole = fitted(state.current.all, size.value);
-      const readable = { ...whole, scale: Math.max(whole.scale, 0.7) };
-      const known = state.current.place;
-      camera.value = whole.scale >= 0.5 || known === null ? whole : centred(readable, known, size.value);
-    };
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    element.focus({ preventScroll: true });
-    return () => observer.disconnect();
-  }, []);
-  useEffect(() => {
-    if (place && camera.value) camera.value = showing(camera.value, place, size.value);
-  }, [active]);
-  // A part that is shown alone is shown as a whole.
-  const shownRoot = useRef(root);
-  useEffect(() => {
-    if (shownRoot.current === root) return;
-    shownRoot.current = root;
-    camera.value = fitted(all, size.value);
-  }, [root]);
-
-  const middle = () => ({ x: size.value.width / 2, y: size.value.height / 2 });
-  const zoom = (factor: number) => {
-    if (camera.value) camera.value = zoomed(camera.value, factor, middle());
+  const { camera, size, zoom, move, showAll, showActive } = useWindow(area, { layout, root, active, place });
+  const show = (id: string) => {
+    present.goTo(id);
+    showLine(id);
   };
-  const showAll = () => {
-    camera.value = fitted(all, size.value);
-  };
-  const showActive = () => {
-    if (place && camera.value) {
-      const scale = Math.max(camera.value.scale, 0.8);
-      camera.value = centred({ ...camera.value, scale }, place, size.value);
-    }
-  };
-  useEffect(() => (area.current ? moves(area.current, camera) : undefined), []);
 
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== area.current) return;
-    if (!keyDone(event)) return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  const keyDone = (event: KeyboardEvent): boolean => {
-    const { key } = event;
-    const arrows: Record<string, [number, number]> = {
-      ArrowLeft: [-1, 0],
-      ArrowRight: [1, 0],
-      ArrowUp: [0, -1],
-      ArrowDown: [0, 1],
-    };
-    const arrow = arrows[key];
-    if (arrow && event.shiftKey && camera.value) {
-      const { x, y, scale } = camera.value;
-      camera.value = { x: x + (80 * arrow[0]) / scale, y: y + (80 * arrow[1]) / scale, scale };
-      return true;
-    }
-    if (arrow || key === 'Home' || key === 'End') {
+  const keyDone = ({ key, shiftKey }: KeyboardEvent): boolean => {
+    const arrow = ARROWS[key];
+    if (arrow && shiftKey) move(80 * arrow[0], 80 * arrow[1]);
+    else if (arrow || key === 'Home' || key === 'End') {
       const next = neighbour(present, active, key, runByNode);
       if (next !== null) present.focused.value = next;
-      return true;
-    }
-    if (key === '+' || key === '=') zoom(1.25);
+    } else if (key === '+' || key === '=') zoom(1.25);
     else if (key === '-' || key === '_') zoom(0.8);
     else if (key === '0') showAll();
     else if (key === '.') showActive();
@@ -155,16 +86,15 @@ function Canvas({ present, layout, root }: CanvasProps) {
     else return false;
     return true;
   };
-  const show = (id: string) => {
-    present.goTo(id);
-    showLine(id);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== area.current) return;
+    if (!keyDone(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
   };
 
-  const drawing = useComputed(() => {
-    const present_ = camera.value;
-    return present_ === null ? null : { ...present_, size: size.value };
-  }).value;
-  const drawn = drawing && draw(layout, seen(drawing, drawing.size), drawing.scale, pathRuns);
+  const seenFrom = camera.value;
+  const drawn = seenFrom && draw(layout, seen(seenFrom, size.value), seenFrom.scale, pathRuns);
   return (
     <div class="graph">
       <div class="graph-tools" role="toolbar" aria-label={text.graph}>
@@ -190,10 +120,10 @@ function Canvas({ present, layout, root }: CanvasProps) {
         aria-activedescendant={active === null ? undefined : cardId(active)}
         onKeyDown={onKeyDown}
       >
-        {drawing && drawn && (
+        {seenFrom && drawn && (
           <Picture
             present={present}
-            camera={drawing}
+            camera={{ ...seenFrom, size: size.value }}
             drawing={drawn}
             path={path}
             pathRuns={pathRuns}
@@ -212,6 +142,13 @@ function Canvas({ present, layout, root }: CanvasProps) {
     </div>
   );
 }
+
+const ARROWS: Record<string, [number, number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
 
 /** The message that an arrow key goes to. */
 function neighbour(

@@ -1,0 +1,26 @@
+import { it } from 'vitest';
+import { closeBrowser, openPage, serve } from './harness';
+import { sample } from './sample';
+it('look', async () => {
+  const served = await serve();
+  const id = await sample(served);
+  const { page, problems } = await openPage(`${served.url}#/c/${id}`);
+  await page.locator('.message').first().waitFor();
+  const shot = (n: string) => page.screenshot({ path: `/tmp/p1s/${n}.png` });
+  await page.waitForTimeout(500); await shot('line');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('g'); await page.waitForTimeout(600); await shot('graph');
+  await page.keyboard.press('Enter'); await page.waitForTimeout(300);
+  await page.keyboard.press('d'); await page.waitForTimeout(600); await shot('compare');
+  await page.getByRole('button', { name: 'Back to' }).click(); await page.waitForTimeout(300);
+  await page.keyboard.press('a'); await page.waitForTimeout(600);
+  await page.keyboard.press('Enter'); await page.waitForTimeout(4000); await shot('answers');
+  await page.getByRole('button', { name: 'Back to' }).click(); await page.waitForTimeout(300);
+  await page.keyboard.press('s'); await page.waitForTimeout(600); await shot('score');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('w'); await page.waitForTimeout(600); await shot('write');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press("'"); await page.waitForTimeout(600); await shot('marks');
+  console.log(problems, page.url());
+  await served.close(); await closeBrowser();
+});
