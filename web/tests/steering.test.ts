@@ -1,7 +1,7 @@
 // Words that differ, forks, runs and their places.
 import { describe, expect, it } from 'vitest';
 import { readPlans } from '../src/state/answers';
-import { messageOf } from '../src/state/removed';
+import { messageOf, renamed } from '../src/state/removed';
 import { answerFrom, forkAt, forksOf, isCut, leavesOf } from '../src/tree/forks';
 import { CARD, layOut } from '../src/tree/layout';
 import { runsOf } from '../src/tree/runs';
@@ -168,6 +168,14 @@ describe('what is sent again', () => {
       content: 'y',
     });
     expect(messageOf(node('d', null, { parts: [{ image: {} }] }))).toBeNull();
+  });
+});
+
+describe('an export', () => {
+  it('has another name, so that it replaces nothing', () => {
+    expect(renamed('{"record":{"id":"tea","head":null},"nodes":[]}', 'x')).toBe(
+      '{"record":{"id":"tea-x","head":null},"nodes":[]}',
+    );
   });
 });
 

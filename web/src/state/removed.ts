@@ -105,11 +105,18 @@ export async function putBack(present: OpenConversation, entry: Removed): Promis
   }
 }
 
+/** The export of a conversation under another name, since an import replaces none. */
+export function renamed(document: string, ending: string): string {
+  const whole = JSON.parse(document) as { record?: { id?: unknown } };
+  if (typeof whole.record?.id === 'string') whole.record.id = `${whole.record.id}-${ending}`;
+  return JSON.stringify(whole);
+}
+
 /** Opens the conversation as it was before the branch was removed, as another conversation. */
 export async function openAsCopy(entry: Removed): Promise<void> {
   if (entry.document === null) return;
   try {
-    const { imported, refused } = await client.import(entry.document);
+    const { imported, refused } = await client.import(renamed(entry.document, Date.now().toString(36)));
     const [first] = imported;
     if (!first) throw new Error(refused.join(' '));
     putConversation(await client.conversation(first.id));

@@ -1,6 +1,6 @@
 // The dialogs of steering: a reply that a person writes, scores of texts, a merge, and what was removed.
 import { useSignal } from '@preact/signals';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Merge, Node, Scores } from '../../api/types';
 import { number, when, words } from '../../language';
 import { conversations, titleOf } from '../../state/list';
@@ -44,10 +44,11 @@ function WriteDialog({ node }: { node: Node }) {
   const value = useSignal(node.role === 'assistant' ? node.text : '');
   const area = useRef<HTMLTextAreaElement>(null);
   const place = placeOfReply(node);
-  useLayoutEffect(() => {
-    if (!area.current) return;
-    area.current.focus();
-    fit(area.current, 360);
+  useEffect(() => {
+    // Once the dialog is open, and so has a size.
+    requestAnimationFrame(() => {
+      if (area.current) fit(area.current, 360);
+    });
   }, []);
   const store = () => {
     if (value.value.trim() === '') return;
@@ -73,6 +74,7 @@ function WriteDialog({ node }: { node: Node }) {
           {text.writeLabel}
           <textarea
             ref={area}
+            autoFocus
             class="field"
             dir="auto"
             rows={4}
