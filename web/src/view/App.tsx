@@ -48,7 +48,7 @@ export function App() {
   const View = screen.view;
   return (
     <>
-      <a class="skip" href="#composer" onClick={skip}>
+      <a class="skip" href={`#${skipTo(screen.id)}`} onClick={(event) => skip(event, skipTo(screen.id))}>
         {words.value.skip}
       </a>
       <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
@@ -72,9 +72,14 @@ export function App() {
   );
 }
 
-function skip(event: MouseEvent): void {
+/** Where the content of a screen begins. */
+function skipTo(screen: string): string {
+  return screen === 'conversation' ? 'composer' : 'screen-title';
+}
+
+function skip(event: MouseEvent, to: string): void {
   event.preventDefault();
-  document.getElementById('composer')?.focus();
+  document.getElementById(to)?.focus();
 }
 
 function PartBar({ part, choose }: { part: Part; choose: (part: Part) => void }) {

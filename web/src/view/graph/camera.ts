@@ -42,13 +42,15 @@ export function seen(camera: Camera, size: Size): Bounds {
 /** Shows all of it, with a margin; at most at full size. */
 export function fitted(bounds: Bounds, size: Size): Camera {
   const margin = 32;
+  // The buttons are over its top.
+  const above = 64;
   const width = Math.max(1, bounds.right - bounds.left);
   const height = Math.max(1, bounds.bottom - bounds.top);
-  const wanted = Math.min((size.width - 2 * margin) / width, (size.height - 2 * margin) / height, 1);
+  const wanted = Math.min((size.width - 2 * margin) / width, (size.height - margin - above) / height, 1);
   const scale = Math.max(SMALLEST, wanted);
   return {
     x: (bounds.left + bounds.right) / 2 - size.width / 2 / scale,
-    y: bounds.top - margin / scale,
+    y: bounds.top - above / scale,
     scale,
   };
 }

@@ -23,7 +23,7 @@ export function Frame({ name, tools, children, ...rest }: Props) {
     <section class={`screen ${rest.class}`} aria-label={name}>
       <header class="bar">
         <IconButton icon="back" label={text.back} onClick={() => (present ? showLine() : visit({}))} />
-        <h1 dir="auto">
+        <h1 id="screen-title" tabIndex={-1} dir="auto">
           {name}
           {present && <span class="quiet"> · {title.value || text.untitled}</span>}
         </h1>
