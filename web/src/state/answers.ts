@@ -61,8 +61,8 @@ export function changePlan(index: number, change: Partial<Plan>): void {
   setPlans(plans.value.map((plan, at) => (at === index ? { ...plan, ...change } : plan)));
 }
 
-/** Which turn wrote a stored answer, so that it stays at its place among the others. */
-export const origins = new Map<string, number>();
+/** Which turn wrote a stored answer, so that it stays at its place among the others, and how it was sampled. */
+export const origins = new Map<string, { key: number; sampling: Record<string, unknown> }>();
 
 function request(question: string, plan: Plan): NewTurn {
   const turn: NewTurn = { action: 'retry', node: question };
@@ -76,7 +76,7 @@ function request(question: string, plan: Plan): NewTurn {
 function listeners(question: string): Listeners {
   return {
     node: (turn, node) => {
-      if (node.parent === question) origins.set(node.id, turn.key);
+      if (node.parent === question) origins.set(node.id, { key: turn.key, sampling: turn.request.sampling ?? {} });
       if (open.value?.id === turn.conversation) open.value.put(node);
     },
     end: (turn) => {

@@ -28,6 +28,7 @@ interface Column {
   /** The turn that writes more of it. */
   turn: RunningTurn | null;
   order: number;
+  sampling: Record<string, unknown>;
 }
 
 /** The answers to a question: those that were there, then those of this window in the order they were asked for. */
@@ -39,10 +40,13 @@ function columnsOf(present: OpenConversation, question: string): Column[] {
     if (nodes.length === 0) continue;
     const origin = origins.get(id);
     const turn = turns.find((entry) => nodes.some((node) => node.id === entry.anchor.value)) ?? null;
-    columns.push({ key: origin === undefined ? id : `turn-${origin}`, nodes, turn, order: origin ?? 0 });
+    const key = origin === undefined ? id : `turn-${origin.key}`;
+    columns.push({ key, nodes, turn, order: origin?.key ?? 0, sampling: origin?.sampling ?? {} });
   }
   for (const turn of turns) {
-    if (turn.anchor.value === question) columns.push({ key: `turn-${turn.key}`, nodes: [], turn, order: turn.key });
+    if (turn.anchor.value !== question) continue;
+    const sampling = turn.request.sampling ?? {};
+    columns.push({ key: `turn-${turn.key}`, nodes: [], turn, order: turn.key, sampling });
   }
   return columns.sort((a, b) => a.order - b.order);
 }
@@ -184,7 +188,7 @@ function Answer({ column, index, count, isChosen, onChoose, onKeep, onAgain }: A
   const { nodes, turn } = column;
   const [first] = nodes;
   const model = first ? writer(first) : turn?.model.value ? shortModel(turn.model.value) : text.model;
-  const sampling = turn?.request.sampling ?? {};
+  const { sampling } = column;
   const isLast = turn === null && nodes.length > 0;
   return (
     <article
