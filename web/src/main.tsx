@@ -2,6 +2,7 @@
 import { render } from 'preact';
 import { registerAll } from './keys/commands';
 import { dispatch } from './keys/dispatch';
+import { registerSteering } from './keys/steering';
 import { watchLanguage } from './language';
 import { watchRoute } from './state/route';
 import { begin } from './state/session';
@@ -12,6 +13,7 @@ watchAppearance();
 watchLanguage();
 watchRoute();
 registerAll();
+registerSteering();
 document.addEventListener('keydown', dispatch);
 const root = document.getElementById('app');
 if (root) render(<App />, root);

@@ -1,6 +1,23 @@
 // The one client of the server: every request of the page is a method here.
 import { eventsOf, type ServerEvent } from './events';
-import type { Conversation, Export, Hit, HitPage, Model, NewTurn, Node, Notes, Page, Turn, TreeObject } from './types';
+import type {
+  AddedNodes,
+  Conversation,
+  Diff,
+  Export,
+  Hit,
+  HitPage,
+  Imported,
+  Merge,
+  Model,
+  NewTurn,
+  Node,
+  Notes,
+  Page,
+  Scores,
+  TreeObject,
+  Turn,
+} from './types';
 
 /** Why a request failed: a sentence for people, and what programs compare. `status` is 0 if there was no answer. */
 export class ApiError extends Error {
@@ -170,6 +187,30 @@ export class Client {
 
   export(id: string, format: string): Promise<Export> {
     return this.#json(this.#of(id, `/export?format=${part(format)}`));
+  }
+
+  /** Adds messages after a node without asking a model; `null` is before the first message. */
+  add(id: string, node: string | null, messages: readonly unknown[], label?: string | null): Promise<AddedNodes> {
+    const body = label ? { node: node ?? '', messages, label } : { node: node ?? '', messages };
+    return this.#json(this.#of(id, '/nodes'), { method: 'POST', body });
+  }
+
+  diff(id: string, left: string, right: string, signal?: AbortSignal): Promise<Diff> {
+    const query = new URLSearchParams({ left, right });
+    return this.#json(this.#of(id, `/diff?${query.toString()}`), signal ? { signal } : {});
+  }
+
+  merge(id: string, from: string): Promise<Merge> {
+    return this.#json(this.#of(id, '/merge'), { method: 'POST', body: { from } });
+  }
+
+  score(id: string, node: string | null, texts: readonly string[], model?: string): Promise<Scores> {
+    const body = { node: node ?? '', texts, ...(model === undefined ? {} : { model }) };
+    return this.#json(this.#of(id, '/score'), { method: 'POST', body });
+  }
+
+  import(document: string): Promise<Imported> {
+    return this.#json('v1/alloquy/import', { method: 'POST', body: { document } });
   }
 
   /** The changes of a conversation, or of all. */

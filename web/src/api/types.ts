@@ -149,3 +149,36 @@ export interface Metadata {
   labels: Record<string, string>;
   bookmarks: Record<string, string>;
 }
+
+/** Messages that were added without a reply. */
+export interface AddedNodes {
+  nodes: Node[];
+  head: string | null;
+  head_moved: boolean;
+}
+
+/** What two paths have in common, and what only one of them has. */
+export interface Diff {
+  common: Node[];
+  left: Node[];
+  right: Node[];
+}
+
+/** What a merge changed, as ids of nodes. */
+export interface Merge {
+  added: string[];
+  pruned: string[];
+  pruned_here: string[];
+  held: string[];
+}
+
+/** How likely texts are as replies: natural logarithms. */
+export interface Scores {
+  model: string;
+  scores: { text: string; total: number; mean: number | null }[];
+}
+
+export interface Imported {
+  imported: { id: string; nodes: number; repaired: string[] }[];
+  refused: string[];
+}

@@ -1,7 +1,9 @@
 // The words of the page in German.
 import type { Words } from './en';
+import { steering } from './steering.de';
 
 export const de: Words = {
+  ...steering,
   name: 'Deutsch',
   product: 'Alloquy',
   skip: 'Zum Gespräch springen',

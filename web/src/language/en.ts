@@ -1,6 +1,8 @@
 // The words of the page in English. Every other language has the same keys.
+import { steering } from './steering.en';
 
 export const en = {
+  ...steering,
   name: 'English',
   product: 'Alloquy',
   skip: 'Skip to the conversation',

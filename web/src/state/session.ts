@@ -17,6 +17,7 @@ import {
 } from './list';
 import { doLater, fail, notify, speak } from './notices';
 import { OpenConversation } from './open';
+import { keepRemoved } from './removed';
 import { rename, route, visit } from './route';
 import { set, settings } from './settings';
 import { drop, start, stop, turnsAt, turnsOf, type Listeners, type RunningTurn } from './turns';
@@ -68,16 +69,17 @@ export function begin(): void {
   watchSearch(client);
   effect(() => {
     const { screen, conversation, node } = route.value;
-    if (screen !== 'conversation' || wantsKey.value) return;
+    // Other screens of a conversation name it in their address.
+    if (wantsKey.value || (screen !== 'conversation' && conversation === null)) return;
     untracked(() => show(conversation, node));
   });
   effect(() => {
     const present = open.value;
-    if (!present || present.state.value !== 'ready' || route.value.screen !== 'conversation') return;
+    const { screen, conversation } = route.value;
+    const isNamed = screen === 'conversation' || screen === 'graph';
+    if (!present || present.state.value !== 'ready' || !isNamed || conversation !== present.id) return;
     const node = present.focused.value ?? present.at.value;
-    untracked(() => {
-      if (route.value.conversation === present.id) rename({ screen: 'conversation', conversation: present.id, node });
-    });
+    rename({ screen, conversation, node });
   });
   effect(() => {
     document.title = title.value ? `${title.value} – ${words.value.product}` : words.value.product;
@@ -102,7 +104,8 @@ function show(id: string | null, node: string | null): void {
   void next.open(node, () => turnsOf(id).at(-1)?.anchor.value ?? null);
 }
 
-const listeners: Listeners = {
+/** What is done with what a turn stores, where its line is shown. */
+export const listeners: Listeners = {
   node: (turn, node) => {
     const present = open.value;
     if (present?.id !== turn.conversation) return;
@@ -130,7 +133,8 @@ function settleStopped(present: OpenConversation, node: Node): void {
   }
 }
 
-function options(): NewTurn {
+/** How turns are answered, as the settings say. */
+export function options(): NewTurn {
   const { model, sampling } = settings.value;
   const turn: NewTurn = {};
   if (model !== null && models.value.some((known) => known.id === model)) turn.model = model;
@@ -258,6 +262,7 @@ export function prune(id: string): void {
   const node = present?.tree.get(id);
   if (!present || !node) return;
   const ids = present.tree.below(id);
+  const nodes = ids.map((below) => present.tree.get(below)).filter((known) => known !== undefined);
   const before = present.at.value;
   if (before !== null && ids.includes(before)) present.show(node.parent);
   present.hide(ids);
@@ -268,6 +273,7 @@ export function prune(id: string): void {
   const run = (keepalive: boolean) => {
     const pruned = keepalive ? Promise.resolve() : present.moveHead();
     void pruned
+      .then(() => (keepalive ? undefined : keepRemoved(present.id, nodes)))
       .then(() => client.prune(present.id, id, keepalive))
       .catch((error: unknown) => {
         present.unhide(ids);
@@ -293,6 +299,17 @@ export async function setBookmark(id: string, name: string): Promise<void> {
   if (!present || name.trim() === '') return;
   try {
     const notes = await client.bookmark(present.id, name.trim(), id);
+    present.note(notes.labels, notes.bookmarks);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+export async function removeBookmark(name: string): Promise<void> {
+  const present = open.value;
+  if (!present) return;
+  try {
+    const notes = await client.removeBookmark(present.id, name);
     present.note(notes.labels, notes.bookmarks);
   } catch (error) {
     fail(error);

@@ -6,6 +6,7 @@ import { wantsKey } from '../state/connection';
 import { route } from '../state/route';
 import { open, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { dialog } from '../state/steering';
 import { Icon, type IconName } from './Icon';
 import { presentTab } from './inspector';
 import { KeyPrompt } from './KeyPrompt';
@@ -20,6 +21,7 @@ import { StatusBar } from './StatusBar';
 
 const Help = later(async () => (await import('./Help')).Help);
 const Palette = later(async () => (await import('./Palette')).Palette);
+const SteeringDialogs = later(async () => (await import('./steering/SteeringDialogs')).SteeringDialogs);
 const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
 
 type Part = 'list' | 'main' | 'panel';
@@ -46,7 +48,7 @@ export function App() {
   const View = screen.view;
   return (
     <>
-      <a class="skip" href="#composer" onClick={skip}>
+      <a class="skip" href={`#${skipTo(screen.id)}`} onClick={(event) => skip(event, skipTo(screen.id))}>
         {words.value.skip}
       </a>
       <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
@@ -63,15 +65,21 @@ export function App() {
       {overlay.value === 'help' && <Help />}
       {overlay.value === 'palette' && <Palette />}
       {overlay.value === 'settings' && <SettingsDialog />}
+      {dialog.value && <SteeringDialogs key={dialog.value.kind} />}
       {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
       {wantsKey.value && <KeyPrompt />}
     </>
   );
 }
 
-function skip(event: MouseEvent): void {
+/** Where the content of a screen begins. */
+function skipTo(screen: string): string {
+  return screen === 'conversation' ? 'composer' : 'screen-title';
+}
+
+function skip(event: MouseEvent, to: string): void {
   event.preventDefault();
-  document.getElementById('composer')?.focus();
+  document.getElementById(to)?.focus();
 }
 
 function PartBar({ part, choose }: { part: Part; choose: (part: Part) => void }) {

@@ -5,7 +5,9 @@ import { words } from '../language';
 import { draft, keepDraft } from '../state/drafts';
 import { models, open, send, stopAll, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { askSeveral } from '../state/steering';
 import { running, turnsAt } from '../state/turns';
+import { IconButton } from './Button';
 import { fit } from './fit';
 import { Icon } from './Icon';
 
@@ -48,6 +50,16 @@ export function Composer() {
     if (area.current) fit(area.current, HIGHEST);
   };
 
+  const several = async () => {
+    if (isRunning || isBusy.value || text.value.trim() === '') return;
+    isBusy.value = true;
+    if ((await askSeveral(text.value)) !== null) {
+      text.value = '';
+      keepDraft(place, at, '');
+    }
+    isBusy.value = false;
+  };
+
   return (
     <form
       class="composer"
@@ -76,11 +88,16 @@ export function Composer() {
           }
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();
-          void submit();
+          if (event.altKey) void several();
+          else void submit();
         }}
       />
       <div class="composer-foot">
         <ModelChoice />
+        <span class="space" />
+        {!isRunning && text.value.trim() !== '' && (
+          <IconButton icon="columns" label={words.value.askSeveral} keys="Alt+Enter" onClick={() => void several()} />
+        )}
         {isRunning ? (
           <button type="button" class="send" aria-label={words.value.stop} title={words.value.stop} onClick={stopAll}>
             <Icon name="stop" />

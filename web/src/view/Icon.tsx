@@ -25,6 +25,17 @@ const PATHS = {
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   fork: 'M6 4v6c0 3 12 1 12 5v5M6 10v10',
   check: 'M5 13l4 4L19 7',
+  columns: 'M4 5h4v14H4zM10 5h4v14h-4zM16 5h4v14h-4z',
+  compare: 'M12 4v16M4 8h5M4 12h5M4 16h3M15 8h5M15 12h3M15 16h5',
+  graph: 'M9 4h6v4H9zM4 16h6v4H4zM14 16h6v4h-6zM12 8v4M7 16v-4h10v4',
+  onward: 'M4 12h13M12 6l6 6-6 6M21 5v14',
+  pen: 'M5 19l1-4L16 5l3 3L9 18zM13 8l3 3',
+  score: 'M5 20V11M10 20V5M15 20v-7M20 20V8',
+  merge: 'M7 4v5c0 4 10 3 10 8v3M17 4v5c0 4-10 3-10 8v3',
+  target: 'M12 4v3M12 17v3M4 12h3M17 12h3M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8',
+  back: 'M10 6l-6 6 6 6M4 12h16',
+  minus: 'M5 12h14',
+  fit: 'M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5',
 } as const;
 
 export type IconName = keyof typeof PATHS;

@@ -4,9 +4,12 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Node, Part } from '../api/types';
 import { fullTime, when, words } from '../language';
 import { edited, open, regenerate, resend, toSibling, toggleBookmark } from '../state/session';
+import { continueReply, showAnswers } from '../state/steering';
+import { isCut } from '../tree/forks';
 import { siblingsOf } from '../tree/siblings';
 import { copyText, messageItems } from './actions';
 import { IconButton } from './Button';
+import { Icon } from './Icon';
 import { Editor } from './Editor';
 import { Menu } from './Menu';
 import { roleName, writer } from './roles';
@@ -114,6 +117,12 @@ function Foot({ node }: { node: Node }) {
   return (
     <div class="message-foot">
       <Versions node={node} />
+      {isCut(node) && (
+        <button type="button" class="button small" onClick={() => continueReply(node.id)}>
+          <Icon name="onward" />
+          {present.continueReply}
+        </button>
+      )}
       <span class="message-actions">
         {node.role === 'user' && (
           <IconButton
@@ -126,6 +135,9 @@ function Foot({ node }: { node: Node }) {
         )}
         {node.role === 'assistant' && (
           <IconButton icon="again" label={present.regenerate} onClick={() => regenerate(node.id)} />
+        )}
+        {node.role === 'assistant' && (
+          <IconButton icon="columns" label={present.answers} onClick={() => showAnswers(node.id)} />
         )}
         <IconButton icon="copy" label={present.copy} onClick={() => copyText(node.text)} />
         <IconButton

@@ -4,6 +4,7 @@ import type { ComponentType } from 'preact';
 import { words } from '../../language';
 import { Outline } from '../Outline';
 import { Details } from './Details';
+import { Marks } from './Marks';
 
 export interface Tab {
   id: string;
@@ -14,6 +15,7 @@ export interface Tab {
 export const tabs = signal<readonly Tab[]>([
   { id: 'tree', label: () => words.value.tree, view: Outline },
   { id: 'details', label: () => words.value.details, view: Details },
+  { id: 'marks', label: () => words.value.bookmarks, view: Marks },
 ]);
 
 export const presentTab = signal('tree');
