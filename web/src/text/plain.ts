@@ -31,11 +31,15 @@ export function clean(text: string): string {
   return text.replace(/\r\n?/g, '\n').replace(ANSI, '').replace(LONE, '\ufffd').replace(CONTROL, '\ufffd');
 }
 
+/** How many signs of direction of a text are shown by their names; of more, what remains is no text to be read. */
+const MOST = 500;
+
 /** Splits a text at signs that change its direction, so that they are seen. */
 export function pieces(text: string): Piece[] {
   const found: Piece[] = [];
   let begin = 0;
   for (const match of text.matchAll(SHOWN)) {
+    if (found.length >= 2 * MOST) return [...found, text.slice(begin).replace(SHOWN, '\ufffd')];
     if (match.index > begin) found.push(text.slice(begin, match.index));
     const sign = match[0];
     const code = `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
