@@ -110,6 +110,8 @@ function isHostile(text: string): boolean {
 
 /** How much of a message is drawn at once, counted in elements. */
 export const WEIGHT = 3000;
+/** How many rows of a table, and entries of a list, are drawn at once. */
+export const ROWS = 200;
 /** How many characters are read at a time. */
 const STEP = 20_000;
 /** How long a block may be that is not code: a longer one is shown as it is. */
@@ -129,12 +131,13 @@ export function weigh(token: Token, most = WEIGHT): number {
     // Code has a frame and colours, and a formula has many elements.
     weight += next.type === 'code' ? 12 + Math.min(next.raw.length, 20_000) / 25 : next.type === 'math' ? 8 : 1;
     if (next.type === 'table') {
-      const { header, rows } = next as Tokens.Table;
+      const { header } = next as Tokens.Table;
+      const rows = (next as Tokens.Table).rows.slice(0, ROWS);
       weight += header.length * (rows.length + 1);
       if (weight > most) break;
       for (const cells of [header, ...rows]) for (const cell of cells) waiting.push(...cell.tokens);
     }
-    if (next.type === 'list') waiting.push(...(next as Tokens.List).items);
+    if (next.type === 'list') waiting.push(...(next as Tokens.List).items.slice(0, ROWS));
     if ('tokens' in next && next.tokens) waiting.push(...next.tokens);
   }
   return weight;
@@ -159,7 +162,10 @@ export function readBlocks(text: string, most = WEIGHT): Read | null {
     const isWhole = text.length - read.length <= step;
     const slice = text.slice(read.length, isWhole ? text.length : read.length + step);
     const found = blocks(slice);
-    if (found === null) return read.length === 0 ? null : { tokens: [...read.tokens, plain(text.slice(read.length))], length: text.length };
+    if (found === null)
+      return read.length === 0
+        ? null
+        : { tokens: [...read.tokens, plain(text.slice(read.length))], length: text.length };
     let end = found.length - 1;
     while (end > 0 && found[end]?.type === 'space') end -= 1;
     const isTooLong = step >= LONGEST && found[0]?.type !== 'code';

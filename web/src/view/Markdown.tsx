@@ -6,7 +6,7 @@ import { allowedAddress } from '../text/address';
 import type { Coloured } from '../text/code';
 import { soon } from '../state/slices';
 import { decodeEntities } from '../text/entities';
-import { GrowingBlocks, readBlocks, WEIGHT, type Read, type Token, type Tokens } from '../text/markdown';
+import { GrowingBlocks, readBlocks, ROWS, WEIGHT, type Read, type Token, type Tokens } from '../text/markdown';
 import { clean, cut } from '../text/plain';
 import { IconButton } from './Button';
 import { PlainText, shown } from './Shown';
@@ -112,7 +112,8 @@ function block(token: Token, isGrowing: boolean): ComponentChildren {
 }
 
 function List({ list }: { list: Tokens.List }) {
-  const items = list.items.map((item, index) => (
+  const [count, setCount] = useState(ROWS);
+  const items = list.items.slice(0, count).map((item, index) => (
     <li key={index} dir="auto" class={item.task ? 'task' : undefined}>
       {item.task && (
         <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? '✓' : '–'} />
@@ -120,10 +121,25 @@ function List({ list }: { list: Tokens.List }) {
       {draw(item.tokens.filter((token) => token.type !== 'checkbox'))}
     </li>
   ));
-  return list.ordered ? <ol start={list.start === '' ? 1 : list.start}>{items}</ol> : <ul>{items}</ul>;
+  return (
+    <>
+      {list.ordered ? <ol start={list.start === '' ? 1 : list.start}>{items}</ol> : <ul>{items}</ul>}
+      <MoreRows count={count} of={list.items.length} show={setCount} />
+    </>
+  );
+}
+
+function MoreRows({ count, of, show }: { count: number; of: number; show: (count: number) => void }) {
+  if (of <= count) return null;
+  return (
+    <button type="button" class="text-button" onClick={() => show(count + ROWS)}>
+      {words.value.showRows(of - count)}
+    </button>
+  );
 }
 
 function Table({ table }: { table: Tokens.Table }) {
+  const [count, setCount] = useState(ROWS);
   const cell = (of: Tokens.TableCell, index: number, isHead: boolean) => {
     const place = `align-${table.align[index] ?? 'start'}`;
     return isHead ? (
@@ -143,11 +159,12 @@ function Table({ table }: { table: Tokens.Table }) {
           <tr>{table.header.map((entry, index) => cell(entry, index, true))}</tr>
         </thead>
         <tbody>
-          {table.rows.map((row, index) => (
+          {table.rows.slice(0, count).map((row, index) => (
             <tr key={index}>{row.map((entry, at) => cell(entry, at, false))}</tr>
           ))}
         </tbody>
       </table>
+      <MoreRows count={count} of={table.rows.length} show={setCount} />
     </div>
   );
 }

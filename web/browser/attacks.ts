@@ -33,7 +33,8 @@ export const SCRIPTS: Record<string, string> = {
   table: `| <img src=x onerror=${RUN}> | [x](javascript:${RUN}) |\n| --- | --- |\n| <script>${RUN}</script> | "onload=${RUN} |`,
   nested: `<<script>script>${RUN}<</script>/script>\n<!--><img src=x onerror=${RUN}>-->\n<![CDATA[<script>${RUN}</script>]]>\n<?xml-stylesheet href="${AWAY}xml"?>`,
   template: `{{constructor.constructor("${RUN}")()}} \${${RUN}} <%= ${RUN} %> #{${RUN}}`,
-  prototype: '__proto__ constructor toString hasOwnProperty [__proto__](http://a.example)\n\n[__proto__]: x\n[constructor]: y',
+  prototype:
+    '__proto__ constructor toString hasOwnProperty [__proto__](http://a.example)\n\n[__proto__]: x\n[constructor]: y',
   bidi: 'access \u202e\u2066// no user\u2069 \u2066begin user\u2069 \u200f\u061c\u202dturned\u202c and never closed \u202e\u2067\u202b',
   ansi: '\u001b[31mred\u001b[0m \u001b]8;;http://a.example\u0007link\u001b]8;;\u0007 \u001b[2J\u001b[H \u009b1m \u001b]0;title\u001b\\ \u0000\u0008\u007f',
   invisible: 'a\u200bb\u200cc\u2060d\ufeffe \u{e0041}\u{e0042} \u{e007f} ﷽ \ufffe\uffff \u{10ffff}',
