@@ -1,4 +1,5 @@
 // Markdown as tokens. They become elements one by one (view/Markdown.tsx): no HTML is ever made of a text.
+import { drawnLength } from './plain';
 import { Marked, type Token, type TokenizerAndRendererExtension, type Tokens } from 'marked';
 
 export type { Token, Tokens } from 'marked';
@@ -125,7 +126,7 @@ export interface PlainToken {
 
 /** How many elements a block becomes, about; it is not counted further than `most`. */
 export function weigh(token: Token, most = WEIGHT): number {
-  let weight = 0;
+  let weight = (token.raw.length / drawnLength(token.raw)) * WEIGHT;
   const waiting: Token[] = [token];
   for (let next = waiting.pop(); next && weight <= most; next = waiting.pop()) {
     // Code has a frame and colours, and a formula has many elements.
