@@ -43,6 +43,11 @@ export function clean(text: string): string {
 const MOST = 500;
 const MANY = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
 
+/** A name of others, on one line: no sign in it moves what is beside it. */
+export function plainName(text: string): string {
+  return clean(cut(text, 2000)).replace(MANY, '\ufffd').replace(/\s+/g, ' ');
+}
+
 /** Splits a text at signs that change its direction, so that they are seen. */
 export function pieces(text: string): Piece[] {
   const found: Piece[] = [];

@@ -8,6 +8,7 @@ import { set, settings } from '../state/settings';
 import { running, turnsAt } from '../state/turns';
 import { fit } from './fit';
 import { Icon } from './Icon';
+import { plainName } from '../text/plain';
 
 const HIGHEST = 320;
 
@@ -116,7 +117,7 @@ function ModelChoice() {
     >
       {known.map((model) => (
         <option key={model.id} value={model.id}>
-          {model.id}
+          {plainName(model.id)}
         </option>
       ))}
     </select>
