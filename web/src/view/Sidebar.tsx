@@ -74,8 +74,11 @@ function Search() {
   useSignalEffect(() => {
     if (wantsFocus.value?.part !== 'search') return;
     wantsFocus.value = null;
-    input.current?.focus();
-    input.current?.select();
+    // A phone shows the list first.
+    requestAnimationFrame(() => {
+      input.current?.focus();
+      if (document.activeElement === input.current && searched.peek() !== '') input.current?.select();
+    });
   });
   return (
     <search class="search">
