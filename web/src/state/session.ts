@@ -41,6 +41,7 @@ export function focusOn(part: 'composer' | 'tree' | 'line' | 'search'): void {
   const field = { composer: '#composer', search: '.search input', tree: null, line: null }[part];
   const element = field === null ? null : document.querySelector<HTMLElement>(field);
   if (element?.checkVisibility()) element.focus();
+  if (part === 'search' && element instanceof HTMLInputElement) element.select();
   wantsFocus.value = { part };
 }
 

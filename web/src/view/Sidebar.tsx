@@ -76,8 +76,9 @@ function Search() {
     wantsFocus.value = null;
     // A phone shows the list first.
     requestAnimationFrame(() => {
+      if (document.activeElement === input.current) return;
       input.current?.focus();
-      if (document.activeElement === input.current && searched.peek() !== '') input.current?.select();
+      input.current?.select();
     });
   });
   return (
