@@ -1,4 +1,4 @@
-// The pictures of docs/page.md: `npm run pictures` makes them again. Each is small, and none has a date of today.
+// The pictures of docs/page.md: `npm run pictures` makes them again. Each is small, and its messages have the same times.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
