@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 
-const PAGE = path.resolve(import.meta.dirname, '../../server/page');
+const PAGE = process.env['ALLOQUY_PAGE_FOLDER'] ?? path.resolve(import.meta.dirname, '../../server/page');
 const CHROMIUM = process.env['ALLOQUY_CHROMIUM'] ?? '/usr/bin/chromium';
 const PROGRAM = process.env['ALLOQUY_PROGRAM'];
 const ADDRESS = process.env['ALLOQUY_PAGE_URL'];

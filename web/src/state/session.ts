@@ -38,6 +38,11 @@ export const title = computed(() => {
 });
 
 export function focusOn(part: 'composer' | 'tree' | 'line' | 'search'): void {
+  // At once where it is seen: what is typed next is text, and no keys of commands.
+  const field = { composer: '#composer', search: '.search input', tree: null, line: null }[part];
+  const element = field === null ? null : document.querySelector<HTMLElement>(field);
+  if (element?.checkVisibility()) element.focus();
+  if (part === 'search' && element instanceof HTMLInputElement) element.select();
   wantsFocus.value = { part };
 }
 

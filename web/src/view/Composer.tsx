@@ -10,6 +10,7 @@ import { running, turnsAt } from '../state/turns';
 import { IconButton } from './Button';
 import { fit } from './fit';
 import { Icon } from './Icon';
+import { plainName } from '../text/plain';
 
 const HIGHEST = 320;
 
@@ -133,7 +134,7 @@ function ModelChoice() {
     >
       {known.map((model) => (
         <option key={model.id} value={model.id}>
-          {model.id}
+          {plainName(model.id)}
         </option>
       ))}
     </select>

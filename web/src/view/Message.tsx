@@ -16,7 +16,7 @@ import { roleName, writer } from './roles';
 import { PlainText } from './Shown';
 import { swipe } from './swipe';
 import { Text } from './Text';
-import { clean, summary } from '../text/plain';
+import { clean, plainName, summary } from '../text/plain';
 
 export function Message({ node }: { node: Node }) {
   const element = useRef<HTMLElement>(null);
@@ -68,10 +68,10 @@ function Head({ node }: { node: Node }) {
       <time dateTime={new Date(node.created_at * 1000).toISOString()} title={fullTime(node.created_at)}>
         {when(node.created_at)}
       </time>
-      {node.label && <span class="chip label">{node.label}</span>}
+      {node.label && <span class="chip label">{plainName(node.label)}</span>}
       {node.bookmarks.map((name) => (
         <span key={name} class="chip mark">
-          {name}
+          {plainName(name)}
         </span>
       ))}
       {node.status !== 'complete' && <span class="chip warn">{present.interrupted}</span>}
@@ -172,7 +172,7 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
   if (part.malformed !== undefined) return <PlainText text={clean(part.malformed.raw ?? '')} />;
   if (part.tool_call !== undefined) {
     const { name, arguments: given } = part.tool_call;
-    return <Folded title={present.toolCall(clean(name))} text={JSON.stringify(given, null, 2)} isCode isOpen />;
+    return <Folded title={present.toolCall(name)} text={JSON.stringify(given, null, 2)} isCode isOpen />;
   }
   if (part.tool_result !== undefined) {
     return <Folded title={present.toolResult} text={JSON.stringify(part.tool_result, null, 2)} isCode />;
@@ -194,7 +194,7 @@ interface FoldedProps {
 export function Folded({ title, text, isCode = false, isOpen = false }: FoldedProps) {
   return (
     <details class="folded" open={isOpen}>
-      <summary>{title}</summary>
+      <summary>{plainName(title)}</summary>
       <PlainText text={clean(text)} isCode={isCode} />
     </details>
   );

@@ -6,7 +6,7 @@ import { words } from '../language';
 import type { OpenConversation } from '../state/open';
 import { open, wantsFocus } from '../state/session';
 import { rootOf } from '../state/steering';
-import { summary } from '../text/plain';
+import { plainName, summary } from '../text/plain';
 import { foldsOver, outline, type Row } from '../tree/outline';
 import { pathTo } from '../tree/path';
 import { Icon } from './Icon';
@@ -175,7 +175,8 @@ interface RowProps {
 function OutlineRow({ row, node, isActive, isShown, isSelected, isHead, onSelect, onFold }: RowProps) {
   const present = words.value;
   const text =
-    node.label ?? (summary(node.text, 90) || (node.parts.some((part) => part.tool_call) ? present.tool : '…'));
+    (node.label === null ? null : plainName(node.label)) ??
+    (summary(node.text, 90) || (node.parts.some((part) => part.tool_call) ? present.tool : '…'));
   const isMarked = node.bookmarks.length > 0;
   const parts = [`${writer(node)}: ${text}`];
   if (row.alternative > 0) parts.push(present.siblings(row.alternative, row.alternatives));

@@ -6,6 +6,7 @@ import { Icon } from './Icon';
 import { Folded } from './Message';
 import { shortModel } from './roles';
 import { Text } from './Text';
+import { plainName } from '../text/plain';
 
 export function Pending({ turn }: { turn: RunningTurn }) {
   return (
@@ -51,7 +52,7 @@ function Written({ turn }: { turn: RunningTurn }) {
         {isFailed && (
           <div class="failure" role="alert">
             <p>
-              <strong>{present.failed}</strong> {turn.error.value}
+              <strong>{present.failed}</strong> {plainName(turn.error.value ?? '')}
             </p>
             <button type="button" class="button" onClick={() => again(turn)}>
               {present.tryAgain}

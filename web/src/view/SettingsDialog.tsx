@@ -6,6 +6,7 @@ import { models } from '../state/session';
 import { set, settings, type Sampling, type Settings } from '../state/settings';
 import { Dialog } from './Dialog';
 import { overlay } from './overlays';
+import { plainName } from '../text/plain';
 
 interface ChoiceProps {
   label: string;
@@ -128,7 +129,7 @@ export function SettingsDialog() {
           <Choice
             label={text.model}
             value={model ?? ''}
-            options={[['', text.firstModel], ...models.value.map((known) => [known.id, known.id] as const)]}
+            options={[['', text.firstModel], ...models.value.map((known) => [known.id, plainName(known.id)] as const)]}
             change={(value) => set({ model: value === '' ? null : value })}
           />
           <p class="quiet">{text.samplingNote}</p>

@@ -1,6 +1,7 @@
 // What the writers of messages are called.
 import type { Node } from '../api/types';
 import { words } from '../language';
+import { plainName } from '../text/plain';
 
 export function roleName(role: string): string {
   const present = words.value;
@@ -11,12 +12,12 @@ export function roleName(role: string): string {
     developer: present.system,
     tool: present.tool,
   };
-  return names[role] ?? present.roleOf(role);
+  return names[role] ?? present.roleOf(plainName(role));
 }
 
 /** The last part of the name of a model, which says enough in a line. */
 export function shortModel(name: string): string {
-  return name.split('/').pop() ?? name;
+  return plainName(name).split('/').pop() ?? '';
 }
 
 export function writer(node: Node): string {

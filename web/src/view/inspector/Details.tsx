@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { fullTime, number, words } from '../../language';
 import { open } from '../../state/session';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { roleName } from '../roles';
 import { Folded } from '../Message';
 
@@ -28,8 +28,8 @@ export function Details() {
       <dl>
         <Fact name={text.message}>{roleName(node.role)}</Fact>
         <Fact name={text.created}>{fullTime(node.created_at)}</Fact>
-        {reply && <Fact name={text.model}>{clean(reply.model)}</Fact>}
-        {reply?.finish && <Fact name={text.finish}>{reply.finish}</Fact>}
+        {reply && <Fact name={text.model}>{plainName(reply.model)}</Fact>}
+        {reply?.finish && <Fact name={text.finish}>{plainName(reply.finish)}</Fact>}
         {reply?.usage && (
           <>
             <Fact name={text.prompt}>{text.tokens(reply.usage.prompt)}</Fact>
@@ -39,13 +39,13 @@ export function Details() {
         )}
         {reply?.cache && <Fact name={text.cacheReport}>{text.cached(reply.cache.cached, reply.cache.prompt)}</Fact>}
         {reply?.seed !== undefined && <Fact name={text.seed}>{number(reply.seed)}</Fact>}
-        {node.label && <Fact name={text.label}>{node.label}</Fact>}
-        {node.bookmarks.length > 0 && <Fact name={text.bookmark}>{node.bookmarks.join(', ')}</Fact>}
+        {node.label && <Fact name={text.label}>{plainName(node.label)}</Fact>}
+        {node.bookmarks.length > 0 && <Fact name={text.bookmark}>{plainName(node.bookmarks.join(', '))}</Fact>}
         <Fact name={text.node}>
           <code>{node.id}</code>
         </Fact>
       </dl>
-      {reply?.error && <p class="failure">{clean(reply.error)}</p>}
+      {reply?.error && <p class="failure">{plainName(reply.error)}</p>}
       {reply?.warnings?.map((warning, index) => (
         <Folded key={index} title={text.warning} text={JSON.stringify(warning, null, 2)} isCode isOpen />
       ))}
