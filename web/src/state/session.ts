@@ -15,6 +15,7 @@ import {
   titleOf,
   watchSearch,
 } from './list';
+import { logprobOptions } from './inspected';
 import { doLater, fail, notify, speak } from './notices';
 import { OpenConversation } from './open';
 import { rename, route, visit } from './route';
@@ -26,7 +27,7 @@ export const models = signal<readonly Model[]>([]);
 /** The message that is edited. */
 export const edited = signal<string | null>(null);
 /** Asks for the focus of a part of the page. */
-export const wantsFocus = signal<{ part: 'composer' | 'tree' | 'line' | 'search' } | null>(null);
+export const wantsFocus = signal<{ part: 'composer' | 'tree' | 'line' | 'search' | 'panel' } | null>(null);
 
 /** How long a stopped reply may take to be stored. */
 const STORING = 4000;
@@ -36,7 +37,7 @@ export const title = computed(() => {
   return info ? titleOf(info) : '';
 });
 
-export function focusOn(part: 'composer' | 'tree' | 'line' | 'search'): void {
+export function focusOn(part: 'composer' | 'tree' | 'line' | 'search' | 'panel'): void {
   wantsFocus.value = { part };
 }
 
@@ -132,7 +133,7 @@ function settleStopped(present: OpenConversation, node: Node): void {
 
 function options(): NewTurn {
   const { model, sampling } = settings.value;
-  const turn: NewTurn = {};
+  const turn: NewTurn = logprobOptions(model ?? models.value[0]?.id ?? null);
   if (model !== null && models.value.some((known) => known.id === model)) turn.model = model;
   if (Object.keys(sampling).length > 0) turn.sampling = { ...sampling };
   return turn;
@@ -176,6 +177,15 @@ export function regenerate(id: string): void {
   if (!node) return;
   present.show(node.id, false);
   start(client, present.id, node.id, null, { ...options(), action: 'retry', node: node.id }, listeners);
+}
+
+/** Answers a node once more, in a way of its own, such as with the beginning of the reply. */
+export function answer(parent: string | null, request: NewTurn): void {
+  const present = open.value;
+  if (!present) return;
+  present.show(parent, false);
+  const whole: NewTurn = { ...options(), ...request, node: parent ?? '' };
+  start(client, present.id, parent, null, whole, listeners);
 }
 
 /** Sends another text instead of a message, which stays as another branch. */

@@ -17,6 +17,7 @@ import {
   setLabel,
 } from '../state/session';
 import type { MenuItem } from './Menu';
+import { inspect } from './inspector/inspect';
 import { ask } from './overlays';
 
 export function copyText(text: string): void {
@@ -53,6 +54,7 @@ export function messageItems(node: Node): MenuItem[] {
       },
     },
     { label: present.copy, icon: 'copy', run: () => copyText(node.text) },
+    { label: present.showPrompt, icon: 'eye', run: () => inspect('prompt', node.id) },
     { label: present.fork, icon: 'fork', run: () => void fork(node.id) },
     { label: present.prune, icon: 'trash', run: () => prune(node.id), isDangerous: true },
   ];
