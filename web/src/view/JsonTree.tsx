@@ -9,7 +9,7 @@ import { shown } from './Shown';
 const ENTRIES = 100;
 /** A value with fewer entries is unfolded at first, down to this level. */
 const FEW = 12;
-const LEVELS = 2;
+const LEVELS = 3;
 
 export function JsonTree({ value, label }: { value: unknown; label: string }) {
   return (

@@ -127,7 +127,7 @@ export const de: InspectingWords = {
   column: (name) => {
     const names: Record<string, string> = {
       input: 'berechnet',
-      cached: 'wiederverw.',
+      cached: 'wiederverwendet',
       output: 'Antwort',
       reasoning: 'Denken',
       cost: 'Kosten',
@@ -194,7 +194,7 @@ export const de: InspectingWords = {
     };
     return names[name] ?? '';
   },
-  items: (count) => `${count} Einträge`,
+  items: (count) => (count === '1' ? '1 Eintrag' : `${count} Einträge`),
   moreItems: (count) => `${count} weitere zeigen`,
   json: 'Wert',
   copyJson: 'Kopieren',

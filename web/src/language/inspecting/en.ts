@@ -191,7 +191,7 @@ export const en = {
     };
     return names[name] ?? '';
   },
-  items: (count: string) => `${count} entries`,
+  items: (count: string) => (count === '1' ? '1 entry' : `${count} entries`),
   moreItems: (count: string) => `Show ${count} more`,
   json: 'Value',
   copyJson: 'Copy',

@@ -8,7 +8,7 @@ import { client } from '../../state/connection';
 import type { OpenConversation } from '../../state/open';
 import { clean } from '../../text/plain';
 
-const COLUMNS = ['input', 'cached', 'output', 'reasoning'] as const;
+const ROWS = ['input', 'cached', 'output', 'reasoning'] as const;
 
 export function Costs({ conversation, node }: { conversation: OpenConversation; node: Node }) {
   const text = inspecting.value;
@@ -34,32 +34,47 @@ export function Costs({ conversation, node }: { conversation: OpenConversation; 
     output: usage.generated,
     reasoning: usage.thinking,
   };
+  const sums: [string, Cost['tokens'] | undefined, string | undefined][] = [
+    [text.thisReply, own, undefined],
+    [text.thisBranch, costs?.branch.tokens, costs ? costOf(costs.branch) : undefined],
+    [text.wholeTree, costs?.all.tokens, costs ? costOf(costs.all) : undefined],
+  ];
+  const known = sums.filter(([, tokens]) => tokens !== undefined);
+  if (known.length === 0) return null;
   return (
     <>
-      <div class="wide">
-        <table class="costs">
-          <thead>
-            <tr>
-              <td />
-              {COLUMNS.map((name) => (
-                <th key={name} scope="col">
-                  {text.column(name)}
-                </th>
+      <table class="costs">
+        <thead>
+          <tr>
+            <td />
+            {known.map(([name]) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {ROWS.map((row) => (
+            <tr key={row}>
+              <th scope="row">{text.column(row)}</th>
+              {known.map(([name, tokens]) => (
+                <td key={name}>{number(tokens?.[row] ?? 0)}</td>
               ))}
-              {costs && (
-                <th scope="col">
-                  {text.column('cost')} {costs.all.currency}
-                </th>
-              )}
             </tr>
-          </thead>
-          <tbody>
-            {own && <Row name={text.thisReply} tokens={own} cost={null} hasCost={costs !== null} />}
-            {costs && <Row name={text.thisBranch} tokens={costs.branch.tokens} cost={costs.branch} hasCost />}
-            {costs && <Row name={text.wholeTree} tokens={costs.all.tokens} cost={costs.all} hasCost />}
-          </tbody>
-        </table>
-      </div>
+          ))}
+          {costs && (
+            <tr>
+              <th scope="row">
+                {text.column('cost')} {costs.all.currency}
+              </th>
+              {known.map(([name, , cost]) => (
+                <td key={name}>{cost ?? ''}</td>
+              ))}
+            </tr>
+          )}
+        </tbody>
+      </table>
       {costs && costs.all.uncounted > 0 && <p class="quiet">{text.uncounted(number(costs.all.uncounted))}</p>}
       {costs && costs.all.unpriced.length > 0 && (
         <p class="quiet">{text.unpriced(clean(costs.all.unpriced.join(', ')))}</p>
@@ -68,21 +83,7 @@ export function Costs({ conversation, node }: { conversation: OpenConversation; 
   );
 }
 
-interface RowProps {
-  name: string;
-  tokens: Cost['tokens'];
-  cost: Cost | null;
-  hasCost: boolean;
-}
-
-function Row({ name, tokens, cost, hasCost }: RowProps) {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      {COLUMNS.map((column) => (
-        <td key={column}>{number(tokens[column])}</td>
-      ))}
-      {hasCost && <td>{cost ? (cost.total ?? `≥ ${cost.known}`) : ''}</td>}
-    </tr>
-  );
+/** Returns a sum; one that is not known in full as the least that it is. */
+function costOf({ total, known }: Cost): string {
+  return total ?? `≥ ${known}`;
 }

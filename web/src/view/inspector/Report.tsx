@@ -64,7 +64,7 @@ export function Report() {
 export function Section({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <section class="report-part" aria-label={title}>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
     </section>
   );
@@ -102,11 +102,11 @@ function Tools({ conversation, node }: { conversation: OpenConversation; node: N
               <code>{clean(call.name)}</code> {isFailed && <span class="chip warn">{text.failed}</span>}
               {!result && <span class="chip">{text.pending}</span>}
             </p>
-            <h4>{text.arguments}</h4>
+            <h3>{text.arguments}</h3>
             <JsonTree value={call.arguments} label={text.arguments} />
             {result && (
               <>
-                <h4>{text.result}</h4>
+                <h3>{text.result}</h3>
                 <JsonTree value={result['content']} label={text.result} />
               </>
             )}
@@ -196,7 +196,7 @@ function Finding({ name, value }: { name: string; value: unknown }) {
   if (name === 'alloquy.redaction' || name === 'alloquy.redaction.history') {
     return (
       <div class="finding">
-        <h4>{name === 'alloquy.redaction' ? text.redactedReply : text.redactedHistory}</h4>
+        <h3>{name === 'alloquy.redaction' ? text.redactedReply : text.redactedHistory}</h3>
         <ul>
           {Object.entries(fields).map(([pattern, count]) => (
             <li key={pattern}>{text.redacted(String(count), clean(pattern))}</li>
@@ -210,7 +210,7 @@ function Finding({ name, value }: { name: string; value: unknown }) {
   if (name === 'alloquy.reply_cache' && fields['hit'] === true) return <p>{text.fromCache}</p>;
   return (
     <div class="finding">
-      <h4>{clean(name)}</h4>
+      <h3>{clean(name)}</h3>
       <JsonTree value={value} label={clean(name)} />
     </div>
   );
