@@ -85,5 +85,5 @@ export function Costs({ conversation, node }: { conversation: OpenConversation; 
 
 /** Returns a sum; one that is not known in full as the least that it is. */
 function costOf({ total, known }: Cost): string {
-  return total ?? `≥ ${known}`;
+  return total ?? (Number(known) > 0 ? `≥ ${known}` : '–');
 }

@@ -178,15 +178,17 @@ function Tokens({ node, tokens, likely, stored, model }: TokensProps) {
   };
   return (
     <>
-      {likely && <HeatLegend />}
-      <label class="switch">
-        <input
-          type="checkbox"
-          checked={hasIds.value}
-          onChange={(event) => (hasIds.value = event.currentTarget.checked)}
-        />
-        {text.ids}
-      </label>
+      <div class="inspect-bar">
+        {likely ? <HeatLegend /> : <span />}
+        <label class="switch">
+          <input
+            type="checkbox"
+            checked={hasIds.value}
+            onChange={(event) => (hasIds.value = event.currentTarget.checked)}
+          />
+          {text.ids}
+        </label>
+      </div>
       <TokenFlow
         tokens={tokens}
         label={text.reply}
