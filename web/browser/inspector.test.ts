@@ -45,6 +45,9 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
 
   beforeAll(async () => {
     served = await serve();
+    // The model is loaded by its first turn.
+    const made = await served.api<Conversation>('POST', 'v1/alloquy/conversations', {});
+    await served.api('POST', `v1/alloquy/conversations/${made.id}/turns`, { text: 'Hello' });
   });
   afterAll(async () => {
     await served.close();

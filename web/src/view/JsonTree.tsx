@@ -1,4 +1,4 @@
-// A JSON value as a tree that is unfolded as far as somebody looks.
+// A JSON value as a tree that is unfolded as far as it is looked at.
 import { useState } from 'preact/hooks';
 import { number } from '../language';
 import { inspecting } from '../language/inspecting';

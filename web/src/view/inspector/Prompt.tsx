@@ -251,7 +251,7 @@ function Lines({ prompt, only }: { prompt: PromptObject; only: string | null }) 
       <VirtualList
         items={chunks}
         keyOf={(chunk) => String(chunk.begin)}
-        estimate={(chunk) => 22 * (chunk.end - chunk.begin)}
+        estimate={(chunk) => 23 * (chunk.end - chunk.begin)}
         label={inspecting.value.asText}
         role="list"
         isFocusable

@@ -25,7 +25,6 @@ export function ReplyTokens() {
   const id = present?.focused.value ?? present?.at.value ?? null;
   void present?.version.value;
   const node = present?.tree.get(id);
-  useEffect(() => learnAbout(), []);
   if (node?.role !== 'assistant') return <p class="quiet padded">{inspecting.value.replyEmpty}</p>;
   return <Reply key={node.id} node={node} />;
 }
@@ -84,6 +83,10 @@ interface KnownProps {
 function Known({ node, likely, model }: KnownProps) {
   const text = inspecting.value;
   const isScoring = useSignal(false);
+  // A model says what it can do once it is in memory.
+  useEffect(() => {
+    if (can(model, 'logprobs') === null) learnAbout(true);
+  }, [node.id, model]);
   const hasLogprobs = can(model, 'logprobs') !== false;
   const score = async () => {
     const conversation = open.value;

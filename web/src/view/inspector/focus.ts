@@ -1,4 +1,4 @@
-// The focus of a tab that was asked for by a key or in a menu.
+// The focus of a tab that a key or a menu has opened.
 import { useEffect } from 'preact/hooks';
 import { wantsFocus } from '../../state/session';
 

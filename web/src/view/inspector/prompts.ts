@@ -1,4 +1,4 @@
-// The prompts that were asked for, the last ones of them.
+// The prompts that were shown, the last ones of them.
 import { useEffect, useState } from 'preact/hooks';
 import type { PromptObject } from '../../api/inspecting';
 import { client } from '../../state/connection';
