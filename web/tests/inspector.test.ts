@@ -1,7 +1,6 @@
 // Tokens and their origins, likelihoods, citations, and when things happened in a turn.
 import { describe, expect, it } from 'vitest';
 import type { TurnEvent } from '../src/api/client';
-import type { Node } from '../src/api/types';
 import { de } from '../src/language/inspecting/de';
 import { en } from '../src/language/inspecting/en';
 import { TurnClock } from '../src/state/timing';
@@ -94,7 +93,7 @@ describe('texts', () => {
 });
 
 describe('the time of a turn', () => {
-  const added = (role: string): TurnEvent => ({ kind: 'node', node: node(role, null, { role }) as Node });
+  const added = (role: string): TurnEvent => ({ kind: 'node', node: node(role, null, { role }) });
   const events: [number, TurnEvent][] = [
     [10, { kind: 'started', model: 'tiny' }],
     [60, { kind: 'text', text: 'a' }],
