@@ -7,8 +7,9 @@ const WORDS = ['The', ' water', ' for', ' green', ' tea', ' is', ' cooler', '.',
 
 /** A prompt of `count` tokens. */
 export function longPrompt(node: string, count: number): PromptObject {
+  const each = count < 100 ? 7 : 23;
   const tokens = Array.from({ length: count }, (_, at) => {
-    const origin = ORIGINS[Math.floor(at / 23) % ORIGINS.length] ?? null;
+    const origin = ORIGINS[Math.floor(at / each) % ORIGINS.length] ?? null;
     if (at % 1000 === 999) return { id: at, text: '\ufffd', bytes: [0xe2, 0x82], origin };
     return { id: 100_000 + at, text: WORDS[(at * 7) % WORDS.length] ?? '', origin };
   });

@@ -242,7 +242,7 @@ describe.skipIf(missing() !== null)('what a reply reports', () => {
     await closeBrowser();
   });
 
-  async function opened(view: View = {}, count = 240): Promise<Watched> {
+  async function opened(view: View = {}, count = 63): Promise<Watched> {
     const watched = await openPage(served.url, view);
     await watched.page.route('**/tree', async (route) => {
       const response = await route.fetch();
