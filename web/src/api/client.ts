@@ -1,5 +1,6 @@
 // The one client of the server: every request of the page is a method here.
 import { eventsOf, type ServerEvent } from './events';
+import type { About, Cost, PromptObject, TokenScores } from './inspecting';
 import type {
   AddedNodes,
   Conversation,
@@ -156,6 +157,26 @@ export class Client {
 
   tree(id: string): Promise<TreeObject> {
     return this.#json(this.#of(id, '/tree'));
+  }
+
+  /** The prompt of a reply as it was sent, or that of another message as it would be. */
+  prompt(id: string, node: string, signal?: AbortSignal): Promise<PromptObject> {
+    return this.#json(this.#of(id, `/nodes/${part(node)}/prompt`), signal ? { signal } : {});
+  }
+
+  /** How likely texts are as answers to a node. */
+  scoreTokens(id: string, body: Record<string, unknown>): Promise<TokenScores> {
+    return this.#json(this.#of(id, '/score'), { method: 'POST', body });
+  }
+
+  /** What the replies cost on the path to a node, or all of them. */
+  cost(id: string, node: string | null): Promise<Cost> {
+    return this.#json(this.#of(id, node === null ? '/cost' : `/cost?node=${part(node)}`));
+  }
+
+  /** What the server says of itself and of its models. */
+  about(): Promise<About> {
+    return this.#json('v1/alloquy/page');
   }
 
   /** Moves the head, only if it is where it is expected to be. */

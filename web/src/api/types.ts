@@ -1,4 +1,5 @@
 // The objects of the server, as docs/openapi.json describes them; only what the page reads.
+import type { CallTiming, SampledToken } from './inspecting';
 
 export interface Call {
   id: string;
@@ -38,6 +39,8 @@ export interface Reply {
   system_prompt?: string;
   warnings?: unknown[];
   facts?: Record<string, unknown>;
+  /** How many tokens at its start were given. */
+  begun?: number;
 }
 
 export interface Node {
@@ -110,6 +113,11 @@ export interface Notes {
 
 export interface Turn {
   conversation: string;
+  /** How many tokens at the start of the reply were given. */
+  begun?: number;
+  /** The log-probabilities of the tokens after those. */
+  logprobs?: SampledToken[] | null;
+  timings?: CallTiming[];
   model: string;
   end: string;
   node: string;
@@ -130,6 +138,10 @@ export interface NewTurn {
   node?: string;
   text?: string;
   prefix?: string;
+  /** The ids of the tokens that the reply begins with. */
+  prefix_tokens?: number[];
+  logprobs?: boolean;
+  top_logprobs?: number;
   model?: string;
   system_prompt?: string;
   sampling?: Record<string, unknown>;

@@ -15,6 +15,7 @@ import {
   titleOf,
   watchSearch,
 } from './list';
+import { logprobOptions } from './inspected';
 import { doLater, fail, notify, speak } from './notices';
 import { OpenConversation } from './open';
 import { keepRemoved } from './removed';
@@ -27,7 +28,7 @@ export const models = signal<readonly Model[]>([]);
 /** The message that is edited. */
 export const edited = signal<string | null>(null);
 /** Asks for the focus of a part of the page. */
-export const wantsFocus = signal<{ part: 'composer' | 'tree' | 'line' | 'search' } | null>(null);
+export const wantsFocus = signal<{ part: 'composer' | 'tree' | 'line' | 'search' | 'panel' } | null>(null);
 
 /** How long a stopped reply may take to be stored. */
 const STORING = 4000;
@@ -37,9 +38,9 @@ export const title = computed(() => {
   return info ? titleOf(info) : '';
 });
 
-export function focusOn(part: 'composer' | 'tree' | 'line' | 'search'): void {
+export function focusOn(part: 'composer' | 'tree' | 'line' | 'search' | 'panel'): void {
   // At once where it is seen: what is typed next is text, and no keys of commands.
-  const field = { composer: '#composer', search: '.search input', tree: null, line: null }[part];
+  const field = { composer: '#composer', search: '.search input', tree: null, line: null, panel: null }[part];
   const element = field === null ? null : document.querySelector<HTMLElement>(field);
   if (element?.checkVisibility()) element.focus();
   if (part === 'search' && element instanceof HTMLInputElement) element.select();
@@ -141,7 +142,7 @@ function settleStopped(present: OpenConversation, node: Node): void {
 /** How turns are answered, as the settings say. */
 export function options(): NewTurn {
   const { model, sampling } = settings.value;
-  const turn: NewTurn = {};
+  const turn: NewTurn = logprobOptions(model ?? models.value[0]?.id ?? null);
   if (model !== null && models.value.some((known) => known.id === model)) turn.model = model;
   if (Object.keys(sampling).length > 0) turn.sampling = { ...sampling };
   return turn;
@@ -185,6 +186,15 @@ export function regenerate(id: string): void {
   if (!node) return;
   present.show(node.id, false);
   start(client, present.id, node.id, null, { ...options(), action: 'retry', node: node.id }, listeners);
+}
+
+/** Answers a node once more, in a way of its own, such as with the beginning of the reply. */
+export function answer(parent: string | null, request: NewTurn): void {
+  const present = open.value;
+  if (!present) return;
+  present.show(parent, false);
+  const whole: NewTurn = { ...options(), ...request, node: parent ?? '' };
+  start(client, present.id, parent, null, whole, listeners);
 }
 
 /** Sends another text instead of a message, which stays as another branch. */

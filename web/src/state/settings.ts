@@ -17,6 +17,8 @@ export interface Settings {
   /** The model of new turns; the server's first one unless it is set. */
   model: string | null;
   sampling: Sampling;
+  /** Whether new replies report the log-probabilities of their tokens. */
+  logprobs: boolean;
   /** Whether the panel on the right is shown. */
   panel: boolean;
   /** Whether the list on the left is shown. */
@@ -31,6 +33,7 @@ const USUAL: Settings = {
   letters: true,
   model: null,
   sampling: {},
+  logprobs: false,
   panel: true,
   list: true,
 };
@@ -86,6 +89,7 @@ export function readSettings(text: string | null): Settings {
     letters: given['letters'] !== false,
     model: typeof given['model'] === 'string' ? given['model'] : null,
     sampling: numbers(given['sampling']),
+    logprobs: given['logprobs'] === true,
     panel: given['panel'] !== false,
     list: given['list'] !== false,
   };

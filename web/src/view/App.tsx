@@ -41,6 +41,10 @@ export function App() {
       presentTab.value = 'tree';
       if (!settings.value.panel) set({ panel: true });
     }
+    if (wanted === 'panel') {
+      part.value = 'panel';
+      if (!settings.value.panel) set({ panel: true });
+    }
     if (wanted === 'search') part.value = 'list';
     if (wanted === 'composer' || wanted === 'line') part.value = 'main';
   }, [wantsFocus.value]);

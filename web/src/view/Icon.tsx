@@ -24,6 +24,8 @@ const PATHS = {
   end: 'M12 5v12M6 12l6 6 6-6',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   fork: 'M6 4v6c0 3 12 1 12 5v5M6 10v10',
+  wide: 'M9 7l-5 5 5 5M15 7l5 5-5 5M4 12h16',
+  eye: 'M2 12c3-5 6-7 10-7s7 2 10 7c-3 5-6 7-10 7s-7-2-10-7M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6',
   check: 'M5 13l4 4L19 7',
   columns: 'M4 5h4v14H4zM10 5h4v14h-4zM16 5h4v14h-4z',
   compare: 'M12 4v16M4 8h5M4 12h5M4 16h3M15 8h5M15 12h3M15 16h5',

@@ -11,6 +11,7 @@ import { copyText, messageItems } from './actions';
 import { IconButton } from './Button';
 import { Icon } from './Icon';
 import { Editor } from './Editor';
+import { FoldedJson } from './FoldedJson';
 import { Menu } from './Menu';
 import { roleName, writer } from './roles';
 import { PlainText } from './Shown';
@@ -172,10 +173,11 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
   if (part.malformed !== undefined) return <PlainText text={clean(part.malformed.raw ?? '')} />;
   if (part.tool_call !== undefined) {
     const { name, arguments: given } = part.tool_call;
-    return <Folded title={present.toolCall(name)} text={JSON.stringify(given, null, 2)} isCode isOpen />;
+    return <FoldedJson title={present.toolCall(clean(name))} value={given} isOpen />;
   }
   if (part.tool_result !== undefined) {
-    return <Folded title={present.toolResult} text={JSON.stringify(part.tool_result, null, 2)} isCode />;
+    const { content = part.tool_result } = part.tool_result;
+    return <FoldedJson title={present.toolResult} value={content} />;
   }
   for (const kind of ['image', 'audio', 'video'] as const) {
     if (part[kind] !== undefined) return <p class="media">{present.media(kind)}</p>;

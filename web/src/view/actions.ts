@@ -18,6 +18,7 @@ import {
 } from '../state/session';
 import { compare, continueReply, dialog, hoist, showAnswers, showGraph } from '../state/steering';
 import type { MenuItem } from './Menu';
+import { inspect } from './inspector/inspect';
 import { ask } from './overlays';
 
 export function copyText(text: string): void {
@@ -71,6 +72,7 @@ export function messageItems(node: Node): MenuItem[] {
     },
     { label: present.copy, icon: 'copy', run: () => copyText(node.text) },
     { label: present.hoist, icon: 'branch', run: () => hoist(node.id) },
+    { label: present.showPrompt, icon: 'eye', run: () => inspect('prompt', node.id) },
     { label: present.fork, icon: 'fork', run: () => void fork(node.id) },
     { label: present.prune, icon: 'trash', run: () => prune(node.id), isDangerous: true },
   ];
