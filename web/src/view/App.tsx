@@ -6,6 +6,7 @@ import { wantsKey } from '../state/connection';
 import { route } from '../state/route';
 import { open, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { Drop } from './Drop';
 import { Icon, type IconName } from './Icon';
 import { presentTab } from './inspector';
 import { KeyPrompt } from './KeyPrompt';
@@ -20,6 +21,7 @@ import { StatusBar } from './StatusBar';
 
 const Help = later(async () => (await import('./Help')).Help);
 const Palette = later(async () => (await import('./Palette')).Palette);
+const ImportDialog = later(async () => (await import('./around/ImportDialog')).ImportDialog);
 const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
 
 type Part = 'list' | 'main' | 'panel';
@@ -62,6 +64,8 @@ export function App() {
       {overlay.value === 'help' && <Help />}
       {overlay.value === 'palette' && <Palette />}
       {overlay.value === 'settings' && <SettingsDialog />}
+      {overlay.value === 'import' && <ImportDialog />}
+      <Drop />
       {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
       {wantsKey.value && <KeyPrompt />}
     </>

@@ -5,9 +5,12 @@ import { words } from '../language';
 import { draft, keepDraft } from '../state/drafts';
 import { models, open, send, stopAll, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { attachments, messageOf, returnAttachments, takeAttachments } from '../state/attachments';
 import { running, turnsAt } from '../state/turns';
+import { receive } from './Drop';
 import { fit } from './fit';
 import { Icon } from './Icon';
+import { AttachButtons, Attached } from './media/Attached';
 
 const HIGHEST = 320;
 
@@ -22,6 +25,8 @@ export function Composer() {
   const isRunning = present !== null && turnsAt(present.id, at).some((turn) => turn.state.value !== 'failed');
   const isBranch = present !== null && present.tree.children(at).length > 0;
 
+  const isEmpty = text.value.trim() === '' && attachments.value.length === 0;
+
   useEffect(() => {
     text.value = draft(place, at);
     requestAnimationFrame(() => {
@@ -35,12 +40,15 @@ export function Composer() {
   });
 
   const submit = async () => {
-    if (isRunning || isBusy.value || text.value.trim() === '') return;
+    if (isRunning || isBusy.value || isEmpty) return;
     const sent = text.value;
+    const media = takeAttachments();
+    const instead = media.length === 0 ? null : { messages: [messageOf(sent, media)] };
     isBusy.value = true;
     text.value = '';
     keepDraft(place, at, '');
-    if (!(await send(sent))) {
+    if (!(await send(sent, instead))) {
+      returnAttachments(media);
       text.value = sent;
       keepDraft(place, at, sent);
     }
@@ -56,6 +64,7 @@ export function Composer() {
         void submit();
       }}
     >
+      <Attached />
       <textarea
         ref={area}
         id="composer"
@@ -69,6 +78,12 @@ export function Composer() {
           keepDraft(place, at, text.value);
           fit(event.currentTarget, HIGHEST);
         }}
+        onPaste={(event) => {
+          const files = [...(event.clipboardData?.files ?? [])];
+          if (files.length === 0) return;
+          event.preventDefault();
+          receive(files);
+        }}
         onKeyDown={(event) => {
           if (event.key === 'Escape') {
             event.currentTarget.blur();
@@ -80,6 +95,7 @@ export function Composer() {
         }}
       />
       <div class="composer-foot">
+        <AttachButtons />
         <ModelChoice />
         {isRunning ? (
           <button type="button" class="send" aria-label={words.value.stop} title={words.value.stop} onClick={stopAll}>
@@ -91,7 +107,7 @@ export function Composer() {
             class="send"
             aria-label={words.value.send}
             title={words.value.send}
-            disabled={text.value.trim() === '' || isBusy.value}
+            disabled={isEmpty || isBusy.value}
           >
             <Icon name="up" />
           </button>

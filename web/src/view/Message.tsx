@@ -10,6 +10,7 @@ import { IconButton } from './Button';
 import { Editor } from './Editor';
 import { Menu } from './Menu';
 import { roleName, writer } from './roles';
+import { StoredMedia } from './media/StoredMedia';
 import { PlainText } from './Shown';
 import { swipe } from './swipe';
 import { Text } from './Text';
@@ -166,7 +167,10 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
     return <Folded title={present.toolResult} text={JSON.stringify(part.tool_result, null, 2)} isCode />;
   }
   for (const kind of ['image', 'audio', 'video'] as const) {
-    if (part[kind] !== undefined) return <p class="media">{present.media(kind)}</p>;
+    const stored = part[kind];
+    if (stored === undefined) continue;
+    if (kind === 'video' || Array.isArray(stored)) return <p class="media">{present.media(kind)}</p>;
+    return <StoredMedia kind={kind} part={stored} />;
   }
   return null;
 }

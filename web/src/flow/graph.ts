@@ -1,0 +1,182 @@
+// A flow as a graph: read from its diagram, and laid out in layers.
+
+export interface FlowState {
+  id: string;
+  name: string;
+  /** What it does, such as `wait`. */
+  kind: string;
+}
+
+export interface Transition {
+  from: string;
+  to: string;
+  label: string;
+}
+
+/** A flow, or one within it. */
+export interface FlowGraph {
+  /** `null` for the outer one. */
+  name: string | null;
+  states: FlowState[];
+  transitions: Transition[];
+  start: string | null;
+  /** The states at which it may end. */
+  ends: Set<string>;
+}
+
+const STATE = /^state "(.*)" as (\S+)$/;
+const FLOW = /^state "(.*)" as (\S+) \{$/;
+const ARROW = /^(\S+) --> (\S+)(?: : (.*))?$/;
+const TITLE = /^(.*) \(([a-z]+)(?: .*)?\)$/;
+
+function empty(name: string | null): FlowGraph {
+  return { name, states: [], transitions: [], start: null, ends: new Set() };
+}
+
+function addArrow(graph: FlowGraph, from: string, to: string, label: string): void {
+  if (from === '[*]') graph.start = to;
+  else if (to === '[*]') graph.ends.add(from);
+  else graph.transitions.push({ from, to, label });
+}
+
+/** Reads the state diagram that the server draws of a flow. */
+export function readGraphs(mermaid: string): FlowGraph[] {
+  const outer = empty(null);
+  const graphs = [outer];
+  let present = outer;
+  for (const line of mermaid.split('\n').map((text) => text.trim())) {
+    const flow = FLOW.exec(line);
+    const state = STATE.exec(line);
+    const arrow = ARROW.exec(line);
+    if (flow) {
+      present = empty(flow[1] ?? '');
+      graphs.push(present);
+    } else if (line === '}') {
+      present = outer;
+    } else if (state) {
+      const [, title = '', id = ''] = state;
+      const [, name = title, kind = ''] = TITLE.exec(title) ?? [];
+      present.states.push({ id, name, kind });
+    } else if (arrow) {
+      addArrow(present, arrow[1] ?? '', arrow[2] ?? '', arrow[3] ?? '');
+    }
+  }
+  return graphs;
+}
+
+export interface Placed extends FlowState {
+  x: number;
+  y: number;
+}
+
+export interface Drawn extends Transition {
+  /** The path of the arrow, as SVG writes it. */
+  path: string;
+  /** Where its label is. */
+  x: number;
+  y: number;
+}
+
+export interface Layout {
+  states: Placed[];
+  transitions: Drawn[];
+  width: number;
+  height: number;
+}
+
+export const WIDTH = 150;
+export const HEIGHT = 44;
+const GAP_X = 28;
+const GAP_Y = 52;
+const MARGIN = 16;
+/** How far an arrow that returns goes around the states. */
+const AROUND = 34;
+
+/** The layer of each state: how many transitions it is away from the start. */
+function layersOf(graph: FlowGraph): string[][] {
+  const layer = new Map<string, number>();
+  const ids = graph.states.map((state) => state.id);
+  const begin = graph.start ?? ids[0];
+  const queue = begin === undefined ? [] : [begin];
+  for (const id of queue) layer.set(id, 0);
+  for (let at = 0; at < queue.length; at += 1) {
+    const id = queue[at] ?? '';
+    for (const { from, to } of graph.transitions) {
+      if (from !== id || layer.has(to)) continue;
+      layer.set(to, (layer.get(id) ?? 0) + 1);
+      queue.push(to);
+    }
+  }
+  const layers: string[][] = [];
+  // What is not reached is in the last layer.
+  const rest = Math.max(0, ...layer.values()) + 1;
+  for (const id of [...queue, ...ids.filter((other) => !layer.has(other))]) {
+    const at = layer.get(id) ?? rest;
+    (layers[at] ??= []).push(id);
+  }
+  return layers.filter((ids_) => ids_.length > 0);
+}
+
+/** Orders each layer by where the states before it are, so that few arrows cross. */
+function untangled(layers: string[][], graph: FlowGraph): string[][] {
+  const places = new Map<string, number>();
+  return layers.map((ids) => {
+    const wanted = new Map<string, number>();
+    ids.forEach((id, index) => {
+      const above = graph.transitions.filter(({ to, from }) => to === id && places.has(from));
+      const sum = above.reduce((total, { from }) => total + (places.get(from) ?? 0), 0);
+      wanted.set(id, above.length === 0 ? index : sum / above.length);
+    });
+    const sorted = [...ids].sort((a, b) => (wanted.get(a) ?? 0) - (wanted.get(b) ?? 0));
+    sorted.forEach((id, index) => places.set(id, index - (sorted.length - 1) / 2));
+    return sorted;
+  });
+}
+
+function arrow(from: Placed, to: Placed, rank: number, right: number): Omit<Drawn, keyof Transition> {
+  if (from.id === to.id || to.y <= from.y || to.y - from.y > HEIGHT + GAP_Y) {
+    // Around the states: back, to itself, or past a layer.
+    const out = right + AROUND * (0.4 + rank * 0.5);
+    const [y1, y2] = [from.y + HEIGHT / 2, to.y + HEIGHT / 2 - (from.id === to.id ? 12 : 0)];
+    const [x1, x2] = [from.x + WIDTH, to.x + WIDTH];
+    const path = `M${x1} ${y1} C${out} ${y1} ${out} ${y1} ${out} ${(y1 + y2) / 2} S${out} ${y2} ${x2} ${y2}`;
+    return { path, x: out, y: (y1 + y2) / 2 };
+  }
+  const [x1, y1] = [from.x + WIDTH / 2, from.y + HEIGHT];
+  const [x2, y2] = [to.x + WIDTH / 2, to.y];
+  const middle = (y1 + y2) / 2;
+  return { path: `M${x1} ${y1} C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`, x: (x1 + x2) / 2, y: middle };
+}
+
+/** Gives each state a place, and each transition a path. */
+export function layOut(graph: FlowGraph): Layout {
+  const layers = untangled(layersOf(graph), graph);
+  const widest = Math.max(1, ...layers.map((ids) => ids.length));
+  const inner = widest * WIDTH + (widest - 1) * GAP_X;
+  const placed = new Map<string, Placed>();
+  layers.forEach((ids, row) => {
+    const width = ids.length * WIDTH + (ids.length - 1) * GAP_X;
+    ids.forEach((id, column) => {
+      const state = graph.states.find((entry) => entry.id === id);
+      const x = MARGIN + (inner - width) / 2 + column * (WIDTH + GAP_X);
+      if (state) placed.set(id, { ...state, x, y: MARGIN + row * (HEIGHT + GAP_Y) });
+    });
+  });
+  const right = MARGIN + inner;
+  const transitions: Drawn[] = [];
+  let around = 0;
+  for (const transition of graph.transitions) {
+    const [from, to] = [placed.get(transition.from), placed.get(transition.to)];
+    if (!from || !to) continue;
+    const drawn = arrow(from, to, around, right);
+    if (drawn.x > right) around += 1;
+    transitions.push({ ...transition, ...drawn });
+  }
+  const labels = transitions.map(({ x, label }) => x + 3.2 * label.length);
+  return {
+    states: [...placed.values()],
+    transitions,
+    width: Math.ceil(Math.max(right, ...labels) + MARGIN),
+    height: layers.length * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN,
+  };
+}
