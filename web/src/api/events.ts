@@ -1,5 +1,7 @@
 // Server-sent events, read by fetch: `EventSource` sends no headers, and so no key.
 
+import { watchAttention } from './attention';
+
 export interface ServerEvent {
   name: string;
   /** The id of the last event that had one. */
@@ -108,9 +110,13 @@ export async function follow(following: Following): Promise<void> {
   const { signal } = following;
   let last: string | null = null;
   let attempt = 0;
-  while (!signal.aborted) {
+  const attention = new Attention(signal);
+  while (!hasEnded(signal)) {
+    await attention.seen();
+    if (hasEnded(signal)) break;
+    const connection = attention.connection();
     try {
-      const response = await following.open(last, signal);
+      const response = await following.open(last, connection);
       following.connected?.(true);
       if (response.body) {
         for await (const event of eventsOf(response.body)) {
@@ -120,11 +126,56 @@ export async function follow(following: Following): Promise<void> {
         }
       }
     } catch (error) {
-      if (hasEnded(signal) || following.isFinal(error)) break;
+      if (hasEnded(signal) || (!connection.aborted && following.isFinal(error))) break;
     }
-    if (hasEnded(signal)) break;
+    if (connection.aborted) continue;
     following.connected?.(false);
     await wait(delay(attempt, Math.random()), signal);
     attempt += 1;
+  }
+  attention.end();
+}
+
+/** Ends a stream while the page is not looked at. */
+class Attention {
+  readonly #signal: AbortSignal;
+  readonly #unwatch: () => void;
+  #isSeen = true;
+  #present = new AbortController();
+  #waiting: (() => void)[] = [];
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    this.#unwatch = watchAttention((isSeen) => {
+      this.#isSeen = isSeen;
+      if (isSeen) this.#resume();
+      else this.#present.abort();
+    });
+    signal.addEventListener('abort', () => {
+      this.#present.abort();
+      this.#resume();
+    });
+  }
+
+  #resume(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting = [];
+  }
+
+  /** Waits until the page is seen, or the stream is not wanted any more. */
+  seen(): Promise<void> {
+    if (this.#isSeen || this.#signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** The signal of the next connection. */
+  connection(): AbortSignal {
+    this.#present = new AbortController();
+    if (this.#signal.aborted) this.#present.abort();
+    return this.#present.signal;
+  }
+
+  end(): void {
+    this.#unwatch();
   }
 }

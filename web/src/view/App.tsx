@@ -54,9 +54,10 @@ export function App() {
       <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
         <Sidebar />
         <main id="main">
+          <h1 class="hidden phone-only">{words.value.product}</h1>
           <View />
+          {screen.hasPanel && <Panel />}
         </main>
-        {screen.hasPanel && <Panel />}
         <StatusBar />
         <PartBar part={part.value} choose={(chosen) => (part.value = chosen)} />
       </div>

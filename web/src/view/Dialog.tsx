@@ -11,9 +11,11 @@ interface Props {
   class?: string;
   /** Whether it can be closed without an answer. */
   isClosable?: boolean;
+  /** Whether a field in it takes the focus first. */
+  hasField?: boolean;
 }
 
-export function Dialog({ title, onClose, children, isClosable = true, ...rest }: Props) {
+export function Dialog({ title, onClose, children, isClosable = true, hasField = false, ...rest }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -40,7 +42,9 @@ export function Dialog({ title, onClose, children, isClosable = true, ...rest }:
     >
       <div class="dialog-content">
         <header class="dialog-head">
-          <h2 id={id}>{title}</h2>
+          <h2 id={id} tabIndex={-1} autoFocus={!hasField}>
+            {title}
+          </h2>
           {isClosable && <IconButton icon="close" label={words.value.close} onClick={onClose} />}
         </header>
         {children}

@@ -7,7 +7,7 @@ import { Dialog } from './Dialog';
 export function KeyPrompt() {
   const [key, setKey] = useState('');
   return (
-    <Dialog title={words.value.keyTitle} isClosable={false} onClose={() => undefined}>
+    <Dialog hasField title={words.value.keyTitle} isClosable={false} onClose={() => undefined}>
       <form
         class="form"
         onSubmit={(event) => {
@@ -16,6 +16,11 @@ export function KeyPrompt() {
         }}
       >
         <p class="quiet">{words.value.keyText}</p>
+        {hasKey() && (
+          <p class="failure" role="alert">
+            {words.value.keyRefused}
+          </p>
+        )}
         <label>
           {words.value.keyLabel}
           <input

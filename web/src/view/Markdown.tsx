@@ -6,9 +6,14 @@ import { allowedAddress } from '../text/address';
 import type { Coloured } from '../text/code';
 import { decodeEntities } from '../text/entities';
 import { blocks, GrowingBlocks, type Token, type Tokens } from '../text/markdown';
-import { LONG, clean, cut } from '../text/plain';
+import { clean, cut } from '../text/plain';
 import { IconButton } from './Button';
 import { PlainText, shown } from './Shown';
+
+/** How much Markdown is drawn at once: its elements cost more than a plain text. */
+const MOST = 50_000;
+/** How many rows of a table, and entries of a list, are drawn at once. */
+const ROWS = 200;
 
 interface MarkdownProps {
   text: string;
@@ -16,7 +21,7 @@ interface MarkdownProps {
 
 /** A whole text. A long one is cut, and a button shows more of it. */
 export default function Markdown({ text }: MarkdownProps) {
-  const [length, setLength] = useState(LONG);
+  const [length, setLength] = useState(MOST);
   const part = cut(text, length);
   const read = useRef<{ part: string; tokens: Token[] | null }>({ part: '', tokens: [] });
   if (read.current.part !== part) read.current = { part, tokens: blocks(clean(part)) };
@@ -26,7 +31,7 @@ export default function Markdown({ text }: MarkdownProps) {
     <>
       <div class="markdown">{draw(tokens)}</div>
       {part.length < text.length && (
-        <button type="button" class="text-button" onClick={() => setLength(length + LONG)}>
+        <button type="button" class="text-button" onClick={() => setLength(length + MOST)}>
           {words.value.showMore(text.length - part.length)}
         </button>
       )}
@@ -107,7 +112,8 @@ function block(token: Token, isGrowing: boolean): ComponentChildren {
 }
 
 function List({ list }: { list: Tokens.List }) {
-  const items = list.items.map((item, index) => (
+  const [count, setCount] = useState(ROWS);
+  const items = list.items.slice(0, count).map((item, index) => (
     <li key={index} dir="auto" class={item.task ? 'task' : undefined}>
       {item.task && (
         <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? '✓' : '–'} />
@@ -115,10 +121,25 @@ function List({ list }: { list: Tokens.List }) {
       {draw(item.tokens.filter((token) => token.type !== 'checkbox'))}
     </li>
   ));
-  return list.ordered ? <ol start={list.start === '' ? 1 : list.start}>{items}</ol> : <ul>{items}</ul>;
+  return (
+    <>
+      {list.ordered ? <ol start={list.start === '' ? 1 : list.start}>{items}</ol> : <ul>{items}</ul>}
+      <MoreRows count={count} of={list.items.length} show={setCount} />
+    </>
+  );
+}
+
+function MoreRows({ count, of, show }: { count: number; of: number; show: (count: number) => void }) {
+  if (of <= count) return null;
+  return (
+    <button type="button" class="text-button" onClick={() => show(count + ROWS)}>
+      {words.value.showRows(of - count)}
+    </button>
+  );
 }
 
 function Table({ table }: { table: Tokens.Table }) {
+  const [count, setCount] = useState(ROWS);
   const cell = (of: Tokens.TableCell, index: number, isHead: boolean) => {
     const place = `align-${table.align[index] ?? 'start'}`;
     return isHead ? (
@@ -138,11 +159,12 @@ function Table({ table }: { table: Tokens.Table }) {
           <tr>{table.header.map((entry, index) => cell(entry, index, true))}</tr>
         </thead>
         <tbody>
-          {table.rows.map((row, index) => (
+          {table.rows.slice(0, count).map((row, index) => (
             <tr key={index}>{row.map((entry, at) => cell(entry, at, false))}</tr>
           ))}
         </tbody>
       </table>
+      <MoreRows count={count} of={table.rows.length} show={setCount} />
     </div>
   );
 }

@@ -51,7 +51,7 @@ export function Palette() {
     setTimeout(choice.run, 0);
   };
   return (
-    <Dialog title={words.value.palette} class="palette" onClose={close}>
+    <Dialog hasField title={words.value.palette} class="palette" onClose={close}>
       <input
         type="text"
         role="combobox"

@@ -17,7 +17,7 @@ export function Panel() {
     requestAnimationFrame(() => document.getElementById(`tab-${next.id}`)?.focus());
   };
   return (
-    <aside class="panel" aria-label={words.value.panel}>
+    <section class="panel" aria-label={words.value.panel}>
       <div class="tabs" role="tablist" aria-label={words.value.panel} onKeyDown={move}>
         {all.map((tab) => (
           <button
@@ -39,6 +39,6 @@ export function Panel() {
       <div id="panel-content" class="panel-content" role="tabpanel" aria-labelledby={`tab-${present.id}`} tabIndex={-1}>
         <View />
       </div>
-    </aside>
+    </section>
   );
 }

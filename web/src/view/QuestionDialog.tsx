@@ -10,7 +10,7 @@ export function QuestionDialog({ asked }: { asked: Question }) {
     question.value = null;
   };
   return (
-    <Dialog title={asked.title} onClose={close}>
+    <Dialog hasField title={asked.title} onClose={close}>
       <form
         class="form"
         onSubmit={(event) => {
