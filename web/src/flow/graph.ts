@@ -92,29 +92,46 @@ const MARGIN = 16;
 /** How far an arrow that returns goes around the states. */
 const AROUND = 34;
 
-/** The layer of each state: how many transitions it is away from the start. */
-function layersOf(graph: FlowGraph): string[][] {
-  const layer = new Map<string, number>();
-  const ids = graph.states.map((state) => state.id);
-  const begin = graph.start ?? ids[0];
-  const queue = begin === undefined ? [] : [begin];
-  for (const id of queue) layer.set(id, 0);
-  for (let at = 0; at < queue.length; at += 1) {
-    const id = queue[at] ?? '';
-    for (const { from, to } of graph.transitions) {
-      if (from !== id || layer.has(to)) continue;
-      layer.set(to, (layer.get(id) ?? 0) + 1);
-      queue.push(to);
+/** Transitions that return to a state on the way to where they begin: what is a circle has no order. */
+function returning(graph: FlowGraph, begin: string | undefined): Set<Transition> {
+  const back = new Set<Transition>();
+  const done = new Set<string>();
+  const way = new Set<string>();
+  const visit = (id: string) => {
+    way.add(id);
+    for (const transition of graph.transitions) {
+      if (transition.from !== id) continue;
+      if (way.has(transition.to)) back.add(transition);
+      else if (!done.has(transition.to)) visit(transition.to);
     }
+    way.delete(id);
+    done.add(id);
+  };
+  if (begin !== undefined) visit(begin);
+  for (const state of graph.states) if (!done.has(state.id)) visit(state.id);
+  return back;
+}
+
+/** The layer of each state: after all states that lead to it. */
+function layersOf(graph: FlowGraph): string[][] {
+  const ids = graph.states.map((state) => state.id);
+  const back = returning(graph, graph.start ?? ids[0]);
+  const forward = graph.transitions.filter((transition) => !back.has(transition));
+  const layer = new Map<string, number>(ids.map((id) => [id, 0]));
+  // Without circles, as many rounds as there are states are enough.
+  for (let round = 0; round < ids.length; round += 1) {
+    let isSame = true;
+    for (const { from, to } of forward) {
+      const wanted = (layer.get(from) ?? 0) + 1;
+      if (!layer.has(to) || wanted <= (layer.get(to) ?? 0)) continue;
+      layer.set(to, wanted);
+      isSame = false;
+    }
+    if (isSame) break;
   }
   const layers: string[][] = [];
-  // What is not reached is in the last layer.
-  const rest = Math.max(0, ...layer.values()) + 1;
-  for (const id of [...queue, ...ids.filter((other) => !layer.has(other))]) {
-    const at = layer.get(id) ?? rest;
-    (layers[at] ??= []).push(id);
-  }
-  return layers.filter((ids_) => ids_.length > 0);
+  for (const id of ids) (layers[layer.get(id) ?? 0] ??= []).push(id);
+  return layers.filter((row) => row.length > 0);
 }
 
 /** Orders each layer by where the states before it are, so that few arrows cross. */

@@ -159,6 +159,8 @@ export const de: Words = {
   panel: 'Seitenbereich',
   status: 'Zustand',
   log: 'Nachrichten dieser Linie',
+  skipContent: 'Zum Inhalt springen',
+  mediaKinds: { image: 'Bild', audio: 'Ton', video: 'Video' },
   costTab: 'Kosten',
   places: 'Außerdem',
   placeSearch: 'Suche mit Bedingungen',

@@ -157,6 +157,8 @@ export const en = {
   panel: 'Panel',
   status: 'Status',
   log: 'Messages of this line',
+  skipContent: 'Skip to the content',
+  mediaKinds: { image: 'Image', audio: 'Sound', video: 'Video' },
   costTab: 'Cost',
   places: 'Also',
   placeSearch: 'Search with conditions',

@@ -15,7 +15,7 @@ import { Notices } from './Notices';
 import { overlay, question } from './overlays';
 import { Panel } from './Panel';
 import { QuestionDialog } from './QuestionDialog';
-import { screens } from './screens';
+import { screens, type Screen } from './screens';
 import { Sidebar } from './Sidebar';
 import { StatusBar } from './StatusBar';
 
@@ -48,8 +48,8 @@ export function App() {
   const View = screen.view;
   return (
     <>
-      <a class="skip" href="#composer" onClick={skip}>
-        {words.value.skip}
+      <a class="skip" href={screen.hasPanel ? '#composer' : '#content'} onClick={skip}>
+        {screen.hasPanel ? words.value.skip : words.value.skipContent}
       </a>
       <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
         <Sidebar />
@@ -59,7 +59,7 @@ export function App() {
           {screen.hasPanel && <Panel />}
         </main>
         <StatusBar />
-        <PartBar part={part.value} choose={(chosen) => (part.value = chosen)} />
+        <PartBar screen={screen} part={part.value} choose={(chosen) => (part.value = chosen)} />
       </div>
       <Notices />
       {overlay.value === 'help' && <Help />}
@@ -75,16 +75,22 @@ export function App() {
 
 function skip(event: MouseEvent): void {
   event.preventDefault();
-  document.getElementById('composer')?.focus();
+  (document.getElementById('composer') ?? document.getElementById('content'))?.focus();
 }
 
-function PartBar({ part, choose }: { part: Part; choose: (part: Part) => void }) {
+interface PartBarProps {
+  screen: Screen;
+  part: Part;
+  choose: (part: Part) => void;
+}
+
+function PartBar({ screen, part, choose }: PartBarProps) {
   const text = words.value;
   const parts: [Part, string, IconName][] = [
     ['list', text.conversations, 'list'],
-    ['main', text.conversation, 'edit'],
-    ['panel', text.tree, 'branch'],
+    ['main', screen.label(), 'edit'],
   ];
+  if (screen.hasPanel) parts.push(['panel', text.tree, 'branch']);
   return (
     <nav class="part-bar" aria-label={text.views}>
       {parts.map(([name, label, icon]) => (

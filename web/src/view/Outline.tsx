@@ -9,7 +9,7 @@ import { summary } from '../text/plain';
 import { foldsOver, outline, type Row } from '../tree/outline';
 import { pathTo } from '../tree/path';
 import { Icon } from './Icon';
-import { writer } from './roles';
+import { wordless, writer } from './roles';
 import { VirtualList, type ListHandle } from './VirtualList';
 
 /** The height of a row in pixels, which style/outline.css has too. */
@@ -154,7 +154,7 @@ interface RowProps {
 function OutlineRow({ row, node, isActive, isShown, isSelected, isHead, onSelect, onFold }: RowProps) {
   const present = words.value;
   const text =
-    node.label ?? (summary(node.text, 90) || (node.parts.some((part) => part.tool_call) ? present.tool : '…'));
+    node.label ?? (summary(node.text, 90) || wordless(node));
   const isMarked = node.bookmarks.length > 0;
   const parts = [`${writer(node)}: ${text}`];
   if (row.alternative > 0) parts.push(present.siblings(row.alternative, row.alternatives));

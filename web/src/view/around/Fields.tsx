@@ -17,6 +17,7 @@ export function Fields({ fields, texts, problems }: Props) {
         <OneField
           key={field.name}
           field={field}
+          fields={fields.length}
           text={texts.value[field.name] ?? field.initial}
           problem={problems[field.name]}
           change={(text) => {
@@ -30,12 +31,14 @@ export function Fields({ fields, texts, problems }: Props) {
 
 interface OneProps {
   field: Field;
+  /** How many there are: a single one needs no sign that it is required. */
+  fields: number;
   text: string;
   problem: 'missing' | 'invalid' | undefined;
   change: (text: string) => void;
 }
 
-function OneField({ field, text, problem, change }: OneProps) {
+function OneField({ field, fields, text, problem, change }: OneProps) {
   const id = useId();
   const words = around.value;
   const note = [field.note, field.kind === 'json' ? words.jsonValue : ''].filter((part) => part !== '').join(' · ');
@@ -50,7 +53,7 @@ function OneField({ field, text, problem, change }: OneProps) {
     <div class="field">
       <label for={id}>
         {field.name}
-        {field.isRequired && <span class="chip">{words.required}</span>}
+        {field.isRequired && fields > 1 && <span class="chip">{words.required}</span>}
       </label>
       <Input field={field} text={text} change={change} shared={shared} />
       {(note !== '' || problem !== undefined) && (

@@ -24,11 +24,17 @@ export function Progress({ of }: { of: FlowRun }) {
 }
 
 /** The forms of all that a run waits for. */
-export function Waits({ flow, of }: { flow: Flow; of: FlowRun }) {
+export function Waits({ flow, of, heading = 'h3' }: { flow: Flow; of: FlowRun; heading?: 'h2' | 'h3' }) {
   return (
     <>
       {of.waits.map((wait) => (
-        <WaitForm key={`${wait.flow}/${wait.state}/${wait.branch ?? ''}/${of.step}`} flow={flow} of={of} wait={wait} />
+        <WaitForm
+          key={`${wait.flow}/${wait.state}/${wait.branch ?? ''}/${of.step}`}
+          flow={flow}
+          of={of}
+          wait={wait}
+          heading={heading}
+        />
       ))}
       {runError.value !== null && (
         <p class="field-problem" role="alert">
@@ -39,7 +45,14 @@ export function Waits({ flow, of }: { flow: Flow; of: FlowRun }) {
   );
 }
 
-function WaitForm({ flow, of, wait }: { flow: Flow; of: FlowRun; wait: Wait }) {
+interface WaitProps {
+  flow: Flow;
+  of: FlowRun;
+  wait: Wait;
+  heading: 'h2' | 'h3';
+}
+
+function WaitForm({ flow, of, wait, heading: Heading }: WaitProps) {
   const text = around.value;
   const place =
     of.waits.length > 1 ? { state: wait.state, ...(wait.branch === null ? {} : { branch: wait.branch }) } : {};
@@ -49,8 +62,8 @@ function WaitForm({ flow, of, wait }: { flow: Flow; of: FlowRun; wait: Wait }) {
   const said = of.steps.find((step) => step.node === wait.node)?.text;
   return (
     <section class="wait" aria-label={text.waitsAt(wait.state)}>
-      <h3>{text.waitsAt(clean(wait.state))}</h3>
-      {said && <p dir="auto">{clean(said)}</p>}
+      <Heading>{text.waitsAt(clean(wait.state))}</Heading>
+      {said && Heading === 'h3' && <p dir="auto">{clean(said)}</p>}
       {wait.due !== null && (
         <p class="quiet">
           {text.due}: {fullTime(wait.due)}
@@ -153,7 +166,7 @@ export function FlowInConversation({ conversation }: { conversation: OpenConvers
         <a href={writeRoute({ screen: 'flows', conversation: name, node: conversation.id })}>{text.openFlow}</a>
       </p>
       <Progress of={present} />
-      <Waits flow={flow} of={present} />
+      <Waits flow={flow} of={present} heading="h2" />
     </section>
   );
 }

@@ -49,7 +49,7 @@ function ModelCard({ id, model }: { id: string; model: AboutModel | undefined })
           ))}
         </p>
       ) : (
-        <p class="quiet">{text.unknownAbilities}</p>
+        model && <p class="quiet">{text.unknownAbilities}</p>
       )}
       <button type="button" class="button small" aria-pressed={isUsed} onClick={() => set({ model: id })}>
         {isUsed ? text.inUse : text.use}

@@ -170,9 +170,12 @@ function Rendered() {
     );
   }
   if (!rendered.value) return null;
+  const { missing } = rendered.value.prompt;
+  const names = Array.isArray(missing) ? missing.map(String) : [];
   return (
     <section class="rendered" aria-label={text.renderedTitle} role="status">
       <h3>{text.renderedTitle}</h3>
+      {names.length > 0 && <p class="chip warn">{text.renderedMissing(clean(names.join(', ')))}</p>}
       {rendered.value.messages.map((message, index) => (
         <div key={index} class="rendered-message">
           <span class="writer">{roleName(message.role)}</span>

@@ -23,7 +23,7 @@ export function Screen({ title, isSplit = false, actions, children }: Props) {
         <h1>{title}</h1>
         {actions}
       </header>
-      <div class="around-content" data-split={isSplit} tabIndex={-1}>
+      <div id="content" class="around-content" data-split={isSplit} tabIndex={-1}>
         {children}
       </div>
     </section>

@@ -61,7 +61,10 @@ export function SearchScreen() {
           <p id="search-hint" class="quiet">
             {text.searchHint}
           </p>
-          <Conditions />
+          <details class="filters" open={innerWidth > 760}>
+            <summary>{text.filters}</summary>
+            <Conditions />
+          </details>
         </form>
       </search>
       <Results />
@@ -131,7 +134,7 @@ function Conditions() {
   return (
     <>
       <fieldset class="conditions">
-        <legend>{text.filters}</legend>
+        <legend>{words.value.conversations}</legend>
         <ChoiceField
           label={text.dates}
           name="by"
