@@ -176,7 +176,13 @@ describe('calls of tools', () => {
 describe('a search', () => {
   it('has only the conditions that are given', () => {
     expect(parametersOf(conditionsOf(NOTHING)).toString()).toBe('');
-    const asked = { ...NOTHING, text: ' tea ', from: '2026-05-01', until: '2026-05-02', metadata: 'topic=a b, x=1, =2, y' };
+    const asked = {
+      ...NOTHING,
+      text: ' tea ',
+      from: '2026-05-01',
+      until: '2026-05-02',
+      metadata: 'topic=a b, x=1, =2, y',
+    };
     const query = parametersOf(conditionsOf({ ...asked, by: 'created', sort: 'name' }));
     expect(query.get('text')).toBe('tea');
     expect(query.get('metadata[topic]')).toBe('a b');

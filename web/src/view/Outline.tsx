@@ -153,8 +153,7 @@ interface RowProps {
 
 function OutlineRow({ row, node, isActive, isShown, isSelected, isHead, onSelect, onFold }: RowProps) {
   const present = words.value;
-  const text =
-    node.label ?? (summary(node.text, 90) || wordless(node));
+  const text = node.label ?? (summary(node.text, 90) || wordless(node));
   const isMarked = node.bookmarks.length > 0;
   const parts = [`${writer(node)}: ${text}`];
   if (row.alternative > 0) parts.push(present.siblings(row.alternative, row.alternatives));
