@@ -31,7 +31,7 @@ export default tseslint.config(
         { selector: "JSXAttribute[name.name='dangerouslySetInnerHTML']", message: 'A text is never HTML.' },
       ],
       'max-lines': ['error', { max: 500, skipBlankLines: true, skipComments: true }],
-      'max-lines-per-function': ['error', { max: 140, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['error', { max: 110, skipBlankLines: true, skipComments: true }],
     },
   },
   {

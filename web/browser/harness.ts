@@ -175,6 +175,7 @@ export interface View {
   width?: number;
   height?: number;
   scheme?: 'light' | 'dark';
+  contrast?: 'more';
   isTouch?: boolean;
   locale?: string;
 }
@@ -184,6 +185,7 @@ export async function openPage(url: string, view: View = {}): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: view.width ?? 1360, height: view.height ?? 860 },
     colorScheme: view.scheme ?? 'light',
+    contrast: view.contrast ?? 'no-preference',
     hasTouch: view.isTouch ?? false,
     locale: view.locale ?? 'en-GB',
     permissions: ['clipboard-read', 'clipboard-write'],

@@ -62,10 +62,12 @@ describe.skipIf(missing() !== null)('a long conversation', () => {
 
   it('goes to any message, by the tree and by its address', async () => {
     await page.locator('.outline .virtual').evaluate((list) => (list.scrollTop = 0));
-    await page.locator('.row').first().click();
+    await page.locator('.row', { hasText: 'Message 0.' }).click();
     await page.locator('.message', { hasText: 'Message 0.' }).waitFor();
     await page.keyboard.press('t');
+    await page.locator('.row:focus').waitFor();
     await page.keyboard.press('End');
+    await page.locator('.row:focus', { hasText: `Message ${COUNT - 1}.` }).waitFor();
     await page.keyboard.press('Enter');
     await page.locator('.message', { hasText: `Message ${COUNT - 1}.` }).waitFor();
     const to = await page.locator('.row').nth(20).getAttribute('data-row');

@@ -33,9 +33,10 @@ export class OpenConversation {
   tree = new Tree();
   /** Called for each node that another connection announces. */
   onNode: (node: Node) => void = () => undefined;
-  /** Nodes that were added since the tree was last asked for. */
+  /** Nodes that were added since the tree was last requested. */
   #meanwhile: Node[] = [];
   readonly #end = new AbortController();
+  #moving = Promise.resolve();
   #settling: ReturnType<typeof setTimeout> | undefined;
 
   readonly line = computed<readonly Node[]>(() => {
@@ -231,8 +232,13 @@ export class OpenConversation {
     }, SETTLED);
   }
 
-  /** Moves the head to the line that is shown, unless it was moved elsewhere meanwhile. */
-  async moveHead(): Promise<void> {
+  /** Moves the head to the line that is shown, unless it was moved elsewhere meanwhile. One move waits for the other. */
+  moveHead(): Promise<void> {
+    this.#moving = this.#moving.then(() => this.#moveHead());
+    return this.#moving;
+  }
+
+  async #moveHead(): Promise<void> {
     const to = this.at.value;
     if (to === this.tree.head || (to !== null && !this.tree.get(to))) return;
     try {

@@ -63,39 +63,9 @@ function Rows({ conversation }: { conversation: OpenConversation }) {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey || activeId === null) return;
-    const index = places.get(activeId) ?? 0;
-    const row = rows[index];
-    if (!row || !keyDone(event.key, row, index)) return;
+    if (!pressed(event.key, { rows, index: places.get(activeId) ?? 0, conversation, move })) return;
     event.preventDefault();
     event.stopPropagation();
-  };
-  const keyDone = (key: string, row: Row, index: number): boolean => {
-    const steps: Record<string, number> = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: rows.length - 1 };
-    const step = steps[key];
-    if (step !== undefined) {
-      const next = rows[step];
-      if (next) move(next.id);
-      return true;
-    }
-    if (key === 'ArrowRight') {
-      if (row.isFolded) conversation.fold(row.id, false);
-      else if (row.isFork && rows[index + 1]) move(rows[index + 1]?.id ?? row.id);
-      return true;
-    }
-    if (key === 'ArrowLeft') {
-      if (row.isFork && !row.isFolded) conversation.fold(row.id, true);
-      else if (row.under !== null) move(row.under);
-      return true;
-    }
-    if (key === 'Enter' || key === ' ') {
-      conversation.goTo(row.id);
-      return true;
-    }
-    if (key === '*') {
-      for (const other of rows) if (other.under === row.under && other.isFolded) conversation.fold(other.id, false);
-      return true;
-    }
-    return false;
   };
 
   return (
@@ -138,6 +108,52 @@ function Rows({ conversation }: { conversation: OpenConversation }) {
       </p>
     </div>
   );
+}
+
+interface Pressed {
+  rows: readonly Row[];
+  /** The row with the focus. */
+  index: number;
+  conversation: OpenConversation;
+  move: (id: string) => void;
+}
+
+/** Does what a key of a tree does. Returns whether it is one. */
+function pressed(key: string, { rows, index, conversation, move }: Pressed): boolean {
+  const row = rows[index];
+  if (!row) return false;
+  const below = rows[index + 1];
+  switch (key) {
+    case 'ArrowDown':
+      if (below) move(below.id);
+      return true;
+    case 'ArrowUp':
+      move(rows[index - 1]?.id ?? row.id);
+      return true;
+    case 'Home':
+      move(rows[0]?.id ?? row.id);
+      return true;
+    case 'End':
+      move(rows[rows.length - 1]?.id ?? row.id);
+      return true;
+    case 'ArrowRight':
+      if (row.isFolded) conversation.fold(row.id, false);
+      else if (row.isFork && below) move(below.id);
+      return true;
+    case 'ArrowLeft':
+      if (row.isFork && !row.isFolded) conversation.fold(row.id, true);
+      else if (row.under !== null) move(row.under);
+      return true;
+    case 'Enter':
+    case ' ':
+      conversation.goTo(row.id);
+      return true;
+    case '*':
+      for (const other of rows) if (other.under === row.under && other.isFolded) conversation.fold(other.id, false);
+      return true;
+    default:
+      return false;
+  }
 }
 
 interface RowProps {
