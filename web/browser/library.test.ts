@@ -52,7 +52,7 @@ describe.skipIf(missing() !== null || !servesLibraries())('a library', () => {
     const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${idOf()}/tree`);
     expect(nodes[0]).toMatchObject({
       text: 'Where is the castle, in 3 words?  I come from Rome.\n',
-      prompt: 'user/ask',
+      prompt: 'ask',
     });
   });
 

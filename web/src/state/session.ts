@@ -86,7 +86,8 @@ export function begin(): void {
 
 function show(id: string | null, node: string | null): void {
   const present = open.value;
-  if (present && present.id === id && present.state.value !== 'failed') {
+  const isOver = present !== null && ['failed', 'missing'].includes(present.state.value);
+  if (present && present.id === id && !isOver) {
     if (node !== null && present.tree.get(node)) present.goTo(node);
     return;
   }

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { around } from '../../language/around';
 import { IMPORT_FORMATS, importedFiles, importFiles, isImporting, type ImportedFile } from '../../state/imports';
-import { writeRoute } from '../../state/route';
+import { visit, writeRoute } from '../../state/route';
 import { clean } from '../../text/plain';
 import { Dialog } from '../Dialog';
 import { overlay } from '../overlays';
@@ -98,7 +98,15 @@ function Outcome({ file }: { file: ImportedFile }) {
           <p class="quiet">{text.importedCount(result.imported.length)}</p>
           {result.imported.slice(0, 20).map((one) => (
             <p key={one.id}>
-              <a href={writeRoute({ screen: 'conversation', conversation: one.id, node: null })} onClick={close}>
+              <a
+                href={writeRoute({ screen: 'conversation', conversation: one.id, node: null })}
+                onClick={(event) => {
+                  // The address may be that of the present one, which was deleted.
+                  event.preventDefault();
+                  close();
+                  visit({ conversation: one.id });
+                }}
+              >
                 {text.importedOne(one.nodes)}
               </a>
               {one.repaired.length > 0 && (
