@@ -215,7 +215,7 @@ describe.skipIf(missing() !== null)('around conversations', () => {
     });
   });
 
-  describe('images and sounds', () => {
+  describe('images and audio', () => {
     beforeEach(async () => {
       await page.route('**/v1/alloquy/page', (route) => route.fulfill({ json: ABOUT }));
       await page.addInitScript(() => {
@@ -241,7 +241,7 @@ describe.skipIf(missing() !== null)('around conversations', () => {
       await page.locator('.attached li', { hasText: 'dropped.png' }).waitFor();
       const [chooser] = await Promise.all([
         page.waitForEvent('filechooser'),
-        page.getByRole('button', { name: 'Attach images or sounds' }).click(),
+        page.getByRole('button', { name: 'Attach images or audio' }).click(),
       ]);
       await chooser.setFiles({ name: 'chosen.png', mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') });
       await page.locator('.attached li', { hasText: 'chosen.png' }).waitFor();
@@ -265,7 +265,11 @@ describe.skipIf(missing() !== null)('around conversations', () => {
 
     it('are attached with the keyboard, and refused where they are none', async () => {
       await page.locator('#composer').focus();
-      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Alt+a')]);
+      const choosing = page.waitForEvent('filechooser');
+      // The browser has to know that a choice is awaited before the key is pressed.
+      await page.evaluate(() => document.title);
+      await page.keyboard.press('Alt+a');
+      const chooser = await choosing;
       await chooser.setFiles({ name: 'key.png', mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') });
       await page.locator('.attached li', { hasText: 'key.png' }).waitFor();
       await page.locator('#composer').focus();
@@ -284,10 +288,10 @@ describe.skipIf(missing() !== null)('around conversations', () => {
       await page.keyboard.press('Alt+m');
       await page.locator('.attached li', { hasText: 'recording.wav' }).waitFor();
       const length = await page.locator('.attached audio').evaluate(
-        (sound: HTMLAudioElement) =>
+        (audio: HTMLAudioElement) =>
           new Promise<number>((resolve) => {
-            if (sound.duration > 0) resolve(sound.duration);
-            sound.addEventListener('loadedmetadata', () => resolve(sound.duration));
+            if (audio.duration > 0) resolve(audio.duration);
+            audio.addEventListener('loadedmetadata', () => resolve(audio.duration));
           }),
       );
       expect(length).toBeGreaterThan(0.1);
@@ -298,13 +302,13 @@ describe.skipIf(missing() !== null)('around conversations', () => {
       const body = request.postDataJSON() as {
         messages: { content: { input_audio: { format: string; data: string } }[] }[];
       };
-      const sound = body.messages[0]!.content[0]!.input_audio;
-      expect(sound.format).toBe('wav');
-      expect(Buffer.from(sound.data, 'base64').subarray(0, 4).toString()).toBe('RIFF');
+      const audio = body.messages[0]!.content[0]!.input_audio;
+      expect(audio.format).toBe('wav');
+      expect(Buffer.from(audio.data, 'base64').subarray(0, 4).toString()).toBe('RIFF');
     });
   });
 
-  it('has no microphone for a model that takes no sound', async () => {
+  it('has no microphone for a model that takes no audio', async () => {
     const [first] = ABOUT.models;
     const deaf = { ...first!, capabilities: { ...first!.capabilities!, audio: false, image: false } };
     await page.route('**/v1/alloquy/page', (route) => route.fulfill({ json: { ...ABOUT, models: [deaf] } }));

@@ -1,4 +1,4 @@
-// Graphs of flows, forms, sounds, calls of tools, and the conditions of a search.
+// Graphs of flows, forms, audio, calls of tools, and the conditions of a search.
 import { describe, expect, it } from 'vitest';
 import { parametersOf, type PromptInfo } from '../src/api/around';
 import { layOut, readGraphs } from '../src/flow/graph';
@@ -51,7 +51,7 @@ describe('graphs of flows', () => {
   });
 
   it('have each state at a place of its own, after those that lead to it', () => {
-    const { states, transitions, width, height } = layOut(readGraphs(DIAGRAM)[0]!);
+    const { states, transitions, left, width, height } = layOut(readGraphs(DIAGRAM)[0]!);
     const at = new Map(states.map((state) => [state.name, state]));
     expect(new Set(states.map(({ x, y }) => `${x},${y}`)).size).toBe(4);
     expect(at.get('check')!.y).toBe(at.get('sorry')!.y);
@@ -59,8 +59,8 @@ describe('graphs of flows', () => {
     expect(at.get('drink')!.y).toBeLessThan(at.get('check')!.y);
     expect(transitions).toHaveLength(5);
     for (const { x, y } of [...states, ...transitions]) {
-      expect(x).toBeGreaterThanOrEqual(0);
-      expect(x).toBeLessThan(width);
+      expect(x).toBeGreaterThanOrEqual(left);
+      expect(x).toBeLessThan(left + width);
       expect(y).toBeLessThan(height);
     }
   });
@@ -121,7 +121,7 @@ describe('forms', () => {
   });
 });
 
-describe('sounds', () => {
+describe('audio', () => {
   it('are WAV files with one channel', () => {
     const samples = mono([new Float32Array([1, 0, -1, 2]), new Float32Array([0, 0, -1, 2])]);
     expect([...samples]).toEqual([0.5, 0, -1, 2]);

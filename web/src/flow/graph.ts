@@ -80,6 +80,8 @@ export interface Drawn extends Transition {
 export interface Layout {
   states: Placed[];
   transitions: Drawn[];
+  /** Where the drawing begins. */
+  left: number;
   width: number;
   height: number;
 }
@@ -150,12 +152,19 @@ function untangled(layers: string[][], graph: FlowGraph): string[][] {
   });
 }
 
-function arrow(from: Placed, to: Placed, rank: number, right: number): Omit<Drawn, keyof Transition> {
+interface Sides {
+  left: number;
+  right: number;
+}
+
+function arrow(from: Placed, to: Placed, rank: number, sides: Sides): Omit<Drawn, keyof Transition> {
   if (from.id === to.id || to.y <= from.y || to.y - from.y > HEIGHT + GAP_Y) {
-    // Around the states: back, to itself, or past a layer.
-    const out = right + AROUND * (0.4 + rank * 0.5);
+    // Around the states, on the nearer side: back, to itself, or past a layer.
+    const isLeft = from.x + WIDTH / 2 < (sides.left + sides.right) / 2;
+    const far = AROUND * (0.4 + rank * 0.5);
+    const out = isLeft ? sides.left - far : sides.right + far;
     const [y1, y2] = [from.y + HEIGHT / 2, to.y + HEIGHT / 2 - (from.id === to.id ? 12 : 0)];
-    const [x1, x2] = [from.x + WIDTH, to.x + WIDTH];
+    const [x1, x2] = isLeft ? [from.x, to.x] : [from.x + WIDTH, to.x + WIDTH];
     const path = `M${x1} ${y1} C${out} ${y1} ${out} ${y1} ${out} ${(y1 + y2) / 2} S${out} ${y2} ${x2} ${y2}`;
     return { path, x: out, y: (y1 + y2) / 2 };
   }
@@ -175,25 +184,23 @@ export function layOut(graph: FlowGraph): Layout {
     const width = ids.length * WIDTH + (ids.length - 1) * GAP_X;
     ids.forEach((id, column) => {
       const state = graph.states.find((entry) => entry.id === id);
-      const x = MARGIN + (inner - width) / 2 + column * (WIDTH + GAP_X);
+      const x = (inner - width) / 2 + column * (WIDTH + GAP_X);
       if (state) placed.set(id, { ...state, x, y: MARGIN + row * (HEIGHT + GAP_Y) });
     });
   });
-  const right = MARGIN + inner;
   const transitions: Drawn[] = [];
   let around = 0;
   for (const transition of graph.transitions) {
     const [from, to] = [placed.get(transition.from), placed.get(transition.to)];
     if (!from || !to) continue;
-    const drawn = arrow(from, to, around, right);
-    if (drawn.x > right) around += 1;
+    const drawn = arrow(from, to, around, { left: 0, right: inner });
+    if (drawn.x > inner || drawn.x < 0) around += 1;
     transitions.push({ ...transition, ...drawn });
   }
-  const labels = transitions.map(({ x, label }) => x + 3.2 * label.length);
-  return {
-    states: [...placed.values()],
-    transitions,
-    width: Math.ceil(Math.max(right, ...labels) + MARGIN),
-    height: layers.length * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN,
-  };
+  // A label is in the middle of its arrow, and has about six pixels a letter.
+  const reach = transitions.map(({ x, label }) => [x - 3.2 * label.length, x + 3.2 * label.length] as const);
+  const left = Math.floor(Math.min(0, ...reach.map(([from]) => from)) - MARGIN);
+  const right = Math.ceil(Math.max(inner, ...reach.map(([, to]) => to)) + MARGIN);
+  const height = layers.length * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN;
+  return { states: [...placed.values()], transitions, left, width: right - left, height };
 }

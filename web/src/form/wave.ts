@@ -1,4 +1,4 @@
-// Sound as a WAV file, which models take where they do not take what a browser records.
+// Audio as a WAV file, which models take where they do not take what a browser records.
 
 /** Writes samples between -1 and 1 as a WAV file with 16 bits and one channel. */
 export function wave(samples: Float32Array, rate: number): Uint8Array<ArrayBuffer> {
@@ -26,7 +26,7 @@ export function wave(samples: Float32Array, rate: number): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** Joins the channels of a sound. */
+/** Joins the channels of a recording. */
 export function mono(channels: readonly Float32Array[]): Float32Array {
   const joined = new Float32Array(channels[0]?.length ?? 0);
   for (const channel of channels) {

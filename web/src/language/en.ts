@@ -158,7 +158,7 @@ export const en = {
   status: 'Status',
   log: 'Messages of this line',
   skipContent: 'Skip to the content',
-  mediaKinds: { image: 'Image', audio: 'Sound', video: 'Video' },
+  mediaKinds: { image: 'Image', audio: 'Audio', video: 'Video' },
   costTab: 'Cost',
   places: 'Also',
   placeSearch: 'Search with conditions',
@@ -167,7 +167,7 @@ export const en = {
   placeModels: 'Models and settings',
   placeUsage: 'Usage and costs',
   import: 'Import conversations',
-  attach: 'Attach images or sounds',
+  attach: 'Attach images or audio',
   detach: (name: string) => `Remove ${name}`,
   attachments: 'Attached',
   record: 'Record with the microphone',
@@ -175,10 +175,10 @@ export const en = {
   recording: 'The microphone records.',
   recordingName: 'recording',
   noMicrophone: 'The browser gives no microphone to this page.',
-  notMedia: (name: string) => `${name} is no image and no sound.`,
-  takesNo: (kind: string): string => (kind === 'image' ? 'The model takes no images.' : 'The model takes no sounds.'),
+  notMedia: (name: string) => `${name} is no image and no audio.`,
+  takesNo: (kind: string): string => (kind === 'image' ? 'The model takes no images.' : 'The model takes no audio.'),
   tooLarge: (name: string) => `${name} is larger than 20 MiB.`,
-  dropHere: 'Drop images and sounds for the message, or documents to import',
+  dropHere: 'Drop images and audio for the message, or documents to import',
 };
 
 export type Words = typeof en;

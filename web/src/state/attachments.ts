@@ -1,4 +1,4 @@
-// Images and sounds that are sent with the next message of this window.
+// Images and audio that are sent with the next message of this window.
 import { signal } from '@preact/signals';
 import { words } from '../language';
 import { fail, notify } from './notices';

@@ -1,4 +1,4 @@
-// The bytes of images and sounds of conversations. A node has their digests; the whole document has the bytes.
+// The bytes of images and audio of conversations. A node has their digests; the whole document has the bytes.
 import { effect, signal, untracked } from '@preact/signals';
 import { client } from './connection';
 import { open } from './session';

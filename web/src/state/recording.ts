@@ -17,7 +17,7 @@ interface Recording {
 const present = signal<Recording | null>(null);
 export const isRecording = computed(() => present.value !== null);
 
-/** Whether there is a microphone for the model: it takes sounds, and the browser records. */
+/** Whether there is a microphone for the model: it takes audio, and the browser records. */
 export const canRecord = computed(
   () => capabilities.value?.audio === true && typeof MediaRecorder !== 'undefined' && 'mediaDevices' in navigator,
 );
@@ -41,8 +41,8 @@ async function finish({ pieces }: Recording): Promise<void> {
   const data = await new Blob(pieces).arrayBuffer();
   if (data.byteLength === 0) return;
   const context = new OfflineAudioContext(1, 1, RATE);
-  const sound = await context.decodeAudioData(data);
-  const channels = Array.from({ length: sound.numberOfChannels }, (_, index) => sound.getChannelData(index));
+  const audio = await context.decodeAudioData(data);
+  const channels = Array.from({ length: audio.numberOfChannels }, (_, index) => audio.getChannelData(index));
   const bytes = wave(mono(channels), RATE);
   const name = `${words.value.recordingName}.wav`;
   await attach([new File([bytes], name, { type: 'audio/wav' })]);

@@ -1,4 +1,4 @@
-// Files that are dropped on the page: images and sounds go to the message, documents are imported.
+// Files that are dropped on the page: images and audio go to the message, documents are imported.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { words } from '../language';

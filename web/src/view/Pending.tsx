@@ -31,7 +31,7 @@ function isResult(turn: RunningTurn): boolean {
   return turn.request.messages?.every((message) => message['role'] === 'tool') ?? false;
 }
 
-/** Names the images and sounds that are sent. */
+/** Names the images and audio that are sent. */
 function AskedMedia({ turn }: { turn: RunningTurn }) {
   const content = turn.request.messages?.[0]?.['content'];
   if (!Array.isArray(content)) return null;

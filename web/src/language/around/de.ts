@@ -172,6 +172,4 @@ export const de: AroundWords = {
   callResult: 'Ergebnis des Aufrufs',
   callReason: 'Grund der Ablehnung',
   callsSend: 'An das Modell senden',
-  missingFile: 'Die Datei ist nicht da.',
-  play: 'Ton',
 };

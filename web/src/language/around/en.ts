@@ -171,8 +171,6 @@ export const en = {
   callResult: 'Result of the call',
   callReason: 'Reason for the refusal',
   callsSend: 'Send to the model',
-  missingFile: 'The file is not there.',
-  play: 'Sound',
 };
 
 export type AroundWords = typeof en;

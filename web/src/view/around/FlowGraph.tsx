@@ -18,7 +18,7 @@ function short(text: string, most: number): string {
 
 export function FlowDrawing({ name, graph, present, visited }: Props) {
   const text = around.value;
-  const { states, transitions, width, height } = layOut(graph);
+  const { states, transitions, left, width, height } = layOut(graph);
   const title = graph.name === null ? text.graphOf(name) : text.graphPart(graph.name);
   const nameOf = (id: string) => graph.states.find((state) => state.id === id)?.name ?? id;
   const marker = `arrow-${graph.name ?? 'outer'}`;
@@ -26,7 +26,13 @@ export function FlowDrawing({ name, graph, present, visited }: Props) {
     <figure class="flow-figure">
       <figcaption class="quiet">{title}</figcaption>
       <div class="wide" tabIndex={0} role="group" aria-label={title}>
-        <svg class="flow-graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
+        <svg
+          class="flow-graph"
+          viewBox={`${left} 0 ${width} ${height}`}
+          width={width}
+          height={height}
+          aria-hidden="true"
+        >
           <defs>
             <marker id={marker} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
               <path d="M0 0L8 4L0 8z" />

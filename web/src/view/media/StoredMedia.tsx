@@ -1,4 +1,4 @@
-// An image or a sound of a stored message, in the line.
+// An image or audio of a stored message, in the line.
 import { words } from '../../language';
 import { mediaOf } from '../../state/media';
 
@@ -17,6 +17,6 @@ export function StoredMedia({ kind, part }: { kind: string; part: Record<string,
   return kind === 'image' ? (
     <img class="media-image" src={found.url} alt={name} />
   ) : (
-    <audio class="media-sound" controls src={found.url} aria-label={name} />
+    <audio class="media-audio" controls src={found.url} aria-label={name} />
   );
 }
