@@ -130,7 +130,10 @@ export class Scrolling {
     const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
     this.#setAtEnd(rest < END);
     if (rest < 2 * MARGIN) this.options.onNearEnd();
-    if (before !== this.#scroll) this.options.draw();
+    if (before === this.#scroll) return;
+    // It was scrolled by hand: what was sought is not wanted any more.
+    this.#sought = null;
+    this.options.draw();
   }
 
   scrollTo(key: string, place: Place): void {
