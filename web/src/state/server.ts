@@ -38,7 +38,8 @@ export function watchServer(): void {
     const count = running.value.length;
     const isFewer = count < turns;
     turns = count;
-    if (wantsKey.value) {
+    // Without models there is no key yet, or no server.
+    if (wantsKey.value || models.value.length === 0) {
       isAsked = false;
       return;
     }
