@@ -9,14 +9,18 @@ import { observeTurns } from './state/inspected';
 import { begin } from './state/session';
 import { watchAppearance } from './state/settings';
 import { App } from './view/App';
+import { registerAround } from './view/around/register';
+import { addLateStyle } from './view/lateStyle';
 
 watchAppearance();
 watchLanguage();
 watchRoute();
 registerAll();
 registerSteering();
+registerAround();
 document.addEventListener('keydown', dispatch);
 const root = document.getElementById('app');
 if (root) render(<App />, root);
+addLateStyle();
 observeTurns();
 begin();

@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-interface Options {
+export interface Options {
   method?: string;
   body?: unknown;
   headers?: Record<string, string>;
@@ -116,6 +116,11 @@ export class Client {
   async #json<T>(path: string, options?: Options): Promise<T> {
     const response = await this.#open(path, options);
     return (await response.json()) as T;
+  }
+
+  /** Sends a request that has no method here: those of `around.ts`. */
+  request<T>(path: string, options: Options = {}): Promise<T> {
+    return this.#json(path, options);
   }
 
   #of(id: string, rest = ''): string {

@@ -137,6 +137,10 @@ export interface NewTurn {
   action?: 'send' | 'edit' | 'retry' | 'continue';
   node?: string;
   text?: string;
+  /** Instead of a text: messages as in Chat Completions, such as those with images. */
+  messages?: Record<string, unknown>[];
+  /** Instead of a text: a prompt of the library. */
+  prompt?: { name: string; values: Record<string, unknown> };
   prefix?: string;
   /** The ids of the tokens that the reply begins with. */
   prefix_tokens?: number[];

@@ -94,7 +94,8 @@ export function begin(): void {
 
 function show(id: string | null, node: string | null): void {
   const present = open.value;
-  if (present && present.id === id && present.state.value !== 'failed') {
+  const isOver = present !== null && ['failed', 'missing'].includes(present.state.value);
+  if (present && present.id === id && !isOver) {
     if (node !== null && present.tree.get(node)) present.goTo(node);
     return;
   }
@@ -141,33 +142,38 @@ function settleStopped(present: OpenConversation, node: Node): void {
 
 /** How turns are answered, as the settings say. */
 export function options(): NewTurn {
-  const { model, sampling } = settings.value;
+  const { model, sampling, effort, systemPrompt } = settings.value;
   const turn: NewTurn = logprobOptions(model ?? models.value[0]?.id ?? null);
   if (model !== null && models.value.some((known) => known.id === model)) turn.model = model;
   if (Object.keys(sampling).length > 0) turn.sampling = { ...sampling };
+  if (effort !== null) turn.reasoning_effort = effort;
+  if (systemPrompt.trim() !== '') turn.system_prompt = systemPrompt;
   return turn;
 }
 
-/** Sends a text after the line that is shown. A first one begins a conversation. */
-export async function send(text: string): Promise<boolean> {
+/** What is sent instead of a text alone: messages with media or results of tools, or a prompt of the library. */
+export type Instead = Pick<NewTurn, 'messages' | 'prompt'>;
+
+/** Sends a text, or something `instead`, after the line that is shown. A first one begins a conversation. */
+export async function send(text: string, instead: Instead | null = null): Promise<boolean> {
   const present = open.value;
-  if (text.trim() === '') return false;
-  if (!present) return sendFirst(text);
+  if (text.trim() === '' && instead === null) return false;
+  if (!present) return sendFirst(text, instead);
   const at = present.at.value;
   if (present.state.value !== 'ready' || turnsAt(present.id, at).some((turn) => turn.state.value !== 'failed'))
     return false;
   for (const failed of turnsAt(present.id, at)) drop(failed);
-  start(client, present.id, at, text, { ...options(), node: at ?? '', text }, listeners);
+  start(client, present.id, at, text, { ...options(), node: at ?? '', ...(instead ?? { text }) }, listeners);
   return true;
 }
 
-async function sendFirst(text: string): Promise<boolean> {
+async function sendFirst(text: string, instead: Instead | null): Promise<boolean> {
   const first = text.trim().split('\n')[0] ?? '';
   const name = first.length > 60 ? `${first.slice(0, 59).trimEnd()}…` : first;
   try {
     const conversation = await client.create({ metadata: { title: name } });
     putConversation(conversation);
-    start(client, conversation.id, null, text, { ...options(), node: '', text }, listeners);
+    start(client, conversation.id, null, text, { ...options(), node: '', ...(instead ?? { text }) }, listeners);
     keepDraft('new', null, '');
     visit({ conversation: conversation.id });
     return true;

@@ -7,6 +7,7 @@ import { route } from '../state/route';
 import { open, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
 import { dialog } from '../state/steering';
+import { Drop } from './Drop';
 import { Icon, type IconName } from './Icon';
 import { presentTab } from './inspector';
 import { KeyPrompt } from './KeyPrompt';
@@ -15,13 +16,14 @@ import { Notices } from './Notices';
 import { overlay, question } from './overlays';
 import { Panel } from './Panel';
 import { QuestionDialog } from './QuestionDialog';
-import { screens } from './screens';
+import { screens, type Screen } from './screens';
 import { Sidebar } from './Sidebar';
 import { StatusBar } from './StatusBar';
 
 const Help = later(async () => (await import('./Help')).Help);
 const Palette = later(async () => (await import('./Palette')).Palette);
 const SteeringDialogs = later(async () => (await import('./steering/SteeringDialogs')).SteeringDialogs);
+const ImportDialog = later(async () => (await import('./around/ImportDialog')).ImportDialog);
 const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
 
 type Part = 'list' | 'main' | 'panel';
@@ -52,8 +54,8 @@ export function App() {
   const View = screen.view;
   return (
     <>
-      <a class="skip" href={`#${skipTo(screen.id)}`} onClick={(event) => skip(event, skipTo(screen.id))}>
-        {words.value.skip}
+      <a class="skip" href={`#${skipTo(screen)}`} onClick={(event) => skip(event, skipTo(screen))}>
+        {screen.id === 'conversation' ? words.value.skip : words.value.skipContent}
       </a>
       <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
         <Sidebar />
@@ -63,13 +65,15 @@ export function App() {
           {screen.hasPanel && <Panel />}
         </main>
         <StatusBar />
-        <PartBar part={part.value} choose={(chosen) => (part.value = chosen)} />
+        <PartBar screen={screen} part={part.value} choose={(chosen) => (part.value = chosen)} />
       </div>
       <Notices />
       {overlay.value === 'help' && <Help />}
       {overlay.value === 'palette' && <Palette />}
       {overlay.value === 'settings' && <SettingsDialog />}
       {dialog.value && <SteeringDialogs key={dialog.value.kind} />}
+      {overlay.value === 'import' && <ImportDialog />}
+      <Drop />
       {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
       {wantsKey.value && <KeyPrompt />}
     </>
@@ -77,8 +81,8 @@ export function App() {
 }
 
 /** Where the content of a screen begins. */
-function skipTo(screen: string): string {
-  return screen === 'conversation' ? 'composer' : 'screen-title';
+function skipTo(screen: Screen): string {
+  return screen.id === 'conversation' ? 'composer' : 'screen-title';
 }
 
 function skip(event: MouseEvent, to: string): void {
@@ -86,13 +90,19 @@ function skip(event: MouseEvent, to: string): void {
   document.getElementById(to)?.focus();
 }
 
-function PartBar({ part, choose }: { part: Part; choose: (part: Part) => void }) {
+interface PartBarProps {
+  screen: Screen;
+  part: Part;
+  choose: (part: Part) => void;
+}
+
+function PartBar({ screen, part, choose }: PartBarProps) {
   const text = words.value;
   const parts: [Part, string, IconName][] = [
     ['list', text.conversations, 'list'],
-    ['main', text.conversation, 'edit'],
-    ['panel', text.tree, 'branch'],
+    ['main', screen.label(), 'edit'],
   ];
+  if (screen.hasPanel) parts.push(['panel', text.tree, 'branch']);
   return (
     <nav class="part-bar" aria-label={text.views}>
       {parts.map(([name, label, icon]) => (

@@ -38,6 +38,14 @@ const PATHS = {
   back: 'M10 6l-6 6 6 6M4 12h16',
   minus: 'M5 12h14',
   fit: 'M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5',
+  attach: 'M19 11l-7.5 7.5a4.5 4.5 0 0 1-6.4-6.4L13 4.3a3 3 0 0 1 4.3 4.3l-7.8 7.7a1.5 1.5 0 0 1-2.1-2.1L14 7.6',
+  microphone: 'M12 4a3 3 0 0 0-3 3v4a3 3 0 0 0 6 0V7a3 3 0 0 0-3-3M6 11a6 6 0 0 0 12 0M12 17v3',
+  upload: 'M12 16V5M7 9l5-5 5 5M5 20h14',
+  filter: 'M4 6h16M7 12h10M10 18h4',
+  prompt: 'M5 5h14v11H9l-4 4zM9 9h6M9 12h4',
+  flow: 'M9 4h6v4H9zM4 16h6v4H4zM14 16h6v4h-6zM12 8v4M7 16v-4h10v4',
+  model: 'M8 8h8v8H8zM5 5h14v14H5zM9 5V2M15 5V2M9 22v-3M15 22v-3M5 9H2M5 15H2M22 9h-3M22 15h-3',
+  usage: 'M5 20V10M12 20V4M19 20v-7',
 } as const;
 
 export type IconName = keyof typeof PATHS;

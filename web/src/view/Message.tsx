@@ -14,6 +14,7 @@ import { Editor } from './Editor';
 import { FoldedJson } from './FoldedJson';
 import { Menu } from './Menu';
 import { roleName, writer } from './roles';
+import { StoredMedia } from './media/StoredMedia';
 import { PlainText } from './Shown';
 import { swipe } from './swipe';
 import { Text } from './Text';
@@ -180,7 +181,10 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
     return <FoldedJson title={present.toolResult} value={content} />;
   }
   for (const kind of ['image', 'audio', 'video'] as const) {
-    if (part[kind] !== undefined) return <p class="media">{present.media(kind)}</p>;
+    const stored = part[kind];
+    if (stored === undefined) continue;
+    if (kind === 'video' || Array.isArray(stored)) return <p class="media">{present.media(kind)}</p>;
+    return <StoredMedia kind={kind} part={stored} />;
   }
   return null;
 }

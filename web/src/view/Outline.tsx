@@ -10,7 +10,7 @@ import { plainName, summary } from '../text/plain';
 import { foldsOver, outline, type Row } from '../tree/outline';
 import { pathTo } from '../tree/path';
 import { Icon } from './Icon';
-import { writer } from './roles';
+import { wordless, writer } from './roles';
 import { HoistNote, TreeTools } from './steering/TreeTools';
 import { VirtualList, type ListHandle } from './VirtualList';
 
@@ -174,9 +174,7 @@ interface RowProps {
 
 function OutlineRow({ row, node, isActive, isShown, isSelected, isHead, onSelect, onFold }: RowProps) {
   const present = words.value;
-  const text =
-    (node.label === null ? null : plainName(node.label)) ??
-    (summary(node.text, 90) || (node.parts.some((part) => part.tool_call) ? present.tool : '…'));
+  const text = (node.label === null ? null : plainName(node.label)) ?? (summary(node.text, 90) || wordless(node));
   const isMarked = node.bookmarks.length > 0;
   const parts = [`${writer(node)}: ${text}`];
   if (row.alternative > 0) parts.push(present.siblings(row.alternative, row.alternatives));

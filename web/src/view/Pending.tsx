@@ -11,17 +11,40 @@ import { plainName } from '../text/plain';
 export function Pending({ turn }: { turn: RunningTurn }) {
   return (
     <>
-      {turn.asked.value !== null && (
+      {turn.asked.value !== null && !isResult(turn) && (
         <article class="message user pending" aria-label={words.value.you}>
           <header class="message-head">
             <span class="writer">{words.value.you}</span>
           </header>
           <div class="message-body">
-            <Text text={turn.asked.value} />
+            {turn.asked.value !== '' && <Text text={turn.asked.value} />}
+            <AskedMedia turn={turn} />
           </div>
         </article>
       )}
       <Written turn={turn} />
+    </>
+  );
+}
+
+/** Whether the results of tools are sent, which a person did not write as a message. */
+function isResult(turn: RunningTurn): boolean {
+  return turn.request.messages?.every((message) => message['role'] === 'tool') ?? false;
+}
+
+/** Names the images and audio that are sent. */
+function AskedMedia({ turn }: { turn: RunningTurn }) {
+  const content = turn.request.messages?.[0]?.['content'];
+  if (!Array.isArray(content)) return null;
+  const types = content.map((part: unknown) => (part as { type?: unknown }).type);
+  const kinds = types.filter((type) => type !== 'text').map((type) => (type === 'image_url' ? 'image' : 'audio'));
+  return (
+    <>
+      {kinds.map((kind, index) => (
+        <p key={index} class="media">
+          {words.value.media(kind)}
+        </p>
+      ))}
     </>
   );
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { words } from '../language';
 import { hasKey, setKeyOfServer } from '../state/connection';
 import { models } from '../state/session';
-import { set, settings, type Sampling, type Settings } from '../state/settings';
+import { set, settings, type Sampling, type SamplingNumber, type Settings } from '../state/settings';
 import { Dialog } from './Dialog';
 import { overlay } from './overlays';
 import { plainName } from '../text/plain';
@@ -37,7 +37,7 @@ function NumberField({
   most,
 }: {
   label: string;
-  name: keyof Sampling;
+  name: SamplingNumber;
   step: number;
   most?: number;
 }) {

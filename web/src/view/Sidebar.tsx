@@ -24,6 +24,7 @@ import { Icon } from './Icon';
 import { highlighted } from './highlight';
 import { Menu } from './Menu';
 import { overlay } from './overlays';
+import { Places } from './Places';
 import { roleName } from './roles';
 import { VirtualList } from './VirtualList';
 
@@ -50,6 +51,7 @@ export function Sidebar() {
       <Search />
       {hits.value === null ? <Entries /> : <Hits found={hits.value} />}
       <footer class="sidebar-foot">
+        <Places />
         <IconButton
           icon="settings"
           label={present.settings}

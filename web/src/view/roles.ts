@@ -23,3 +23,11 @@ export function shortModel(name: string): string {
 export function writer(node: Node): string {
   return node.role === 'assistant' && node.reply ? shortModel(node.reply.model) : roleName(node.role);
 }
+
+/** What a message without a text is called in a list. */
+export function wordless(node: Node): string {
+  const present = words.value;
+  if (node.parts.some((part) => part.tool_call)) return present.tool;
+  const kinds = (['image', 'audio', 'video'] as const).filter((kind) => node.parts.some((part) => part[kind]));
+  return kinds.length === 0 ? '…' : kinds.map((kind) => present.mediaKinds[kind]).join(', ');
+}

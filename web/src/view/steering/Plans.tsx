@@ -2,7 +2,6 @@
 import { words } from '../../language';
 import { FEWEST, MOST, changePlan, plans, setCount, type Plan } from '../../state/answers';
 import { models } from '../../state/session';
-import type { Sampling } from '../../state/settings';
 
 const FIELDS = [
   ['temperature', 0.05, 2],
@@ -13,7 +12,7 @@ const FIELDS = [
 
 function PlanRow({ plan, index }: { plan: Plan; index: number }) {
   const text = words.value;
-  const labels: Record<keyof Sampling, string> = {
+  const labels: Record<(typeof FIELDS)[number][0], string> = {
     temperature: text.temperature,
     top_p: text.topP,
     max_tokens: text.maxTokens,
