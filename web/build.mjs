@@ -16,7 +16,7 @@ const out = path.resolve(here, argument ? argument.slice('--out='.length) : '../
 async function bundle() {
   return esbuild.build({
     absWorkingDir: here,
-    entryPoints: { app: 'src/main.tsx', style: 'src/style/index.css' },
+    entryPoints: { app: 'src/main.tsx', style: 'src/style/index.css', late: 'src/style/late.css' },
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -52,7 +52,7 @@ function first(metafile) {
   return [...names].sort();
 }
 
-function page(names) {
+function page(names, late) {
   const scripts = names.filter((name) => name.endsWith('.js'));
   const entry = scripts.find((name) => path.basename(name).startsWith('app-'));
   const preloads = scripts.filter((name) => name !== entry);
@@ -68,6 +68,7 @@ function page(names) {
     '<title>Alloquy</title>',
     `<link rel="icon" type="image/svg+xml" href="page/icon.svg">`,
     `<link rel="stylesheet" href="page/${style}">`,
+    `<meta name="late-style" content="page/${late}">`,
     ...preloads.map((name) => `<link rel="modulepreload" href="page/${name}">`),
     `<script type="module" src="page/${entry}"></script>`,
     '</head>',
@@ -142,7 +143,8 @@ built.metafile.outputs = Object.fromEntries(outputs);
 for (const output of Object.values(built.metafile.outputs)) {
   for (const used of output.imports) if (!used.external) used.path = `assets/${path.basename(used.path)}`;
 }
-files.set('index.html', Buffer.from(page(first(built.metafile))));
+const late = [...files.keys()].find((name) => path.basename(name).startsWith('late-'));
+files.set('index.html', Buffer.from(page(first(built.metafile), late)));
 files.set('icon.svg', await readFile(path.join(here, 'src/style/icon.svg')));
 files.set('LICENSES.txt', Buffer.from(await licences(built.metafile)));
 report(built.metafile, files);

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 
-const PAGE = path.resolve(import.meta.dirname, '../../server/page');
+const PAGE = process.env['ALLOQUY_PAGE_FOLDER'] ?? path.resolve(import.meta.dirname, '../../server/page');
 const CHROMIUM = process.env['ALLOQUY_CHROMIUM'] ?? '/usr/bin/chromium';
 const PROGRAM = process.env['ALLOQUY_PROGRAM'];
 const ADDRESS = process.env['ALLOQUY_PAGE_URL'];
@@ -133,7 +133,9 @@ async function serveFiles(api: URL): Promise<Server> {
   const server = createServer((asked, answer) => {
     const name = new URL(asked.url ?? '/', 'http://page').pathname;
     const file = name === '/' ? 'index.html' : name.startsWith('/page/') ? name.slice('/page/'.length) : null;
-    if (file === null || file.includes('..')) pass(api, asked, answer);
+    // Such a program does not say what it can do either.
+    if (name === '/v1/alloquy/page') answer.writeHead(200, { 'content-type': 'application/json' }).end('{"models":[]}');
+    else if (file === null || file.includes('..')) pass(api, asked, answer);
     else void answerFile(file, answer);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

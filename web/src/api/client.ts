@@ -1,6 +1,24 @@
 // The one client of the server: every request of the page is a method here.
 import { eventsOf, type ServerEvent } from './events';
-import type { Conversation, Export, Hit, HitPage, Model, NewTurn, Node, Notes, Page, Turn, TreeObject } from './types';
+import type { About, Cost, PromptObject, TokenScores } from './inspecting';
+import type {
+  AddedNodes,
+  Conversation,
+  Diff,
+  Export,
+  Hit,
+  HitPage,
+  Imported,
+  Merge,
+  Model,
+  NewTurn,
+  Node,
+  Notes,
+  Page,
+  Scores,
+  TreeObject,
+  Turn,
+} from './types';
 
 /** Why a request failed: a sentence for people, and what programs compare. `status` is 0 if there was no answer. */
 export class ApiError extends Error {
@@ -18,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-interface Options {
+export interface Options {
   method?: string;
   body?: unknown;
   headers?: Record<string, string>;
@@ -100,6 +118,11 @@ export class Client {
     return (await response.json()) as T;
   }
 
+  /** Sends a request that has no method here: those of `around.ts`. */
+  request<T>(path: string, options: Options = {}): Promise<T> {
+    return this.#json(path, options);
+  }
+
   #of(id: string, rest = ''): string {
     return `v1/alloquy/conversations/${part(id)}${rest}`;
   }
@@ -141,6 +164,26 @@ export class Client {
     return this.#json(this.#of(id, '/tree'));
   }
 
+  /** The prompt of a reply as it was sent, or that of another message as it would be. */
+  prompt(id: string, node: string, signal?: AbortSignal): Promise<PromptObject> {
+    return this.#json(this.#of(id, `/nodes/${part(node)}/prompt`), signal ? { signal } : {});
+  }
+
+  /** How likely texts are as answers to a node. */
+  scoreTokens(id: string, body: Record<string, unknown>): Promise<TokenScores> {
+    return this.#json(this.#of(id, '/score'), { method: 'POST', body });
+  }
+
+  /** What the replies cost on the path to a node, or all of them. */
+  cost(id: string, node: string | null): Promise<Cost> {
+    return this.#json(this.#of(id, node === null ? '/cost' : `/cost?node=${part(node)}`));
+  }
+
+  /** What the server says of itself and of its models. */
+  about(): Promise<About> {
+    return this.#json('v1/alloquy/page');
+  }
+
   /** Moves the head, only if it is where it is expected to be. */
   moveHead(id: string, from: string | null, to: string | null): Promise<{ head: string | null }> {
     const headers = { 'if-match': `"${from ?? 'root'}"` };
@@ -170,6 +213,30 @@ export class Client {
 
   export(id: string, format: string): Promise<Export> {
     return this.#json(this.#of(id, `/export?format=${part(format)}`));
+  }
+
+  /** Adds messages after a node without asking a model; `null` is before the first message. */
+  add(id: string, node: string | null, messages: readonly unknown[], label?: string | null): Promise<AddedNodes> {
+    const body = label ? { node: node ?? '', messages, label } : { node: node ?? '', messages };
+    return this.#json(this.#of(id, '/nodes'), { method: 'POST', body });
+  }
+
+  diff(id: string, left: string, right: string, signal?: AbortSignal): Promise<Diff> {
+    const query = new URLSearchParams({ left, right });
+    return this.#json(this.#of(id, `/diff?${query.toString()}`), signal ? { signal } : {});
+  }
+
+  merge(id: string, from: string): Promise<Merge> {
+    return this.#json(this.#of(id, '/merge'), { method: 'POST', body: { from } });
+  }
+
+  score(id: string, node: string | null, texts: readonly string[], model?: string): Promise<Scores> {
+    const body = { node: node ?? '', texts, ...(model === undefined ? {} : { model }) };
+    return this.#json(this.#of(id, '/score'), { method: 'POST', body });
+  }
+
+  import(document: string): Promise<Imported> {
+    return this.#json('v1/alloquy/import', { method: 'POST', body: { document } });
   }
 
   /** The changes of a conversation, or of all. */

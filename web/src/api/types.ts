@@ -1,4 +1,5 @@
 // The objects of the server, as docs/openapi.json describes them; only what the page reads.
+import type { CallTiming, SampledToken } from './inspecting';
 
 export interface Call {
   id: string;
@@ -38,6 +39,8 @@ export interface Reply {
   system_prompt?: string;
   warnings?: unknown[];
   facts?: Record<string, unknown>;
+  /** How many tokens at its start were given. */
+  begun?: number;
 }
 
 export interface Node {
@@ -110,6 +113,11 @@ export interface Notes {
 
 export interface Turn {
   conversation: string;
+  /** How many tokens at the start of the reply were given. */
+  begun?: number;
+  /** The log-probabilities of the tokens after those. */
+  logprobs?: SampledToken[] | null;
+  timings?: CallTiming[];
   model: string;
   end: string;
   node: string;
@@ -129,7 +137,15 @@ export interface NewTurn {
   action?: 'send' | 'edit' | 'retry' | 'continue';
   node?: string;
   text?: string;
+  /** Instead of a text: messages as in Chat Completions, such as those with images. */
+  messages?: Record<string, unknown>[];
+  /** Instead of a text: a prompt of the library. */
+  prompt?: { name: string; values: Record<string, unknown> };
   prefix?: string;
+  /** The ids of the tokens that the reply begins with. */
+  prefix_tokens?: number[];
+  logprobs?: boolean;
+  top_logprobs?: number;
   model?: string;
   system_prompt?: string;
   sampling?: Record<string, unknown>;
@@ -148,4 +164,37 @@ export interface Metadata {
   metadata: Record<string, unknown>;
   labels: Record<string, string>;
   bookmarks: Record<string, string>;
+}
+
+/** Messages that were added without a reply. */
+export interface AddedNodes {
+  nodes: Node[];
+  head: string | null;
+  head_moved: boolean;
+}
+
+/** What two paths have in common, and what only one of them has. */
+export interface Diff {
+  common: Node[];
+  left: Node[];
+  right: Node[];
+}
+
+/** What a merge changed, as ids of nodes. */
+export interface Merge {
+  added: string[];
+  pruned: string[];
+  pruned_here: string[];
+  held: string[];
+}
+
+/** How likely texts are as replies: natural logarithms. */
+export interface Scores {
+  model: string;
+  scores: { text: string; total: number; mean: number | null }[];
+}
+
+export interface Imported {
+  imported: { id: string; nodes: number; repaired: string[] }[];
+  refused: string[];
 }

@@ -16,6 +16,7 @@ import {
 } from '../state/session';
 import { turnsOf } from '../state/turns';
 import { askLabel } from '../view/actions';
+import { inspect } from '../view/inspector/inspect';
 import { overlay } from '../view/overlays';
 import { register, type Command } from './map';
 
@@ -147,6 +148,30 @@ const line: Command[] = [
 const tree: Command[] = [
   { id: 'tree', group: 'tree', keys: ['t'], label: named('focusTree'), when: isReady, run: () => focusOn('tree') },
   { id: 'line', group: 'tree', keys: ['m'], label: named('focusLine'), when: isReady, run: () => focusOn('line') },
+  {
+    id: 'prompt',
+    group: 'tree',
+    keys: ['p'],
+    label: named('showPrompt'),
+    when: hasTarget,
+    run: withTarget((id) => inspect('prompt', id)),
+  },
+  {
+    id: 'tokens',
+    group: 'tree',
+    keys: ['x'],
+    label: named('showTokens'),
+    when: hasTarget,
+    run: withTarget((id) => inspect('reply', id)),
+  },
+  {
+    id: 'details',
+    group: 'tree',
+    keys: ['v'],
+    label: named('showDetails'),
+    when: hasTarget,
+    run: withTarget((id) => inspect('details', id)),
+  },
   { id: 'list', group: 'tree', keys: ['Mod+b'], label: named('showList'), run: () => toggle('list') },
   { id: 'panel', group: 'tree', keys: ['Mod+Shift+b'], label: named('showPanel'), run: () => toggle('panel') },
 ];

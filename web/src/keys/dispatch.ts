@@ -43,7 +43,8 @@ export function dispatch(event: KeyboardEvent): boolean {
   if (isText(event.target) && !name.startsWith('Mod+') && !name.startsWith('Alt+')) return false;
   // An open dialog has its own keys.
   if (document.querySelector('dialog[open]') !== null) return false;
-  const command = commands.value.find((entry) => entry.keys.includes(name) && isUsable(entry));
+  // Those of a screen are added last, and come first.
+  const command = commands.value.findLast((entry) => entry.keys.includes(name) && isUsable(entry));
   if (!command) return false;
   event.preventDefault();
   command.run();

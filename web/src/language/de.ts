@@ -1,7 +1,9 @@
 // The words of the page in German.
 import type { Words } from './en';
+import { steering } from './steering.de';
 
 export const de: Words = {
+  ...steering,
   name: 'Deutsch',
   product: 'Alloquy',
   skip: 'Zum Gespräch springen',
@@ -95,6 +97,10 @@ export const de: Words = {
   cached: (count, of) => `${count} von ${of} Tokens des Prompts waren im Cache`,
   usage: 'Tokens',
   prompt: 'Prompt',
+  replyTokens: 'Tokens',
+  showPrompt: 'Prompt, wie er gesendet wurde',
+  showTokens: 'Tokens der Antwort',
+  showDetails: 'Einzelheiten der Nachricht',
   reply: 'Antwort',
   finish: 'Beendet durch',
   seed: 'Seed',
@@ -159,4 +165,27 @@ export const de: Words = {
   panel: 'Seitenbereich',
   status: 'Zustand',
   log: 'Nachrichten dieser Linie',
+  skipContent: 'Zum Inhalt springen',
+  mediaKinds: { image: 'Bild', audio: 'Ton', video: 'Video' },
+  costTab: 'Kosten',
+  places: 'Außerdem',
+  placeSearch: 'Suche mit Bedingungen',
+  placePrompts: 'Prompts',
+  placeFlows: 'Abläufe',
+  placeModels: 'Modelle und Einstellungen',
+  placeUsage: 'Verbrauch und Kosten',
+  import: 'Gespräche einlesen',
+  attach: 'Bilder oder Töne anhängen',
+  detach: (name: string) => `${name} entfernen`,
+  attachments: 'Angehängt',
+  record: 'Mit dem Mikrofon aufnehmen',
+  recordEnd: 'Aufnahme beenden',
+  recording: 'Das Mikrofon nimmt auf.',
+  recordingName: 'Aufnahme',
+  noMicrophone: 'Der Browser gibt dieser Seite kein Mikrofon.',
+  notMedia: (name: string) => `${name} ist weder Bild noch Ton.`,
+  takesNo: (kind: string): string =>
+    kind === 'image' ? 'Das Modell nimmt keine Bilder.' : 'Das Modell nimmt keine Töne.',
+  tooLarge: (name: string) => `${name} ist größer als 20 MiB.`,
+  dropHere: 'Bilder und Töne für die Nachricht ablegen, oder Dokumente zum Einlesen',
 };

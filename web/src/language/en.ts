@@ -1,6 +1,8 @@
 // The words of the page in English. Every other language has the same keys.
+import { steering } from './steering.en';
 
 export const en = {
+  ...steering,
   name: 'English',
   product: 'Alloquy',
   skip: 'Skip to the conversation',
@@ -94,6 +96,10 @@ export const en = {
   cached: (count: number, of: number) => `${count} of ${of} tokens of the prompt were cached`,
   usage: 'Tokens',
   prompt: 'Prompt',
+  replyTokens: 'Tokens',
+  showPrompt: 'Prompt as it was sent',
+  showTokens: 'Tokens of the reply',
+  showDetails: 'Details of the message',
   reply: 'Reply',
   finish: 'Ended by',
   seed: 'Seed',
@@ -157,6 +163,28 @@ export const en = {
   panel: 'Panel',
   status: 'Status',
   log: 'Messages of this line',
+  skipContent: 'Skip to the content',
+  mediaKinds: { image: 'Image', audio: 'Audio', video: 'Video' },
+  costTab: 'Cost',
+  places: 'Also',
+  placeSearch: 'Search with conditions',
+  placePrompts: 'Prompts',
+  placeFlows: 'Flows',
+  placeModels: 'Models and settings',
+  placeUsage: 'Usage and costs',
+  import: 'Import conversations',
+  attach: 'Attach images or audio',
+  detach: (name: string) => `Remove ${name}`,
+  attachments: 'Attached',
+  record: 'Record with the microphone',
+  recordEnd: 'End the recording',
+  recording: 'The microphone records.',
+  recordingName: 'recording',
+  noMicrophone: 'The browser gives no microphone to this page.',
+  notMedia: (name: string) => `${name} is no image and no audio.`,
+  takesNo: (kind: string): string => (kind === 'image' ? 'The model takes no images.' : 'The model takes no audio.'),
+  tooLarge: (name: string) => `${name} is larger than 20 MiB.`,
+  dropHere: 'Drop images and audio for the message, or documents to import',
 };
 
 export type Words = typeof en;

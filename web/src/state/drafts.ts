@@ -7,13 +7,19 @@ function name(conversation: string, node: string | null): string {
   return `alloquy.draft.${conversation}.${node ?? 'root'}`;
 }
 
+/** The drafts of this window: another window of the same browser may write at the same place. */
+const present = new Map<string, string>();
+
 export function draft(conversation: string, node: string | null): string {
-  return kept('local', name(conversation, node)) ?? '';
+  const of = name(conversation, node);
+  return present.get(of) ?? kept('local', of) ?? '';
 }
 
 export function keepDraft(conversation: string, node: string | null, text: string): void {
+  const of = name(conversation, node);
+  present.set(of, text);
   // Longer ones last as long as the page does.
-  keep('local', name(conversation, node), text === '' || text.length > LIMIT ? null : text);
+  keep('local', of, text === '' || text.length > LIMIT ? null : text);
 }
 
 /** Moves a draft to another place, unless there is one already. */

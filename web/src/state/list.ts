@@ -3,6 +3,7 @@ import { effect, signal } from '@preact/signals';
 import { ApiError, type Client } from '../api/client';
 import { follow } from '../api/events';
 import type { Conversation, Hit } from '../api/types';
+import { plainName } from '../text/plain';
 
 export const conversations = signal<readonly Conversation[]>([]);
 export const listState = signal<'loading' | 'ready' | 'failed'>('loading');
@@ -16,7 +17,7 @@ export const searchError = signal<string | null>(null);
 /** What a conversation is called. */
 export function titleOf(conversation: Conversation): string {
   const title = conversation.metadata['title'];
-  return typeof title === 'string' && title.trim() !== '' ? title : '';
+  return typeof title === 'string' && title.trim() !== '' ? plainName(title) : '';
 }
 
 /** Adds a conversation, or replaces it; the last updated one is the first. */

@@ -153,7 +153,7 @@ export class OpenConversation {
       // The connection is lost again: the next one reports its state first.
       return;
     }
-    if (this.at.value !== null && !this.tree.get(this.at.value)) this.show(this.tree.head, false);
+    if (this.at.value !== null && !this.tree.get(this.at.value)) this.#leave(this.tree.head);
   }
 
   put(node: Node): void {
@@ -169,7 +169,7 @@ export class OpenConversation {
     while (at !== null && gone.has(at)) at = this.tree.get(at)?.parent ?? null;
     this.tree.remove(ids);
     this.#changed();
-    if (at !== this.at.value) this.show(leafBelow(this.tree, at, this.remembered), false);
+    if (at !== this.at.value) this.#leave(leafBelow(this.tree, at, this.remembered));
   }
 
   /** The head has moved. The line that is shown stays, unless what follows it now was added to it. */
@@ -186,6 +186,12 @@ export class OpenConversation {
     moveDraft(this.id, this.at.value, id);
     this.at.value = id;
     remember(this.tree, this.remembered, id);
+  }
+
+  /** Shows another line because the end of the present one is gone. A text that is being written moves along. */
+  #leave(id: string | null): void {
+    moveDraft(this.id, this.at.value, id);
+    this.show(id, false);
   }
 
   #noted(metadata: Metadata): void {

@@ -15,8 +15,10 @@ import {
   titleOf,
   watchSearch,
 } from './list';
+import { logprobOptions } from './inspected';
 import { doLater, fail, notify, speak } from './notices';
 import { OpenConversation } from './open';
+import { keepRemoved } from './removed';
 import { rename, route, visit } from './route';
 import { set, settings } from './settings';
 import { drop, start, stop, turnsAt, turnsOf, type Listeners, type RunningTurn } from './turns';
@@ -26,7 +28,7 @@ export const models = signal<readonly Model[]>([]);
 /** The message that is edited. */
 export const edited = signal<string | null>(null);
 /** Asks for the focus of a part of the page. */
-export const wantsFocus = signal<{ part: 'composer' | 'tree' | 'line' | 'search' } | null>(null);
+export const wantsFocus = signal<{ part: 'composer' | 'tree' | 'line' | 'search' | 'panel' } | null>(null);
 
 /** How long a stopped reply may take to be stored. */
 const STORING = 4000;
@@ -36,7 +38,12 @@ export const title = computed(() => {
   return info ? titleOf(info) : '';
 });
 
-export function focusOn(part: 'composer' | 'tree' | 'line' | 'search'): void {
+export function focusOn(part: 'composer' | 'tree' | 'line' | 'search' | 'panel'): void {
+  // At once where it is seen: what is typed next is text, and no keys of commands.
+  const field = { composer: '#composer', search: '.search input', tree: null, line: null, panel: null }[part];
+  const element = field === null ? null : document.querySelector<HTMLElement>(field);
+  if (element?.checkVisibility()) element.focus();
+  if (part === 'search' && element instanceof HTMLInputElement) element.select();
   wantsFocus.value = { part };
 }
 
@@ -68,16 +75,17 @@ export function begin(): void {
   watchSearch(client);
   effect(() => {
     const { screen, conversation, node } = route.value;
-    if (screen !== 'conversation' || wantsKey.value) return;
+    // Other screens of a conversation name it in their address.
+    if (wantsKey.value || (screen !== 'conversation' && conversation === null)) return;
     untracked(() => show(conversation, node));
   });
   effect(() => {
     const present = open.value;
-    if (!present || present.state.value !== 'ready' || route.value.screen !== 'conversation') return;
+    const { screen, conversation } = route.value;
+    const isNamed = screen === 'conversation' || screen === 'graph';
+    if (!present || present.state.value !== 'ready' || !isNamed || conversation !== present.id) return;
     const node = present.focused.value ?? present.at.value;
-    untracked(() => {
-      if (route.value.conversation === present.id) rename({ screen: 'conversation', conversation: present.id, node });
-    });
+    rename({ screen, conversation, node });
   });
   effect(() => {
     document.title = title.value ? `${title.value} – ${words.value.product}` : words.value.product;
@@ -86,7 +94,8 @@ export function begin(): void {
 
 function show(id: string | null, node: string | null): void {
   const present = open.value;
-  if (present && present.id === id && present.state.value !== 'failed') {
+  const isOver = present !== null && ['failed', 'missing'].includes(present.state.value);
+  if (present && present.id === id && !isOver) {
     if (node !== null && present.tree.get(node)) present.goTo(node);
     return;
   }
@@ -102,7 +111,8 @@ function show(id: string | null, node: string | null): void {
   void next.open(node, () => turnsOf(id).at(-1)?.anchor.value ?? null);
 }
 
-const listeners: Listeners = {
+/** What is done with what a turn stores, where its line is shown. */
+export const listeners: Listeners = {
   node: (turn, node) => {
     const present = open.value;
     if (present?.id !== turn.conversation) return;
@@ -130,34 +140,40 @@ function settleStopped(present: OpenConversation, node: Node): void {
   }
 }
 
-function options(): NewTurn {
-  const { model, sampling } = settings.value;
-  const turn: NewTurn = {};
+/** How turns are answered, as the settings say. */
+export function options(): NewTurn {
+  const { model, sampling, effort, systemPrompt } = settings.value;
+  const turn: NewTurn = logprobOptions(model ?? models.value[0]?.id ?? null);
   if (model !== null && models.value.some((known) => known.id === model)) turn.model = model;
   if (Object.keys(sampling).length > 0) turn.sampling = { ...sampling };
+  if (effort !== null) turn.reasoning_effort = effort;
+  if (systemPrompt.trim() !== '') turn.system_prompt = systemPrompt;
   return turn;
 }
 
-/** Sends a text after the line that is shown. A first one begins a conversation. */
-export async function send(text: string): Promise<boolean> {
+/** What is sent instead of a text alone: messages with media or results of tools, or a prompt of the library. */
+export type Instead = Pick<NewTurn, 'messages' | 'prompt'>;
+
+/** Sends a text, or something `instead`, after the line that is shown. A first one begins a conversation. */
+export async function send(text: string, instead: Instead | null = null): Promise<boolean> {
   const present = open.value;
-  if (text.trim() === '') return false;
-  if (!present) return sendFirst(text);
+  if (text.trim() === '' && instead === null) return false;
+  if (!present) return sendFirst(text, instead);
   const at = present.at.value;
   if (present.state.value !== 'ready' || turnsAt(present.id, at).some((turn) => turn.state.value !== 'failed'))
     return false;
   for (const failed of turnsAt(present.id, at)) drop(failed);
-  start(client, present.id, at, text, { ...options(), node: at ?? '', text }, listeners);
+  start(client, present.id, at, text, { ...options(), node: at ?? '', ...(instead ?? { text }) }, listeners);
   return true;
 }
 
-async function sendFirst(text: string): Promise<boolean> {
+async function sendFirst(text: string, instead: Instead | null): Promise<boolean> {
   const first = text.trim().split('\n')[0] ?? '';
   const name = first.length > 60 ? `${first.slice(0, 59).trimEnd()}…` : first;
   try {
     const conversation = await client.create({ metadata: { title: name } });
     putConversation(conversation);
-    start(client, conversation.id, null, text, { ...options(), node: '', text }, listeners);
+    start(client, conversation.id, null, text, { ...options(), node: '', ...(instead ?? { text }) }, listeners);
     keepDraft('new', null, '');
     visit({ conversation: conversation.id });
     return true;
@@ -176,6 +192,15 @@ export function regenerate(id: string): void {
   if (!node) return;
   present.show(node.id, false);
   start(client, present.id, node.id, null, { ...options(), action: 'retry', node: node.id }, listeners);
+}
+
+/** Answers a node once more, in a way of its own, such as with the beginning of the reply. */
+export function answer(parent: string | null, request: NewTurn): void {
+  const present = open.value;
+  if (!present) return;
+  present.show(parent, false);
+  const whole: NewTurn = { ...options(), ...request, node: parent ?? '' };
+  start(client, present.id, parent, null, whole, listeners);
 }
 
 /** Sends another text instead of a message, which stays as another branch. */
@@ -258,6 +283,7 @@ export function prune(id: string): void {
   const node = present?.tree.get(id);
   if (!present || !node) return;
   const ids = present.tree.below(id);
+  const nodes = ids.map((below) => present.tree.get(below)).filter((known) => known !== undefined);
   const before = present.at.value;
   if (before !== null && ids.includes(before)) present.show(node.parent);
   present.hide(ids);
@@ -268,6 +294,7 @@ export function prune(id: string): void {
   const run = (keepalive: boolean) => {
     const pruned = keepalive ? Promise.resolve() : present.moveHead();
     void pruned
+      .then(() => (keepalive ? undefined : keepRemoved(present.id, nodes)))
       .then(() => client.prune(present.id, id, keepalive))
       .catch((error: unknown) => {
         present.unhide(ids);
@@ -293,6 +320,17 @@ export async function setBookmark(id: string, name: string): Promise<void> {
   if (!present || name.trim() === '') return;
   try {
     const notes = await client.bookmark(present.id, name.trim(), id);
+    present.note(notes.labels, notes.bookmarks);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+export async function removeBookmark(name: string): Promise<void> {
+  const present = open.value;
+  if (!present) return;
+  try {
+    const notes = await client.removeBookmark(present.id, name);
     present.note(notes.labels, notes.bookmarks);
   } catch (error) {
     fail(error);

@@ -6,7 +6,31 @@ export interface Sampling {
   top_p?: number;
   max_tokens?: number;
   seed?: number;
+  top_k?: number;
+  min_p?: number;
+  typical_p?: number;
+  repetition_penalty?: number;
+  presence_penalty?: number;
+  frequency_penalty?: number;
+  no_repeat_ngram?: number;
+  stop?: string[];
 }
+
+export type SamplingNumber = Exclude<keyof Sampling, 'stop'>;
+
+const NUMBERS = [
+  'temperature',
+  'top_p',
+  'max_tokens',
+  'seed',
+  'top_k',
+  'min_p',
+  'typical_p',
+  'repetition_penalty',
+  'presence_penalty',
+  'frequency_penalty',
+  'no_repeat_ngram',
+] as const;
 
 export interface Settings {
   theme: 'system' | 'light' | 'dark';
@@ -17,11 +41,20 @@ export interface Settings {
   /** The model of new turns; the server's first one unless it is set. */
   model: string | null;
   sampling: Sampling;
+  /** Whether new replies report the log-probabilities of their tokens. */
+  logprobs: boolean;
+  /** How long models think; `null` leaves it to them. */
+  effort: string | null;
+  /** A system prompt for the turns of this browser; empty for none. */
+  systemPrompt: string;
   /** Whether the panel on the right is shown. */
   panel: boolean;
   /** Whether the list on the left is shown. */
   list: boolean;
 }
+
+/** How long models think, as requests name it. */
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
 
 const NAME = 'alloquy.settings';
 const USUAL: Settings = {
@@ -31,6 +64,9 @@ const USUAL: Settings = {
   letters: true,
   model: null,
   sampling: {},
+  logprobs: false,
+  effort: null,
+  systemPrompt: '',
   panel: true,
   list: true,
 };
@@ -63,10 +99,12 @@ function numbers(value: unknown): Sampling {
   const sampling: Sampling = {};
   if (typeof value !== 'object' || value === null) return sampling;
   const given = value as Record<string, unknown>;
-  for (const name of ['temperature', 'top_p', 'max_tokens', 'seed'] as const) {
+  for (const name of NUMBERS) {
     const number = given[name];
     if (typeof number === 'number' && Number.isFinite(number)) sampling[name] = number;
   }
+  const { stop } = given;
+  if (Array.isArray(stop) && stop.length > 0 && stop.every((text) => typeof text === 'string')) sampling.stop = stop;
   return sampling;
 }
 
@@ -86,6 +124,9 @@ export function readSettings(text: string | null): Settings {
     letters: given['letters'] !== false,
     model: typeof given['model'] === 'string' ? given['model'] : null,
     sampling: numbers(given['sampling']),
+    logprobs: given['logprobs'] === true,
+    effort: EFFORTS.find((name) => name === given['effort']) ?? null,
+    systemPrompt: typeof given['systemPrompt'] === 'string' ? given['systemPrompt'] : '',
     panel: given['panel'] !== false,
     list: given['list'] !== false,
   };

@@ -1,6 +1,6 @@
 // Turns that run in this window.
 import { signal, type Signal } from '@preact/signals';
-import type { Client } from '../api/client';
+import type { Client, TurnEvent } from '../api/client';
 import type { NewTurn, Node } from '../api/types';
 import { oncePerFrame } from './frame';
 import { Sentences } from './sentences';
@@ -43,6 +43,10 @@ export interface Listeners {
   sentence: (sentence: string) => void;
 }
 
+/** Sees every event of a turn of this window. */
+export type Observer = (turn: RunningTurn, event: TurnEvent) => void;
+
+export const observers = new Set<Observer>();
 export const running = signal<readonly RunningTurn[]>([]);
 let last = 0;
 
@@ -94,6 +98,7 @@ async function run(client: Client, turn: RunningTurn, listeners: Listeners): Pro
   });
   try {
     for await (const event of client.turn(turn.conversation, turn.request, turn.abort.signal)) {
+      for (const observe of observers) observe(turn, event);
       switch (event.kind) {
         case 'started':
           turn.model.value = event.model;

@@ -61,12 +61,15 @@ export interface Coloured {
 }
 
 /** How long code may be that is coloured. */
-const LIMIT = 50_000;
+const LIMIT = 20_000;
+/** How many pieces may be in colours. */
+const PIECES = 4000;
 
 /** Returns the pieces of code, or `null` where the language is not known or the code is too long. */
 export function colours(code: string, name: string): Coloured[] | null {
   if (code.length > LIMIT || !hljs.getLanguage(name)) return null;
-  return piecesOf(hljs.highlight(code, { language: name, ignoreIllegals: true }).value);
+  const found = piecesOf(hljs.highlight(code, { language: name, ignoreIllegals: true }).value);
+  return found.length > PIECES ? null : found;
 }
 
 /** Reads the output of highlight.js, which has only spans with a class and text. Whatever else there is, is text. */

@@ -6,6 +6,8 @@ import { wantsKey } from '../state/connection';
 import { route } from '../state/route';
 import { open, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { dialog } from '../state/steering';
+import { Drop } from './Drop';
 import { Icon, type IconName } from './Icon';
 import { presentTab } from './inspector';
 import { KeyPrompt } from './KeyPrompt';
@@ -14,12 +16,14 @@ import { Notices } from './Notices';
 import { overlay, question } from './overlays';
 import { Panel } from './Panel';
 import { QuestionDialog } from './QuestionDialog';
-import { screens } from './screens';
+import { screens, type Screen } from './screens';
 import { Sidebar } from './Sidebar';
 import { StatusBar } from './StatusBar';
 
 const Help = later(async () => (await import('./Help')).Help);
 const Palette = later(async () => (await import('./Palette')).Palette);
+const SteeringDialogs = later(async () => (await import('./steering/SteeringDialogs')).SteeringDialogs);
+const ImportDialog = later(async () => (await import('./around/ImportDialog')).ImportDialog);
 const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
 
 type Part = 'list' | 'main' | 'panel';
@@ -39,6 +43,10 @@ export function App() {
       presentTab.value = 'tree';
       if (!settings.value.panel) set({ panel: true });
     }
+    if (wanted === 'panel') {
+      part.value = 'panel';
+      if (!settings.value.panel) set({ panel: true });
+    }
     if (wanted === 'search') part.value = 'list';
     if (wanted === 'composer' || wanted === 'line') part.value = 'main';
   }, [wantsFocus.value]);
@@ -46,8 +54,8 @@ export function App() {
   const View = screen.view;
   return (
     <>
-      <a class="skip" href="#composer" onClick={skip}>
-        {words.value.skip}
+      <a class="skip" href={`#${skipTo(screen)}`} onClick={(event) => skip(event, skipTo(screen))}>
+        {screen.id === 'conversation' ? words.value.skip : words.value.skipContent}
       </a>
       <div class="page" data-part={part.value} data-list={list} data-panel={panel && screen.hasPanel}>
         <Sidebar />
@@ -57,30 +65,44 @@ export function App() {
           {screen.hasPanel && <Panel />}
         </main>
         <StatusBar />
-        <PartBar part={part.value} choose={(chosen) => (part.value = chosen)} />
+        <PartBar screen={screen} part={part.value} choose={(chosen) => (part.value = chosen)} />
       </div>
       <Notices />
       {overlay.value === 'help' && <Help />}
       {overlay.value === 'palette' && <Palette />}
       {overlay.value === 'settings' && <SettingsDialog />}
+      {dialog.value && <SteeringDialogs key={dialog.value.kind} />}
+      {overlay.value === 'import' && <ImportDialog />}
+      <Drop />
       {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
       {wantsKey.value && <KeyPrompt />}
     </>
   );
 }
 
-function skip(event: MouseEvent): void {
-  event.preventDefault();
-  document.getElementById('composer')?.focus();
+/** Where the content of a screen begins. */
+function skipTo(screen: Screen): string {
+  return screen.id === 'conversation' ? 'composer' : 'screen-title';
 }
 
-function PartBar({ part, choose }: { part: Part; choose: (part: Part) => void }) {
+function skip(event: MouseEvent, to: string): void {
+  event.preventDefault();
+  document.getElementById(to)?.focus();
+}
+
+interface PartBarProps {
+  screen: Screen;
+  part: Part;
+  choose: (part: Part) => void;
+}
+
+function PartBar({ screen, part, choose }: PartBarProps) {
   const text = words.value;
   const parts: [Part, string, IconName][] = [
     ['list', text.conversations, 'list'],
-    ['main', text.conversation, 'edit'],
-    ['panel', text.tree, 'branch'],
+    ['main', screen.label(), 'edit'],
   ];
+  if (screen.hasPanel) parts.push(['panel', text.tree, 'branch']);
   return (
     <nav class="part-bar" aria-label={text.views}>
       {parts.map(([name, label, icon]) => (

@@ -5,9 +5,15 @@ import { words } from '../language';
 import { draft, keepDraft } from '../state/drafts';
 import { models, open, send, stopAll, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { askSeveral } from '../state/steering';
+import { attachments, messageOf, returnAttachments, takeAttachments } from '../state/attachments';
 import { running, turnsAt } from '../state/turns';
+import { IconButton } from './Button';
+import { receive } from './Drop';
 import { fit } from './fit';
 import { Icon } from './Icon';
+import { plainName } from '../text/plain';
+import { AttachButtons, Attached } from './media/Attached';
 
 const HIGHEST = 320;
 
@@ -22,6 +28,8 @@ export function Composer() {
   const isRunning = present !== null && turnsAt(present.id, at).some((turn) => turn.state.value !== 'failed');
   const isBranch = present !== null && present.tree.children(at).length > 0;
 
+  const isEmpty = text.value.trim() === '' && attachments.value.length === 0;
+
   useEffect(() => {
     text.value = draft(place, at);
     requestAnimationFrame(() => {
@@ -35,17 +43,30 @@ export function Composer() {
   });
 
   const submit = async () => {
-    if (isRunning || isBusy.value || text.value.trim() === '') return;
+    if (isRunning || isBusy.value || isEmpty) return;
     const sent = text.value;
+    const media = takeAttachments();
+    const instead = media.length === 0 ? null : { messages: [messageOf(sent, media)] };
     isBusy.value = true;
     text.value = '';
     keepDraft(place, at, '');
-    if (!(await send(sent))) {
+    if (!(await send(sent, instead))) {
+      returnAttachments(media);
       text.value = sent;
       keepDraft(place, at, sent);
     }
     isBusy.value = false;
     if (area.current) fit(area.current, HIGHEST);
+  };
+
+  const several = async () => {
+    if (isRunning || isBusy.value || text.value.trim() === '') return;
+    isBusy.value = true;
+    if ((await askSeveral(text.value)) !== null) {
+      text.value = '';
+      keepDraft(place, at, '');
+    }
+    isBusy.value = false;
   };
 
   return (
@@ -56,6 +77,7 @@ export function Composer() {
         void submit();
       }}
     >
+      <Attached />
       <textarea
         ref={area}
         id="composer"
@@ -69,6 +91,12 @@ export function Composer() {
           keepDraft(place, at, text.value);
           fit(event.currentTarget, HIGHEST);
         }}
+        onPaste={(event) => {
+          const files = [...(event.clipboardData?.files ?? [])];
+          if (files.length === 0) return;
+          event.preventDefault();
+          receive(files);
+        }}
         onKeyDown={(event) => {
           if (event.key === 'Escape') {
             event.currentTarget.blur();
@@ -76,28 +104,36 @@ export function Composer() {
           }
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();
-          void submit();
+          if (event.altKey) void several();
+          else void submit();
         }}
       />
       <div class="composer-foot">
+        <AttachButtons />
         <ModelChoice />
-        {isRunning ? (
-          <button type="button" class="send" aria-label={words.value.stop} title={words.value.stop} onClick={stopAll}>
-            <Icon name="stop" />
-          </button>
-        ) : (
-          <button
-            type="submit"
-            class="send"
-            aria-label={words.value.send}
-            title={words.value.send}
-            disabled={text.value.trim() === '' || isBusy.value}
-          >
-            <Icon name="up" />
-          </button>
+        <span class="space" />
+        {!isRunning && text.value.trim() !== '' && (
+          <IconButton icon="columns" label={words.value.askSeveral} keys="Alt+Enter" onClick={() => void several()} />
         )}
+        <SendButton isRunning={isRunning} isDisabled={isEmpty || isBusy.value} />
       </div>
     </form>
+  );
+}
+
+function SendButton({ isRunning, isDisabled }: { isRunning: boolean; isDisabled: boolean }) {
+  const text = words.value;
+  if (isRunning) {
+    return (
+      <button type="button" class="send" aria-label={text.stop} title={text.stop} onClick={stopAll}>
+        <Icon name="stop" />
+      </button>
+    );
+  }
+  return (
+    <button type="submit" class="send" aria-label={text.send} title={text.send} disabled={isDisabled}>
+      <Icon name="up" />
+    </button>
   );
 }
 
@@ -116,7 +152,7 @@ function ModelChoice() {
     >
       {known.map((model) => (
         <option key={model.id} value={model.id}>
-          {model.id}
+          {plainName(model.id)}
         </option>
       ))}
     </select>

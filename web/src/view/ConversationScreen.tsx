@@ -10,6 +10,29 @@ import { Line } from './Line';
 import { Menu } from './Menu';
 import { turnsAt, running } from '../state/turns';
 import type { OpenConversation } from '../state/open';
+import { laterWith } from './later';
+import { flowOf } from '../flow/metadata';
+import { waitingCalls } from '../state/calls';
+
+const FlowInConversation = laterWith<{ conversation: OpenConversation }>(
+  async () => (await import('./around/FlowAnswer')).FlowInConversation,
+);
+const WaitingCalls = laterWith<{ conversation: OpenConversation }>(
+  async () => (await import('./around/WaitingCalls')).WaitingCalls,
+);
+
+/** What waits for a person: a flow, or calls of tools. */
+function Waiting({ conversation }: { conversation: OpenConversation }) {
+  const node = conversation.tree.get(conversation.at.value);
+  const hasCalls = node !== undefined && waitingCalls(conversation.tree, node).length > 0;
+  const hasFlow = flowOf(conversation.info.value) !== null;
+  return (
+    <>
+      {hasCalls && <WaitingCalls conversation={conversation} />}
+      {hasFlow && <FlowInConversation conversation={conversation} />}
+    </>
+  );
+}
 
 export function ConversationScreen() {
   const present = open.value;
@@ -63,6 +86,7 @@ function Shown({ conversation }: { conversation: OpenConversation }) {
     <>
       {isEmpty ? <Empty /> : <Line conversation={conversation} />}
       <HeadElsewhere conversation={conversation} />
+      <Waiting conversation={conversation} />
       <Composer />
     </>
   );

@@ -12,7 +12,9 @@ export function Help() {
   const groups: [Group, string][] = [
     ['general', text.groupGeneral],
     ['line', text.groupLine],
+    ['steering', text.groupSteering],
     ['tree', text.groupTree],
+    ['screens', text.groupGraph],
   ];
   return (
     <Dialog

@@ -4,35 +4,33 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { words } from '../language';
 import { allowedAddress } from '../text/address';
 import type { Coloured } from '../text/code';
+import { soon } from '../state/slices';
 import { decodeEntities } from '../text/entities';
-import { blocks, GrowingBlocks, type Token, type Tokens } from '../text/markdown';
+import { GrowingBlocks, readBlocks, ROWS, WEIGHT, type Read, type Token, type Tokens } from '../text/markdown';
 import { clean, cut } from '../text/plain';
 import { IconButton } from './Button';
 import { PlainText, shown } from './Shown';
-
-/** How much Markdown is drawn at once: its elements cost more than a plain text. */
-const MOST = 50_000;
-/** How many rows of a table, and entries of a list, are drawn at once. */
-const ROWS = 200;
 
 interface MarkdownProps {
   text: string;
 }
 
-/** A whole text. A long one is cut, and a button shows more of it. */
+/** A whole text. Of a long one, or one of many parts, the beginning is drawn, and a button shows more of it. */
 export default function Markdown({ text }: MarkdownProps) {
-  const [length, setLength] = useState(MOST);
-  const part = cut(text, length);
-  const read = useRef<{ part: string; tokens: Token[] | null }>({ part: '', tokens: [] });
-  if (read.current.part !== part) read.current = { part, tokens: blocks(clean(part)) };
-  const { tokens } = read.current;
-  if (tokens === null) return <PlainText text={clean(text)} />;
+  const [weight, setWeight] = useState(WEIGHT);
+  const kept = useRef<{ text: string; weight: number; read: Read | null; cleaned: string } | null>(null);
+  if (kept.current?.text !== text || kept.current.weight !== weight) {
+    const cleaned = clean(text);
+    kept.current = { text, weight, cleaned, read: readBlocks(cleaned, weight) };
+  }
+  const { read, cleaned } = kept.current;
+  if (read === null) return <PlainText text={cleaned} />;
   return (
     <>
-      <div class="markdown">{draw(tokens)}</div>
-      {part.length < text.length && (
-        <button type="button" class="text-button" onClick={() => setLength(length + MOST)}>
-          {words.value.showMore(text.length - part.length)}
+      <div class="markdown">{draw(read.tokens)}</div>
+      {read.length < cleaned.length && (
+        <button type="button" class="text-button" onClick={() => setWeight(weight + WEIGHT)}>
+          {words.value.showMore(cleaned.length - read.length)}
         </button>
       )}
     </>
@@ -89,6 +87,8 @@ function block(token: Token, isGrowing: boolean): ComponentChildren {
         </Tag>
       );
     }
+    case 'plain':
+      return <PlainText text={token.raw} />;
     case 'hr':
       return <hr />;
     case 'blockquote':
@@ -230,10 +230,12 @@ function Code({ text, language, isGrowing }: { text: string; language: string; i
   useEffect(() => {
     if (isGrowing || name === '') return undefined;
     let isGone = false;
-    void import('../text/code').then(({ colours }) => {
-      const found = colours(text, name.toLowerCase());
-      if (!isGone && found) setColoured({ text, pieces: found });
-    });
+    void import('../text/code').then(({ colours }) =>
+      soon(() => {
+        const found = isGone ? null : colours(text, name.toLowerCase());
+        if (found) setColoured({ text, pieces: found });
+      }),
+    );
     return () => {
       isGone = true;
     };
@@ -270,10 +272,12 @@ function Formula({ formula, isBlock }: { formula: string; isBlock: boolean }) {
   const element = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     let isGone = false;
-    void import('../text/math').then(({ drawMath }) => {
-      const present = element.current;
-      if (!isGone && present) present.dataset['valid'] = String(drawMath(present, formula, isBlock));
-    });
+    void import('../text/math').then(({ drawMath }) =>
+      soon(() => {
+        const present = element.current;
+        if (!isGone && present) present.dataset['valid'] = String(drawMath(present, formula, isBlock));
+      }),
+    );
     return () => {
       isGone = true;
     };

@@ -4,16 +4,21 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Node, Part } from '../api/types';
 import { fullTime, when, words } from '../language';
 import { edited, open, regenerate, resend, toSibling, toggleBookmark } from '../state/session';
+import { continueReply, showAnswers } from '../state/steering';
+import { isCut } from '../tree/forks';
 import { siblingsOf } from '../tree/siblings';
 import { copyText, messageItems } from './actions';
 import { IconButton } from './Button';
+import { Icon } from './Icon';
 import { Editor } from './Editor';
+import { FoldedJson } from './FoldedJson';
 import { Menu } from './Menu';
 import { roleName, writer } from './roles';
+import { StoredMedia } from './media/StoredMedia';
 import { PlainText } from './Shown';
 import { swipe } from './swipe';
 import { Text } from './Text';
-import { clean, summary } from '../text/plain';
+import { clean, plainName, summary } from '../text/plain';
 
 export function Message({ node }: { node: Node }) {
   const element = useRef<HTMLElement>(null);
@@ -65,10 +70,10 @@ function Head({ node }: { node: Node }) {
       <time dateTime={new Date(node.created_at * 1000).toISOString()} title={fullTime(node.created_at)}>
         {when(node.created_at)}
       </time>
-      {node.label && <span class="chip label">{node.label}</span>}
+      {node.label && <span class="chip label">{plainName(node.label)}</span>}
       {node.bookmarks.map((name) => (
         <span key={name} class="chip mark">
-          {name}
+          {plainName(name)}
         </span>
       ))}
       {node.status !== 'complete' && <span class="chip warn">{present.interrupted}</span>}
@@ -114,6 +119,12 @@ function Foot({ node }: { node: Node }) {
   return (
     <div class="message-foot">
       <Versions node={node} />
+      {isCut(node) && (
+        <button type="button" class="button small" onClick={() => continueReply(node.id)}>
+          <Icon name="onward" />
+          {present.continueReply}
+        </button>
+      )}
       <span class="message-actions">
         {node.role === 'user' && (
           <IconButton
@@ -126,6 +137,9 @@ function Foot({ node }: { node: Node }) {
         )}
         {node.role === 'assistant' && (
           <IconButton icon="again" label={present.regenerate} onClick={() => regenerate(node.id)} />
+        )}
+        {node.role === 'assistant' && (
+          <IconButton icon="columns" label={present.answers} onClick={() => showAnswers(node.id)} />
         )}
         <IconButton icon="copy" label={present.copy} onClick={() => copyText(node.text)} />
         <IconButton
@@ -160,13 +174,17 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
   if (part.malformed !== undefined) return <PlainText text={clean(part.malformed.raw ?? '')} />;
   if (part.tool_call !== undefined) {
     const { name, arguments: given } = part.tool_call;
-    return <Folded title={present.toolCall(clean(name))} text={JSON.stringify(given, null, 2)} isCode isOpen />;
+    return <FoldedJson title={present.toolCall(clean(name))} value={given} isOpen />;
   }
   if (part.tool_result !== undefined) {
-    return <Folded title={present.toolResult} text={JSON.stringify(part.tool_result, null, 2)} isCode />;
+    const { content = part.tool_result } = part.tool_result;
+    return <FoldedJson title={present.toolResult} value={content} />;
   }
   for (const kind of ['image', 'audio', 'video'] as const) {
-    if (part[kind] !== undefined) return <p class="media">{present.media(kind)}</p>;
+    const stored = part[kind];
+    if (stored === undefined) continue;
+    if (kind === 'video' || Array.isArray(stored)) return <p class="media">{present.media(kind)}</p>;
+    return <StoredMedia kind={kind} part={stored} />;
   }
   return null;
 }
@@ -182,7 +200,7 @@ interface FoldedProps {
 export function Folded({ title, text, isCode = false, isOpen = false }: FoldedProps) {
   return (
     <details class="folded" open={isOpen}>
-      <summary>{title}</summary>
+      <summary>{plainName(title)}</summary>
       <PlainText text={clean(text)} isCode={isCode} />
     </details>
   );

@@ -2,6 +2,7 @@
 import { words } from '../language';
 import { dismiss, notices, spoken } from '../state/notices';
 import { IconButton } from './Button';
+import { plainName } from '../text/plain';
 
 export function Notices() {
   return (
@@ -9,7 +10,7 @@ export function Notices() {
       <div class="notices" role="region" aria-label={words.value.status}>
         {notices.value.map((notice) => (
           <div key={notice.key} class="notice" data-error={notice.isError} role={notice.isError ? 'alert' : 'status'}>
-            <p>{notice.text}</p>
+            <p>{plainName(notice.text)}</p>
             {notice.undo && (
               <button type="button" class="text-button" onClick={notice.undo}>
                 {words.value.undo}
@@ -20,7 +21,7 @@ export function Notices() {
         ))}
       </div>
       <div class="hidden" role="status" aria-live="polite">
-        {spoken.value}
+        {plainName(spoken.value)}
       </div>
     </>
   );

@@ -5,11 +5,13 @@ import type { Node } from '../api/types';
 import { words } from '../language';
 import type { OpenConversation } from '../state/open';
 import { open, wantsFocus } from '../state/session';
-import { summary } from '../text/plain';
+import { rootOf } from '../state/steering';
+import { plainName, summary } from '../text/plain';
 import { foldsOver, outline, type Row } from '../tree/outline';
 import { pathTo } from '../tree/path';
 import { Icon } from './Icon';
-import { writer } from './roles';
+import { wordless, writer } from './roles';
+import { HoistNote, TreeTools } from './steering/TreeTools';
 import { VirtualList, type ListHandle } from './VirtualList';
 
 /** The height of a row in pixels, which style/outline.css has too. */
@@ -31,7 +33,8 @@ function Rows({ conversation }: { conversation: OpenConversation }) {
   const handle = useRef<ListHandle | null>(null);
   const folded = conversation.folded.value;
   const version = conversation.version.value;
-  const rows = useMemo(() => outline(conversation.tree, folded), [version, folded, conversation]);
+  const root = rootOf(conversation);
+  const rows = useMemo(() => outline(conversation.tree, folded, root), [version, folded, root, conversation]);
   const places = useMemo(() => new Map(rows.map((row, index) => [row.id, index])), [rows]);
   const at = conversation.at.value;
   const path = useMemo(() => new Set(pathTo(conversation.tree, at)), [version, at, conversation]);
@@ -70,6 +73,8 @@ function Rows({ conversation }: { conversation: OpenConversation }) {
 
   return (
     <div class="outline">
+      <TreeTools conversation={conversation} />
+      <HoistNote conversation={conversation} />
       <VirtualList
         items={rows}
         keyOf={(row) => row.id}
@@ -169,8 +174,7 @@ interface RowProps {
 
 function OutlineRow({ row, node, isActive, isShown, isSelected, isHead, onSelect, onFold }: RowProps) {
   const present = words.value;
-  const text =
-    node.label ?? (summary(node.text, 90) || (node.parts.some((part) => part.tool_call) ? present.tool : '…'));
+  const text = (node.label === null ? null : plainName(node.label)) ?? (summary(node.text, 90) || wordless(node));
   const isMarked = node.bookmarks.length > 0;
   const parts = [`${writer(node)}: ${text}`];
   if (row.alternative > 0) parts.push(present.siblings(row.alternative, row.alternatives));

@@ -1,9 +1,15 @@
 // The panel on the right, with its tabs.
+import { useEffect } from 'preact/hooks';
 import { words } from '../language';
+import { wantsFocus } from '../state/session';
 import { presentTab, tabs } from './inspector';
 
 export function Panel() {
   const all = tabs.value;
+  // A tab with something better takes the focus from here.
+  useEffect(() => {
+    if (wantsFocus.value?.part === 'panel') document.getElementById('panel-content')?.focus();
+  }, [wantsFocus.value]);
   const present = all.find((tab) => tab.id === presentTab.value) ?? all[0];
   if (!present) return null;
   const View = present.view;

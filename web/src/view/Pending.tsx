@@ -6,21 +6,45 @@ import { Icon } from './Icon';
 import { Folded } from './Message';
 import { shortModel } from './roles';
 import { Text } from './Text';
+import { plainName } from '../text/plain';
 
 export function Pending({ turn }: { turn: RunningTurn }) {
   return (
     <>
-      {turn.asked.value !== null && (
+      {turn.asked.value !== null && !isResult(turn) && (
         <article class="message user pending" aria-label={words.value.you}>
           <header class="message-head">
             <span class="writer">{words.value.you}</span>
           </header>
           <div class="message-body">
-            <Text text={turn.asked.value} />
+            {turn.asked.value !== '' && <Text text={turn.asked.value} />}
+            <AskedMedia turn={turn} />
           </div>
         </article>
       )}
       <Written turn={turn} />
+    </>
+  );
+}
+
+/** Whether the results of tools are sent, which a person did not write as a message. */
+function isResult(turn: RunningTurn): boolean {
+  return turn.request.messages?.every((message) => message['role'] === 'tool') ?? false;
+}
+
+/** Names the images and audio that are sent. */
+function AskedMedia({ turn }: { turn: RunningTurn }) {
+  const content = turn.request.messages?.[0]?.['content'];
+  if (!Array.isArray(content)) return null;
+  const types = content.map((part: unknown) => (part as { type?: unknown }).type);
+  const kinds = types.filter((type) => type !== 'text').map((type) => (type === 'image_url' ? 'image' : 'audio'));
+  return (
+    <>
+      {kinds.map((kind, index) => (
+        <p key={index} class="media">
+          {words.value.media(kind)}
+        </p>
+      ))}
     </>
   );
 }
@@ -51,7 +75,7 @@ function Written({ turn }: { turn: RunningTurn }) {
         {isFailed && (
           <div class="failure" role="alert">
             <p>
-              <strong>{present.failed}</strong> {turn.error.value}
+              <strong>{present.failed}</strong> {plainName(turn.error.value ?? '')}
             </p>
             <button type="button" class="button" onClick={() => again(turn)}>
               {present.tryAgain}

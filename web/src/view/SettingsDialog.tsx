@@ -3,9 +3,10 @@ import type { ComponentChildren } from 'preact';
 import { words } from '../language';
 import { hasKey, setKeyOfServer } from '../state/connection';
 import { models } from '../state/session';
-import { set, settings, type Sampling, type Settings } from '../state/settings';
+import { set, settings, type Sampling, type SamplingNumber, type Settings } from '../state/settings';
 import { Dialog } from './Dialog';
 import { overlay } from './overlays';
+import { plainName } from '../text/plain';
 
 interface ChoiceProps {
   label: string;
@@ -36,7 +37,7 @@ function NumberField({
   most,
 }: {
   label: string;
-  name: keyof Sampling;
+  name: SamplingNumber;
   step: number;
   most?: number;
 }) {
@@ -128,7 +129,7 @@ export function SettingsDialog() {
           <Choice
             label={text.model}
             value={model ?? ''}
-            options={[['', text.firstModel], ...models.value.map((known) => [known.id, known.id] as const)]}
+            options={[['', text.firstModel], ...models.value.map((known) => [known.id, plainName(known.id)] as const)]}
             change={(value) => set({ model: value === '' ? null : value })}
           />
           <p class="quiet">{text.samplingNote}</p>

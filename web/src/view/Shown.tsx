@@ -1,8 +1,8 @@
 // A text of others on the page: as text, with signs that change its direction shown by their names.
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { words } from '../language';
-import { LONG, cut, pieces } from '../text/plain';
+import { cut, drawnLength, pieces } from '../text/plain';
 
 /** The elements of a text. */
 export function shown(text: string): ComponentChildren {
@@ -21,15 +21,16 @@ export function shown(text: string): ComponentChildren {
 
 /** A text as it is, with its lines. A long one is cut, and a button shows more of it. */
 export function PlainText({ text, isCode = false }: { text: string; isCode?: boolean }) {
-  const [length, setLength] = useState(LONG);
-  const part = cut(text, length);
+  const [steps, setSteps] = useState(1);
+  const step = useMemo(() => drawnLength(text), [text]);
+  const part = cut(text, steps * step);
   return (
     <>
       <div class={isCode ? 'plain code' : 'plain'} dir="auto">
         {shown(part)}
       </div>
       {part.length < text.length && (
-        <button type="button" class="text-button" onClick={() => setLength(length + LONG)}>
+        <button type="button" class="text-button" onClick={() => setSteps(steps + 1)}>
           {words.value.showMore(text.length - part.length)}
         </button>
       )}

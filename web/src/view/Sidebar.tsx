@@ -17,13 +17,14 @@ import {
 } from '../state/list';
 import { open, wantsFocus } from '../state/session';
 import { visit, writeRoute } from '../state/route';
-import { clean } from '../text/plain';
+import { plainName } from '../text/plain';
 import { conversationItems } from './actions';
 import { IconButton } from './Button';
 import { Icon } from './Icon';
 import { highlighted } from './highlight';
 import { Menu } from './Menu';
 import { overlay } from './overlays';
+import { Places } from './Places';
 import { roleName } from './roles';
 import { VirtualList } from './VirtualList';
 
@@ -50,6 +51,7 @@ export function Sidebar() {
       <Search />
       {hits.value === null ? <Entries /> : <Hits found={hits.value} />}
       <footer class="sidebar-foot">
+        <Places />
         <IconButton
           icon="settings"
           label={present.settings}
@@ -74,8 +76,12 @@ function Search() {
   useSignalEffect(() => {
     if (wantsFocus.value?.part !== 'search') return;
     wantsFocus.value = null;
-    input.current?.focus();
-    input.current?.select();
+    // A phone shows the list first.
+    requestAnimationFrame(() => {
+      if (document.activeElement === input.current) return;
+      input.current?.focus();
+      input.current?.select();
+    });
   });
   return (
     <search class="search">
@@ -146,7 +152,7 @@ function Entry({ conversation }: { conversation: Conversation }) {
         aria-current={isOpen ? 'page' : undefined}
       >
         <span class="entry-title" dir="auto">
-          {name ? clean(name) : words.value.untitled}
+          {name ? name : words.value.untitled}
         </span>
         <span class="entry-facts">
           {when(conversation.updated_at)} · {words.value.nodes(conversation.nodes)}
@@ -185,11 +191,11 @@ function HitEntry({ hit }: { hit: Hit }) {
     <div class="entry hit" role="listitem">
       <a href={writeRoute({ screen: 'conversation', conversation: hit.conversation, node: hit.node })}>
         <span class="entry-facts">
-          {roleName(hit.role)} · {name ? clean(name) : words.value.untitled}
+          {roleName(hit.role)} · {name ? name : words.value.untitled}
         </span>
         <span class="snippet" dir="auto">
           {highlighted(hit.snippet.text, hit.snippet.highlights).map((piece, index) =>
-            piece.isHit ? <mark key={index}>{clean(piece.text)}</mark> : clean(piece.text),
+            piece.isHit ? <mark key={index}>{plainName(piece.text)}</mark> : plainName(piece.text),
           )}
         </span>
       </a>

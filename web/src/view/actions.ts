@@ -16,7 +16,9 @@ import {
   setBookmark,
   setLabel,
 } from '../state/session';
+import { compare, continueReply, dialog, hoist, showAnswers, showGraph } from '../state/steering';
 import type { MenuItem } from './Menu';
+import { inspect } from './inspector/inspect';
 import { ask } from './overlays';
 
 export function copyText(text: string): void {
@@ -43,6 +45,22 @@ export function messageItems(node: Node): MenuItem[] {
   const items: MenuItem[] = [
     { label: present.branchHere, icon: 'branch', run: () => branchAt(node.id) },
     { label: present.regenerate, icon: 'again', run: () => regenerate(node.id) },
+    { label: present.answers, icon: 'columns', run: () => showAnswers(node.id) },
+    { label: present.compare, icon: 'compare', run: () => compare(node.id) },
+    {
+      label: present.writeReply,
+      icon: 'pen',
+      run: () => {
+        dialog.value = { kind: 'write', node: node.id };
+      },
+    },
+    {
+      label: present.score,
+      icon: 'score',
+      run: () => {
+        dialog.value = { kind: 'score', node: node.id };
+      },
+    },
     { label: present.setLabel, icon: 'label', run: () => askLabel(node) },
     {
       label: present.bookmark,
@@ -53,9 +71,14 @@ export function messageItems(node: Node): MenuItem[] {
       },
     },
     { label: present.copy, icon: 'copy', run: () => copyText(node.text) },
+    { label: present.hoist, icon: 'branch', run: () => hoist(node.id) },
+    { label: present.showPrompt, icon: 'eye', run: () => inspect('prompt', node.id) },
     { label: present.fork, icon: 'fork', run: () => void fork(node.id) },
     { label: present.prune, icon: 'trash', run: () => prune(node.id), isDangerous: true },
   ];
+  if (node.role === 'assistant') {
+    items.unshift({ label: present.continueReply, icon: 'onward', run: () => continueReply(node.id) });
+  }
   if (node.role === 'user') {
     items.unshift({
       label: present.edit,
@@ -76,6 +99,21 @@ export function conversationItems(conversation: Conversation): MenuItem[] {
   const name = titleOf(conversation) || present.untitled;
   return [
     { label: present.rename, icon: 'edit', run: () => askTitle(conversation) },
+    { label: present.showGraph, icon: 'graph', run: () => showGraph() },
+    {
+      label: present.merge,
+      icon: 'merge',
+      run: () => {
+        dialog.value = { kind: 'merge', node: null };
+      },
+    },
+    {
+      label: present.removedBranches,
+      icon: 'trash',
+      run: () => {
+        dialog.value = { kind: 'removed', node: null };
+      },
+    },
     ...exports,
     { label: present.remove, icon: 'trash', run: () => removeConversation(conversation.id, name), isDangerous: true },
   ];

@@ -4,9 +4,14 @@ import { useEffect, useState } from 'preact/hooks';
 import { fail } from '../state/notices';
 
 export function later(load: () => Promise<ComponentType>): ComponentType {
-  let loaded: ComponentType | null = null;
-  return function Later() {
-    const [, setLoaded] = useState<ComponentType | null>(null);
+  return laterWith<Record<string, never>>(load as () => Promise<ComponentType<Record<string, never>>>) as ComponentType;
+}
+
+/** The same for a component with properties. */
+export function laterWith<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let loaded: ComponentType<Props> | null = null;
+  return function Later(props: Props) {
+    const [, setLoaded] = useState<ComponentType<Props> | null>(null);
     useEffect(() => {
       if (loaded) return;
       load().then((component) => {
@@ -15,6 +20,6 @@ export function later(load: () => Promise<ComponentType>): ComponentType {
       }, fail);
     }, []);
     const Loaded = loaded;
-    return Loaded ? <Loaded /> : null;
+    return Loaded ? <Loaded {...props} /> : null;
   };
 }

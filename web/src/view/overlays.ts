@@ -9,8 +9,11 @@ export interface Question {
 }
 
 export const question = signal<Question | null>(null);
-export const overlay = signal<'help' | 'palette' | 'settings' | null>(null);
+export const overlay = signal<'help' | 'palette' | 'settings' | 'import' | null>(null);
 
 export function ask(next: Question): void {
   question.value = next;
 }
+
+/** Asks for the browser's choice of files for the message. */
+export const wantsFiles = signal(false);

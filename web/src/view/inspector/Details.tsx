@@ -2,9 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { fullTime, number, words } from '../../language';
 import { open } from '../../state/session';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
+import { later } from '../later';
 import { roleName } from '../roles';
-import { Folded } from '../Message';
+
+const Report = later(async () => (await import('./Report')).Report);
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
@@ -28,30 +30,17 @@ export function Details() {
       <dl>
         <Fact name={text.message}>{roleName(node.role)}</Fact>
         <Fact name={text.created}>{fullTime(node.created_at)}</Fact>
-        {reply && <Fact name={text.model}>{clean(reply.model)}</Fact>}
-        {reply?.finish && <Fact name={text.finish}>{reply.finish}</Fact>}
-        {reply?.usage && (
-          <>
-            <Fact name={text.prompt}>{text.tokens(reply.usage.prompt)}</Fact>
-            <Fact name={text.reply}>{text.tokens(reply.usage.generated)}</Fact>
-            {reply.usage.thinking > 0 && <Fact name={text.thinking}>{text.tokens(reply.usage.thinking)}</Fact>}
-          </>
-        )}
-        {reply?.cache && <Fact name={text.cacheReport}>{text.cached(reply.cache.cached, reply.cache.prompt)}</Fact>}
+        {reply && <Fact name={text.model}>{plainName(reply.model)}</Fact>}
+        {reply?.finish && <Fact name={text.finish}>{plainName(reply.finish)}</Fact>}
         {reply?.seed !== undefined && <Fact name={text.seed}>{number(reply.seed)}</Fact>}
-        {node.label && <Fact name={text.label}>{node.label}</Fact>}
-        {node.bookmarks.length > 0 && <Fact name={text.bookmark}>{node.bookmarks.join(', ')}</Fact>}
+        {node.label && <Fact name={text.label}>{plainName(node.label)}</Fact>}
+        {node.bookmarks.length > 0 && <Fact name={text.bookmark}>{plainName(node.bookmarks.join(', '))}</Fact>}
         <Fact name={text.node}>
           <code>{node.id}</code>
         </Fact>
       </dl>
-      {reply?.error && <p class="failure">{clean(reply.error)}</p>}
-      {reply?.warnings?.map((warning, index) => (
-        <Folded key={index} title={text.warning} text={JSON.stringify(warning, null, 2)} isCode isOpen />
-      ))}
-      {reply?.facts && Object.keys(reply.facts).length > 0 && (
-        <Folded title={text.details} text={JSON.stringify(reply.facts, null, 2)} isCode />
-      )}
+      {reply?.error && <p class="failure">{plainName(reply.error)}</p>}
+      <Report />
     </div>
   );
 }

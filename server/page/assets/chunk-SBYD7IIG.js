@@ -1,0 +1,1 @@
+function a(c,s){let i=new TextEncoder().encode(c),d=new TextDecoder,r=[],o=(e,t,l)=>{t>e&&r.push({text:d.decode(i.subarray(e,t)),isHit:l})},n=0;for(let[e,t]of s)e<n||(o(n,e,!1),o(e,t,!0),n=t);return o(n,i.length,!1),r}export{a};
