@@ -30,6 +30,7 @@ mod constraining;
 mod guiding;
 mod marks;
 mod media;
+mod media_kinds;
 mod reading;
 mod snapshots;
 mod unwanted_calls;

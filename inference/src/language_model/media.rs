@@ -12,26 +12,6 @@ use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_engine::decoder::Decoder;
 use alloquy_engine::media_processor::{MediaOutline, MediaPlaceholder, MediaProcessor};
 
-use super::LanguageModel;
-
-impl LanguageModel {
-    /// Returns the kinds of media that the model takes.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use alloquy_inference::{Generator, LanguageModel};
-    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
-    ///
-    /// let generator = Generator::new(Arc::new(ScriptedEngine::new([])), 1)?;
-    /// let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
-    /// assert!(model.media_kinds().is_empty());
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// ```
-    pub fn media_kinds(&self) -> Vec<MediaKind> {
-        self.decoder.media().map(|media| media.kinds().to_vec()).unwrap_or_default()
-    }
-}
-
 /// How many outlines are remembered.
 const REMEMBERED: usize = 256;
 
