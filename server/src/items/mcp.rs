@@ -114,11 +114,12 @@ pub(crate) struct ApprovedCalls(Vec<(Decision, Option<ToolResult>)>);
 
 impl ApprovedCalls {
     /// Reads those of the messages of a request.
-    pub(crate) fn of<'a>(given: impl Iterator<Item = &'a Node> + Clone) -> Self {
-        let Some(last) = given.clone().last() else { return Self::default() };
+    pub(crate) fn of<'a>(given: impl IntoIterator<Item = &'a Node>) -> Self {
+        let given: Vec<&Node> = given.into_iter().collect();
+        let Some(last) = given.last() else { return Self::default() };
         let approved = Decision::all(&last.metadata).into_iter().filter(|decision| decision.approve);
         let found = |id: &str| {
-            let mut results = given.clone().flat_map(|node| node.message.tool_results());
+            let mut results = given.iter().flat_map(|node| node.message.tool_results());
             results.find(|result| result.id == id).cloned()
         };
         Self(approved.map(|decision| (decision.clone(), found(&decision.call.id))).collect())

@@ -110,13 +110,13 @@ impl Place {
         };
         for server in servers {
             let of_path = path.iter().flat_map(|node| McpServers::of(&node.metadata).0);
-            let stored = of_path.filter(|other| other.label == server.label).last();
-            let given = asked.items.iter().filter_map(|item| match item {
+            let stored = of_path.rev().find(|other| other.label == server.label);
+            let mut given = asked.items.iter().filter_map(|item| match item {
                 GivenItem::McpListTools(list) if list.server_label == server.label => Some(&list.tools),
                 _ => None,
             });
             let is_known = stored.is_some_and(|other| other.tools == server.tools)
-                || given.last().is_some_and(|tools| *tools == server.tools);
+                || given.next_back().is_some_and(|tools| *tools == server.tools);
             server.is_listed = !is_known;
         }
         Ok(())

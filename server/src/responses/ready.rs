@@ -94,7 +94,7 @@ impl Ready {
         let Self { place, turn, mark, writer, decided } = self;
         let conversation = place.conversation.clone();
         let work = match decided {
-            None => Work::Turn(conversation.send(turn)),
+            None => Work::Turn(Box::new(conversation.send(turn))),
             Some(Decided { decisions, messages, toolbox }) => Work::approved(ApprovedTurn {
                 app: app.clone(),
                 owner: caller.owner.clone(),

@@ -26,7 +26,7 @@ use crate::streaming::Running;
 
 /// What answers a request.
 pub(super) enum Work {
-    Turn(Turn),
+    Turn(Box<Turn>),
     Approved(Approved),
 }
 

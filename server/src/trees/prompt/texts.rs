@@ -88,7 +88,7 @@ pub(super) fn listed(request: &Request, authored: &[Message]) -> Vec<SourcedText
         let text = tool.description.clone();
         all.push(SourcedText { origin: TokenOrigin::Author, text, is_json: false });
     }
-    for message in request.path.iter() {
+    for message in &request.path {
         list(message, authored.contains(message), &mut all);
     }
     all
