@@ -42,7 +42,13 @@ export function Panel() {
           </button>
         ))}
       </div>
-      <div id="panel-content" class="panel-content" role="tabpanel" aria-labelledby={`tab-${present.id}`} tabIndex={presentTab.value === 'tree' ? -1 : 0}>
+      <div
+        id="panel-content"
+        class="panel-content"
+        role="tabpanel"
+        aria-labelledby={`tab-${present.id}`}
+        tabIndex={presentTab.value === 'tree' ? -1 : 0}
+      >
         <View />
       </div>
     </section>
