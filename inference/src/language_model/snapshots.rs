@@ -50,7 +50,7 @@ impl LanguageModel {
     }
 
     /// Restores what [`LanguageModel::snapshot`] saved, and returns how many units that are. A prompt that begins with them
-    /// continues from there, which its [`CacheReport`] shows.
+    /// continues from there, which its [`CacheReport`](alloquy_core::report::CacheReport) shows.
     ///
     /// # Errors
     /// Why it was refused. Then nothing has changed, and prompts are computed.
