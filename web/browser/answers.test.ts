@@ -97,7 +97,8 @@ describe.skipIf(missing() !== null)('answers', () => {
     await expect.poll(messages).toEqual(['Tea?', third]);
     await expect.poll(head).toBe(third);
     expect((await tree()).nodes).toHaveLength(6);
-    await page.getByText('3 of 5').waitFor();
+    // Replies that are written at once are stored in the order in which they end.
+    await page.getByText(/^[1-5] of 5$/).waitFor();
   });
 
   it('need no mouse, from the question to the one that is kept', async () => {
@@ -229,7 +230,11 @@ describe.skipIf(missing() !== null)('answers', () => {
       await page.getByText('2 of 2').waitFor();
       expect(turns).toHaveLength(1);
       expect(turns[0]).toMatchObject({ action: 'continue', node: nodes[1]!.id });
-      if (isComplete) expect((await tree()).nodes[2]?.text).toMatch(/^Green tea\../);
+      if (!isComplete) return;
+      // The model may find that nothing follows.
+      const continued = (await tree()).nodes[2];
+      expect(continued?.parent).toBe(question);
+      expect(continued?.text).toMatch(/^Green tea\./);
     });
 
     it(`are scored, with the ${way}`, async () => {

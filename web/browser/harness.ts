@@ -61,7 +61,7 @@ export async function serve(
   const folder = await mkdtemp(path.join(tmpdir(), 'alloquy-page-'));
   const run = (given: readonly string[]) => output(start(given, folder));
   await before(served('', run, noWork));
-  const child = start(['serve', '--model', 'pocket', '--bind', '127.0.0.1:0', ...args], folder);
+  const child = start(['serve', '--model', 'pocket@none', '--bind', '127.0.0.1:0', ...args], folder);
   const api = await addressOf(child);
   const hasPage = await fetch(api).then((response) => response.headers.get('content-type')?.startsWith('text/html'));
   const proxy = hasPage ? null : await serveFiles(new URL(api));
