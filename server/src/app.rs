@@ -237,10 +237,8 @@ impl App {
     /// # Errors
     /// Those of the store of limits.
     pub(crate) async fn spent_tokens(&self, caller: &Caller) -> Result<Option<Spent>> {
-        let Some(tokens) = caller.limits.tokens_per_day else { return Ok(None) };
         let none = |_: &Request| Ok(0);
-        let counts = Arc::clone(&self.0.counts);
-        let limit = BudgetLimit::new(Budget::tokens(tokens), Period::Day, Scope::Owner, counts, none);
+        let Some(limit) = self.tokens_of(caller, none) else { return Ok(None) };
         limit.spent(&mut of_nothing(caller)).await.map(Some)
     }
 
@@ -249,9 +247,7 @@ impl App {
     /// # Errors
     /// Those of the store of limits.
     pub(crate) async fn wait_for_call(&self, caller: &Caller) -> Result<Option<Duration>> {
-        let Some(calls) = caller.limits.calls_per_minute else { return Ok(None) };
-        let rate = Rate::new(calls, MINUTE)?;
-        let limit = RateLimit::new(rate, Scope::Owner, Arc::clone(&self.0.counts));
+        let Some(limit) = self.calls_of(caller)? else { return Ok(None) };
         limit.wait(&of_nothing(caller)).await.map(Some)
     }
 
@@ -286,7 +282,12 @@ impl App {
         caller: &Caller,
     ) -> ApiResult<Vectors> {
         let measured = MeasuredEmbedding::begin(&self.0.metrics, embedder.name(), &caller.tally);
-        let outcome = self.charged_vectors(embedder, texts, wanted, caller).await;
+        let charged = async {
+            embedder.check(texts)?;
+            self.charge(ChargedCall(embedder.token_count(texts)), caller).await?;
+            embedder.vectors(texts, wanted).await
+        };
+        let outcome = charged.await;
         match &outcome {
             Ok(vectors) => measured.ended(vectors.tokens),
             Err(error) => measured.failed(error.code_text().unwrap_or("model")),
@@ -294,24 +295,12 @@ impl App {
         outcome
     }
 
-    async fn charged_vectors(
-        &self,
-        embedder: &ServedEmbedder,
-        texts: &[String],
-        wanted: TextUse,
-        caller: &Caller,
-    ) -> ApiResult<Vectors> {
-        embedder.check(texts)?;
-        self.charge(ChargedCall(embedder.token_count(texts)), caller).await?;
-        embedder.vectors(texts, wanted).await
-    }
-
     /// Takes a call that is no turn from the limits of the caller's key.
     ///
     /// # Errors
     /// As [`ChargedCall::take`].
     pub(crate) async fn charge(&self, call: ChargedCall, caller: &Caller) -> Result<()> {
-        call.take(&caller.owner, &self.limits_of(caller, call)?).await
+        call.take(of_nothing(caller), &self.limits_of(caller, call)?).await
     }
 
     /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.
@@ -374,22 +363,31 @@ impl App {
         caller: &Caller,
         counter: impl PromptCounter + 'static,
     ) -> Result<Vec<Arc<dyn Middleware>>> {
-        let counts = &self.0.counts;
         let mut middleware: Vec<Arc<dyn Middleware>> = Vec::new();
-        if let Some(calls) = caller.limits.calls_per_minute {
-            let rate = Rate::new(calls, MINUTE)?;
-            middleware.push(Arc::new(RateLimit::new(rate, Scope::Owner, Arc::clone(counts))));
+        if let Some(limit) = self.calls_of(caller)? {
+            middleware.push(Arc::new(limit));
         }
-        if let Some(tokens) = caller.limits.tokens_per_day {
-            let budget = Budget::tokens(tokens);
-            let limit = BudgetLimit::new(budget, Period::Day, Scope::Owner, Arc::clone(counts), counter);
+        if let Some(limit) = self.tokens_of(caller, counter) {
             middleware.push(Arc::new(limit));
         }
         Ok(middleware)
     }
+
+    /// Returns the limit of calls of the caller's key.
+    fn calls_of(&self, caller: &Caller) -> Result<Option<RateLimit>> {
+        let Some(calls) = caller.limits.calls_per_minute else { return Ok(None) };
+        let rate = Rate::new(calls, MINUTE)?;
+        Ok(Some(RateLimit::new(rate, Scope::Owner, Arc::clone(&self.0.counts))))
+    }
+
+    /// Returns the limit of tokens of the caller's key, for calls whose tokens `counter` counts.
+    fn tokens_of(&self, caller: &Caller, counter: impl PromptCounter + 'static) -> Option<BudgetLimit> {
+        let budget = Budget::tokens(caller.limits.tokens_per_day?);
+        Some(BudgetLimit::new(budget, Period::Day, Scope::Owner, Arc::clone(&self.0.counts), counter))
+    }
 }
 
-/// Returns a request of the caller's, to which only its limits matter.
+/// Returns a request of the caller's, to which only its limits matter. They count by owner, so the conversation has no effect.
 fn of_nothing(caller: &Caller) -> Request {
     Request::default().origin(Origin::new(caller.owner.clone(), ConversationId::new()))
 }

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::chat_model::{ChatModel, Origin};
+use alloquy_core::chat_model::ChatModel;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::prompt::PromptCounter;
 use alloquy_core::report::{CacheReport, Usage};
 use alloquy_core::stream::EventStream;
-use alloquy_core::{
-    ConversationId, Error, ErrorKind, Message, Owner, Reply, ReplyStream, Request, Result, SamplingOptions,
-};
+use alloquy_core::{Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, SamplingOptions};
 use async_trait::async_trait;
 
 /// A call of so many tokens, where they are known.
@@ -17,14 +15,12 @@ use async_trait::async_trait;
 pub(crate) struct ChargedCall(pub(crate) Option<usize>);
 
 impl ChargedCall {
-    /// Takes the call from the limits of an owner, which are those that apply to its turns.
+    /// Takes the call from limits, which are those that apply to turns, for a request that says whose it is.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] and [`ErrorKind::Invalid`] where a limit does not allow the call, and [`ErrorKind::Unsupported`] where a limit
     /// needs the number of tokens and nothing counts them.
-    pub(crate) async fn take(self, owner: &Owner, limits: &[Arc<dyn Middleware>]) -> Result<()> {
-        // Limits count by owner, so the conversation, which there is none of, has no effect.
-        let mut request = Request::default().origin(Origin::new(owner.clone(), ConversationId::new()));
+    pub(crate) async fn take(self, mut request: Request, limits: &[Arc<dyn Middleware>]) -> Result<()> {
         // No reply follows.
         request.sampling = SamplingOptions { max_tokens: Some(0), ..SamplingOptions::default() };
         Next::new(limits, &self).call(request).await?.finish().await.map(drop)

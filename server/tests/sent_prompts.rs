@@ -276,8 +276,8 @@ async fn a_cut_reply_is_continued_beside_it() {
     // A reply without ids is continued from its text.
     let added = json!({"node": cut["answers"], "messages": [{"role": "assistant", "content": "Hello, w"}]});
     let added = server.post(&format!("{ALL}/{id}/nodes"), &added).await.json();
-    let told = turn(&server, &id, json!({"action": "continue", "node": added["nodes"][0]["id"]})).await;
-    assert_eq!(told["text"], "Hello, world!");
+    let continued = turn(&server, &id, json!({"action": "continue", "node": added["nodes"][0]["id"]})).await;
+    assert_eq!(continued["text"], "Hello, world!");
     // As events, the text is that of the whole reply.
     let streamed = json!({"action": "continue", "node": cut["node"], "stream": true});
     let events = server.post(&format!("{ALL}/{id}/turns"), &streamed).await.events();

@@ -1,6 +1,6 @@
 //! `alloquy serve`: models and stored conversations over HTTP.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs};
@@ -122,13 +122,7 @@ impl Serve {
             builder = tools.add_to(builder, &rules, context.notes)?;
         }
         let server = builder.build()?;
-        let listener = match listener::passed()? {
-            Some(listener) => listener,
-            None => {
-                server.check_address(address)?;
-                listener::listen(address)?
-            }
-        };
+        let listener = listener_of(&server, address)?;
         plan.say(context, format);
         let address = listener.local_addr().unwrap_or(address);
         say(context, format, format_args!("serving at http://{address}/v1"));
@@ -146,6 +140,15 @@ impl Serve {
     pub(crate) fn log_format(&self, settings: &Settings) -> Result<LogFormat> {
         Ok(settings.settle(&self.serving)?.log_format.unwrap_or_default())
     }
+}
+
+/// Returns the listener that the service manager passes, else one at the address.
+fn listener_of(server: &Server, address: SocketAddr) -> Result<TcpListener> {
+    if let Some(listener) = listener::passed()? {
+        return Ok(listener);
+    }
+    server.check_address(address)?;
+    listener::listen(address)
 }
 
 fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel>) -> Result<ServerBuilder> {

@@ -1,6 +1,5 @@
 //! `/v1/responses/compact`: the messages of the user, and a summary of everything in the place of the rest.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use alloquy_core::{Message, Node, NodeId, Role};
@@ -65,26 +64,22 @@ impl CompactRequest {
             let message = "input and previous_response_id are missing, so there is nothing to compact";
             return Err(ApiError::invalid("input", message));
         }
-        let is_given = self.input.is_some();
-        // A request for a reply must have an input, so a text takes the place of none.
+        let has_input = self.input.is_some();
         let mut request = ResponseRequest::default();
-        request.input = Some(self.input.unwrap_or_else(|| "none".into()));
+        request.input = self.input;
         request.instructions = self.instructions;
         request.model = self.model;
         request.previous_response_id = self.previous_response_id;
         request.service_tier = self.service_tier;
         request.store = Some(false);
-        let mut asked = request.asked(unix_seconds(SystemTime::now()), app.tools())?;
-        if !is_given {
-            asked.items = Arc::default();
-        }
+        let items = if has_input { request.items()? } else { Vec::new() };
         let is_approval = |item: &GivenItem| matches!(item, GivenItem::McpApprovalResponse(_));
-        if let Some(index) = asked.items.iter().position(is_approval) {
+        if let Some(index) = items.iter().position(is_approval) {
             let place = format!("input[{index}]");
             let message = format!("{place}: an approval is answered by a response, and nothing runs here");
             return Err(ApiError::unsupported(place, message));
         }
-        Ok(asked)
+        request.asked_with(items, unix_seconds(SystemTime::now()), app.tools())
     }
 }
 
@@ -106,10 +101,7 @@ pub(super) async fn compact(
 
 /// Returns the items of all messages of the user.
 async fn users(place: &Place, messages: &[Message], app: &App, caller: &Caller) -> ApiResult<Vec<Item>> {
-    let mut nodes = match place.at {
-        Some(_) => place.conversation.path(place.at).await?,
-        None => Vec::new(),
-    };
+    let mut nodes = place.path().await?;
     nodes.retain(|node| node.message.role == Role::User);
     load_media(&mut nodes, true, app, caller).await?;
     let given = messages.iter().filter(|message| message.role == Role::User);
@@ -139,11 +131,7 @@ async fn summarised(
     place.note_system(&messages).await?;
     messages.push(Message::user(INSTRUCTION));
     let turn = place.instructed(asked.turn(messages.clone()), asked, &messages);
-    let turn = app.turn(turn, model, caller)?;
-    let turn = match place.at {
-        Some(node) => turn.at(node),
-        None => turn,
-    };
+    let turn = place.put(app.turn(turn, model, caller)?);
     let reply = complete(place.conversation.send(turn).await?)?;
     let summary = reply.text();
     if summary.trim().is_empty() {

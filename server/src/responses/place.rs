@@ -98,16 +98,29 @@ impl Place {
         })
     }
 
+    /// Returns the nodes that the request follows.
+    pub(super) async fn path(&self) -> ApiResult<Vec<Node>> {
+        match self.at {
+            Some(_) => Ok(self.conversation.path(self.at).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Puts a turn at this place.
+    pub(super) fn put(&self, turn: TurnRequest) -> TurnRequest {
+        match self.at {
+            Some(node) => turn.at(node),
+            None => turn,
+        }
+    }
+
     /// Notes which lists of tools the conversation has shown already: those that are the same are not shown again.
     pub(super) async fn note_lists(&self, asked: &mut Asked) -> ApiResult<()> {
         let servers = &mut asked.tools.servers.0;
         if servers.is_empty() {
             return Ok(());
         }
-        let path = match self.at {
-            Some(_) => self.conversation.path(self.at).await?,
-            None => Vec::new(),
-        };
+        let path = self.path().await?;
         for server in servers {
             let of_path = path.iter().flat_map(|node| McpServers::of(&node.metadata).0);
             let stored = of_path.rev().find(|other| other.label == server.label);
@@ -135,10 +148,7 @@ impl Place {
         if approvals::given(&asked.items).is_empty() {
             return Ok(None);
         }
-        let path = match self.at {
-            Some(_) => self.conversation.path(self.at).await?,
-            None => Vec::new(),
-        };
+        let path = self.path().await?;
         Decisions::read(asked, &path, self.conversation.id(), app, &caller.owner)
     }
 

@@ -72,11 +72,7 @@ impl Ready {
         let sent = if decisions.is_some() { Vec::new() } else { messages.clone() };
         let turn = place.instructed(asked.turn(sent), &asked, &messages);
         let mark = ResponseMark::new(asked.settings.clone());
-        let turn = app.turn(marked(turn, &mark), model, caller)?;
-        let turn = match place.at {
-            Some(node) => turn.at(node),
-            None => turn,
-        };
+        let turn = place.put(app.turn(marked(turn, &mark), model, caller)?);
         let mut writer = asked.writer(place.conversation.id());
         if asked.logprobs {
             writer.set_logprobs(model.opened().clone());

@@ -240,10 +240,23 @@ impl ResponseRequest {
     /// # Errors
     /// 400 with the field for what is not valid, and for what this server does not do.
     pub(super) fn asked(self, now: u64, servers: &ToolServers) -> ApiResult<Asked> {
+        let items = self.items()?;
+        self.asked_with(items, now, servers)
+    }
+
+    /// Reads the request in our words, with these items in the place of its input.
+    ///
+    /// # Errors
+    /// As [`ResponseRequest::asked`], but for those of the input.
+    pub(super) fn asked_with(
+        self,
+        items: Vec<GivenItem>,
+        now: u64,
+        servers: &ToolServers,
+    ) -> ApiResult<Asked> {
         self.check_fixed()?;
         let context = self.context()?;
         let included = Included::read(self.include.iter().flatten().map(String::as_str))?;
-        let items = self.items()?;
         let sampling = self.sampling(&included)?;
         let tools = self.tools.as_deref().unwrap_or_default();
         let offered = offered(tools, servers)?;
@@ -312,7 +325,7 @@ impl ResponseRequest {
         }
     }
 
-    fn items(&self) -> ApiResult<Vec<GivenItem>> {
+    pub(super) fn items(&self) -> ApiResult<Vec<GivenItem>> {
         let Some(input) = &self.input else {
             return Err(ApiError::invalid("input", "input is missing, so nothing is asked"));
         };
