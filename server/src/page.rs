@@ -33,11 +33,11 @@ struct PageFiles;
 /// The digest of all files. It is named here so that the files are embedded again when one is added.
 const _: &str = include_str!("../page/DIGEST");
 
-/// What the page may do: run and show its own files, and send requests to this server. No text can become a script or an element, unless
-/// one of the two policies of Trusted Types has made it harmless.
+/// What the page may do: run and show its own files, and send requests to this server. No text can become a script or an element: there is
+/// no policy of Trusted Types that could make one of it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       media-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-                      require-trusted-types-for 'script'; trusted-types alloquy dompurify";
+                      require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The headers of every answer here.
 const HEADERS: [(HeaderName, &str); 5] = [

@@ -32,7 +32,7 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  'trusted-types alloquy dompurify',
+  "trusted-types 'none'",
 ].join('; ');
 
 const TYPES: Record<string, string> = {

@@ -10,11 +10,15 @@ import { Heights } from '../src/view/heights';
 
 describe('addresses', () => {
   it('are read as they were written', () => {
-    const route = { screen: 'conversation', conversation: 'conv_a b/c', node: '01' };
+    const nowhere = { screen: 'conversation', conversation: null, node: null, subject: null };
+    const route = { ...nowhere, conversation: 'conv_a b/c', node: '01' };
     expect(readRoute(writeRoute(route))).toEqual(route);
-    expect(readRoute('')).toEqual({ screen: 'conversation', conversation: null, node: null });
-    expect(readRoute('#/graph/conv_a')).toEqual({ screen: 'graph', conversation: 'conv_a', node: null });
-    expect(readRoute('#/c/%')).toEqual({ screen: 'conversation', conversation: null, node: null });
+    expect(readRoute('')).toEqual(nowhere);
+    expect(readRoute('#/graph/conv_a')).toEqual({ ...nowhere, screen: 'graph', conversation: 'conv_a' });
+    expect(readRoute('#/c/%')).toEqual(nowhere);
+    // The name of a prompt is no conversation, which would be opened.
+    const prompt = { ...nowhere, screen: 'prompts', subject: 'user/ask' };
+    expect(readRoute(writeRoute(prompt))).toEqual(prompt);
   });
 });
 

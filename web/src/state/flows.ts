@@ -65,7 +65,7 @@ export async function begin(flow: Flow, variables: Record<string, unknown>): Pro
   const metadata = { title: flow.id };
   const begun = await doing(() => beginFlow(client, flow.id, { variables, metadata, ...modelOf(flow) }));
   if (!begun) return;
-  visit({ screen: 'flows', conversation: flow.id, node: begun.id });
+  visit({ screen: 'flows', subject: flow.id, node: begun.id });
   await whole(flow.id, begun.id);
 }
 

@@ -32,20 +32,20 @@ export async function loadPrompts(): Promise<void> {
 }
 
 /** The name of a prompt without its version. */
-export function plainName(id: string): string {
+export function withoutVersion(id: string): string {
   return id.replace(/@[^@/]*$/, '');
 }
 
 /** The versions of a prompt that the library lists, the newest first. */
 export function versionsOf(all: readonly PromptInfo[], id: string): PromptInfo[] {
-  const same = all.filter((entry) => plainName(entry.id) === plainName(id));
+  const same = all.filter((entry) => withoutVersion(entry.id) === withoutVersion(id));
   const compare = (a: string, b: string) => b.localeCompare(a, undefined, { numeric: true });
   return same.sort((a, b) => compare(a.version ?? '', b.version ?? ''));
 }
 
 /** What a version of a prompt is called in requests. */
 export function nameOf(info: PromptInfo): string {
-  return info.version === null ? plainName(info.id) : `${plainName(info.id)}@${info.version}`;
+  return info.version === null ? withoutVersion(info.id) : `${withoutVersion(info.id)}@${info.version}`;
 }
 
 export async function showPrompt(id: string | null): Promise<void> {

@@ -7,7 +7,7 @@ import type { Coloured } from '../text/code';
 import { soon } from '../state/slices';
 import { decodeEntities } from '../text/entities';
 import { GrowingBlocks, readBlocks, ROWS, WEIGHT, type Read, type Token, type Tokens } from '../text/markdown';
-import { clean, cut } from '../text/plain';
+import { clean, cut, plainName } from '../text/plain';
 import { IconButton } from './Button';
 import { PlainText, shown } from './Shown';
 
@@ -211,7 +211,7 @@ function Link({ address, children }: { address: string; children: ComponentChild
   const allowed = allowedAddress(address);
   if (allowed === null) {
     return (
-      <span class="no-link" title={cut(clean(address), 300)}>
+      <span class="no-link" title={cut(plainName(address), 300)}>
         {children}
       </span>
     );

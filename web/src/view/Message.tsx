@@ -174,7 +174,7 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
   if (part.malformed !== undefined) return <PlainText text={clean(part.malformed.raw ?? '')} />;
   if (part.tool_call !== undefined) {
     const { name, arguments: given } = part.tool_call;
-    return <FoldedJson title={present.toolCall(clean(name))} value={given} isOpen />;
+    return <FoldedJson title={present.toolCall(plainName(name))} value={given} isOpen />;
   }
   if (part.tool_result !== undefined) {
     const { content = part.tool_result } = part.tool_result;

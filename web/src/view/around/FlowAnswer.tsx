@@ -9,7 +9,8 @@ import { around } from '../../language/around';
 import { answer, flows, isRunning, loadFlows, readRun, run, runError } from '../../state/flows';
 import type { OpenConversation } from '../../state/open';
 import { writeRoute } from '../../state/route';
-import { clean } from '../../text/plain';
+import { clean, plainName } from '../../text/plain';
+import { shown } from '../Shown';
 import { Fields } from './Fields';
 
 /** Why a run is where it is, as a sentence. */
@@ -38,7 +39,7 @@ export function Waits({ flow, of, heading = 'h3' }: { flow: Flow; of: FlowRun; h
       ))}
       {runError.value !== null && (
         <p class="field-problem" role="alert">
-          {clean(runError.value)}
+          {plainName(runError.value)}
         </p>
       )}
     </>
@@ -62,8 +63,8 @@ function WaitForm({ flow, of, wait, heading: Heading }: WaitProps) {
   const said = of.steps.find((step) => step.node === wait.node)?.text;
   return (
     <section class="wait" aria-label={text.waitsAt(wait.state)}>
-      <Heading>{text.waitsAt(clean(wait.state))}</Heading>
-      {said && Heading === 'h3' && <p dir="auto">{clean(said)}</p>}
+      <Heading>{text.waitsAt(plainName(wait.state))}</Heading>
+      {said && Heading === 'h3' && <p dir="auto">{shown(clean(said))}</p>}
       {wait.due !== null && (
         <p class="quiet">
           {text.due}: {fullTime(wait.due)}
@@ -162,8 +163,8 @@ export function FlowInConversation({ conversation }: { conversation: OpenConvers
   return (
     <section class="flow-strip" aria-label={text.flowRuns(name)}>
       <p>
-        {text.flowRuns(clean(name))}{' '}
-        <a href={writeRoute({ screen: 'flows', conversation: name, node: conversation.id })}>{text.openFlow}</a>
+        {text.flowRuns(plainName(name))}{' '}
+        <a href={writeRoute({ screen: 'flows', subject: name, node: conversation.id })}>{text.openFlow}</a>
       </p>
       <Progress of={present} />
       <Waits flow={flow} of={present} heading="h2" />

@@ -7,7 +7,7 @@ import { fieldOf, filled, written } from '../../form/fields';
 import { around } from '../../language/around';
 import { begin, flows, flowsError, flowsState, isRunning, loadFlows, run, runError, showRun } from '../../state/flows';
 import { route, writeRoute } from '../../state/route';
-import { clean, summary } from '../../text/plain';
+import { plainName, summary } from '../../text/plain';
 import { Fields } from './Fields';
 import { Progress, Waits } from './FlowAnswer';
 import { FlowDrawing } from './FlowGraph';
@@ -15,7 +15,7 @@ import { Screen } from './Screen';
 
 export function FlowsScreen() {
   const text = around.value;
-  const { conversation: name, node: id } = route.value;
+  const { subject: name, node: id } = route.value;
   useEffect(() => void loadFlows(), []);
   useEffect(() => void showRun(name, id), [name, id]);
   const flow = flows.value.find((entry) => entry.id === name);
@@ -31,10 +31,10 @@ export function FlowsScreen() {
           {flows.value.map((entry) => (
             <li key={entry.id}>
               <a
-                href={writeRoute({ screen: 'flows', conversation: entry.id, node: null })}
+                href={writeRoute({ screen: 'flows', subject: entry.id })}
                 aria-current={entry.id === name ? 'page' : undefined}
               >
-                <span class="entry-title">{clean(entry.id)}</span>
+                <span class="entry-title">{plainName(entry.id)}</span>
                 <span class="entry-facts">{text.states(entry.states.length)}</span>
               </a>
             </li>
@@ -60,7 +60,7 @@ function FlowView({ flow, id }: { flow: Flow; id: string | null }) {
   return (
     <>
       <header class="choice-head">
-        <h2>{clean(flow.id)}</h2>
+        <h2>{plainName(flow.id)}</h2>
       </header>
       <div class="flow-parts">
         <div>
@@ -71,7 +71,7 @@ function FlowView({ flow, id }: { flow: Flow; id: string | null }) {
         <div class="flow-side">
           {present && <Run flow={flow} of={present} />}
           {id !== null && present === null && runError.value !== null && (
-            <p class="field-problem">{clean(runError.value)}</p>
+            <p class="field-problem">{plainName(runError.value)}</p>
           )}
           <Begin flow={flow} isAgain={present !== null} />
         </div>
@@ -102,7 +102,7 @@ function Begin({ flow, isAgain }: { flow: Flow; isAgain: boolean }) {
           </div>
         </details>
       )}
-      {!isAgain && runError.value !== null && <p class="field-problem">{clean(runError.value)}</p>}
+      {!isAgain && runError.value !== null && <p class="field-problem">{plainName(runError.value)}</p>}
       <div class="form-foot">
         <button type="submit" class={isAgain ? 'button' : 'button primary'} disabled={isRunning.value}>
           {isAgain ? text.beginAgain : text.begin}
@@ -127,8 +127,8 @@ function Run({ flow, of }: { flow: Flow; of: FlowRun }) {
         <dl class="facts">
           {set.map(([name, value]) => (
             <div key={name} class="fact">
-              <dt>{clean(name)}</dt>
-              <dd>{clean(written(value))}</dd>
+              <dt>{plainName(name)}</dt>
+              <dd>{plainName(written(value))}</dd>
             </div>
           ))}
         </dl>
@@ -140,7 +140,8 @@ function Run({ flow, of }: { flow: Flow; of: FlowRun }) {
         <ol class="steps">
           {of.steps.map((step) => (
             <li key={step.node}>
-              <span class="chip">{clean(step.state)}</span> {step.by && <span class="quiet">{clean(step.by)}: </span>}
+              <span class="chip">{plainName(step.state)}</span>{' '}
+              {step.by && <span class="quiet">{plainName(step.by)}: </span>}
               <a href={writeRoute({ screen: 'conversation', conversation: of.id, node: step.node })}>
                 {step.text === '' ? step.kind : summary(step.text, 80)}
               </a>

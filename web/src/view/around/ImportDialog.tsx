@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 import { around } from '../../language/around';
 import { IMPORT_FORMATS, importedFiles, importFiles, isImporting, type ImportedFile } from '../../state/imports';
 import { visit, writeRoute } from '../../state/route';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { Dialog } from '../Dialog';
 import { overlay } from '../overlays';
 
@@ -90,8 +90,8 @@ function Outcome({ file }: { file: ImportedFile }) {
   const { result, error } = file;
   return (
     <>
-      <strong>{clean(file.name)}</strong>
-      {error !== null && <p class="field-problem">{clean(error)}</p>}
+      <strong>{plainName(file.name)}</strong>
+      {error !== null && <p class="field-problem">{plainName(error)}</p>}
       {result === null && error === null && <p class="quiet">{text.importWaiting}</p>}
       {result && (
         <>
@@ -112,14 +112,14 @@ function Outcome({ file }: { file: ImportedFile }) {
               {one.repaired.length > 0 && (
                 <span class="quiet">
                   {' '}
-                  {text.importRepaired}: {clean(one.repaired.join('; '))}
+                  {text.importRepaired}: {plainName(one.repaired.join('; '))}
                 </span>
               )}
             </p>
           ))}
           {result.refused.map((reason, index) => (
             <p key={index} class="field-problem">
-              {text.importRefused}: {clean(reason)}
+              {text.importRefused}: {plainName(reason)}
             </p>
           ))}
         </>

@@ -5,7 +5,7 @@ import { around } from '../../language/around';
 import { about, answering, refreshAbout } from '../../state/server';
 import { models } from '../../state/session';
 import { EFFORTS, set, settings, type Sampling, type SamplingNumber } from '../../state/settings';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { Screen } from './Screen';
 
 export function ModelsScreen() {
@@ -32,12 +32,12 @@ function ModelCard({ id, model }: { id: string; model: AboutModel | undefined })
   const can = Object.entries(model?.capabilities ?? {}).flatMap(([name, is]) => (is === true ? [name] : []));
   return (
     <li class="card" data-used={isUsed}>
-      <h3>{clean(id)}</h3>
+      <h3>{plainName(id)}</h3>
       {model && (
         <p class="quiet">
           {model.loaded ? text.loaded : text.notLoaded}
           {model.context_length !== null && ` · ${text.context(model.context_length)}`}
-          {model.aliases.length > 0 && ` · ${model.aliases.map(clean).join(', ')}`}
+          {model.aliases.length > 0 && ` · ${model.aliases.map(plainName).join(', ')}`}
         </p>
       )}
       {can.length > 0 ? (

@@ -7,7 +7,6 @@ import { around } from '../../language/around';
 import {
   loadPrompts,
   nameOf,
-  plainName,
   prompts,
   promptsError,
   promptsState,
@@ -18,10 +17,11 @@ import {
   showPrompt,
   shownPrompt,
   versionsOf,
+  withoutVersion,
 } from '../../state/library';
 import { route, visit, writeRoute } from '../../state/route';
 import { open } from '../../state/session';
-import { clean } from '../../text/plain';
+import { clean, plainName } from '../../text/plain';
 import { roleName } from '../roles';
 import { PlainText } from '../Shown';
 import { Fields } from './Fields';
@@ -29,10 +29,10 @@ import { Screen } from './Screen';
 
 export function PromptsScreen() {
   const text = around.value;
-  const id = route.value.conversation;
+  const id = route.value.subject;
   useEffect(() => void loadPrompts(), []);
   useEffect(() => void showPrompt(id), [id]);
-  const names = [...new Set(prompts.value.map((info) => plainName(info.id)))];
+  const names = [...new Set(prompts.value.map((info) => withoutVersion(info.id)))];
   return (
     <Screen title={text.promptsTitle} isSplit>
       <nav class="choices" aria-label={text.promptsTitle}>
@@ -47,7 +47,7 @@ export function PromptsScreen() {
         )}
         <ul>
           {names.map((name) => (
-            <PromptEntry key={name} name={name} isPresent={id !== null && plainName(id) === name} />
+            <PromptEntry key={name} name={name} isPresent={id !== null && withoutVersion(id) === name} />
           ))}
         </ul>
       </nav>
@@ -69,11 +69,8 @@ function PromptEntry({ name, isPresent }: { name: string; isPresent: boolean }) 
   const newest = versions[0]?.version ?? null;
   return (
     <li>
-      <a
-        href={writeRoute({ screen: 'prompts', conversation: name, node: null })}
-        aria-current={isPresent ? 'page' : undefined}
-      >
-        <span class="entry-title">{clean(rest.join('/'))}</span>
+      <a href={writeRoute({ screen: 'prompts', subject: name })} aria-current={isPresent ? 'page' : undefined}>
+        <span class="entry-title">{plainName(rest.join('/'))}</span>
         <span class="entry-facts">{[kind, newest ?? ''].filter((part) => part !== '').join(' · ')}</span>
       </a>
     </li>
@@ -94,11 +91,11 @@ function PromptView({ info }: { info: PromptInfo }) {
   return (
     <>
       <header class="choice-head">
-        <h2>{clean(info.name)}</h2>
+        <h2>{plainName(info.name)}</h2>
         <span class="chip">{info.kind}</span>
         {info.model !== null && (
           <span class="chip">
-            {text.suggestedModel}: {clean(info.model)}
+            {text.suggestedModel}: {plainName(info.model)}
           </span>
         )}
         {versions.length > 1 ? (
@@ -106,7 +103,7 @@ function PromptView({ info }: { info: PromptInfo }) {
             {text.version}{' '}
             <select
               value={nameOf(info)}
-              onChange={(event) => visit({ screen: 'prompts', conversation: event.currentTarget.value })}
+              onChange={(event) => visit({ screen: 'prompts', subject: event.currentTarget.value })}
             >
               {versions.map((other) => (
                 <option key={other.version} value={nameOf(other)}>
@@ -165,7 +162,7 @@ function Rendered() {
   if (renderError.value !== null) {
     return (
       <p class="field-problem" role="alert">
-        {clean(renderError.value)}
+        {plainName(renderError.value)}
       </p>
     );
   }
@@ -175,7 +172,7 @@ function Rendered() {
   return (
     <section class="rendered" aria-label={text.renderedTitle} role="status">
       <h3>{text.renderedTitle}</h3>
-      {names.length > 0 && <p class="chip warn">{text.renderedMissing(clean(names.join(', ')))}</p>}
+      {names.length > 0 && <p class="chip warn">{text.renderedMissing(plainName(names.join(', ')))}</p>}
       {rendered.value.messages.map((message, index) => (
         <div key={index} class="rendered-message">
           <span class="writer">{roleName(message.role)}</span>

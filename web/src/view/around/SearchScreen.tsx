@@ -18,7 +18,7 @@ import {
   type Asked,
   type Found,
 } from '../../state/search';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { highlighted } from '../highlight';
 import { roleName, shortModel } from '../roles';
 import { Screen } from './Screen';
@@ -217,18 +217,18 @@ function MessageResult({ entry }: { entry: Found & { kind: 'message' } }) {
   const { hit, node } = entry;
   const conversation = conversations.value.find((other) => other.id === hit.conversation);
   const name = conversation ? titleOf(conversation) : '';
-  const facts = [roleName(hit.role), name === '' ? words.value.untitled : clean(name)];
+  const facts = [roleName(hit.role), name === '' ? words.value.untitled : plainName(name)];
   if (node?.reply) facts.push(shortModel(node.reply.model));
   if (node) facts.push(when(node.created_at));
   return (
     <a class="result" href={writeRoute({ screen: 'conversation', conversation: hit.conversation, node: hit.node })}>
       <span class="entry-facts">
         {facts.join(' · ')}
-        {node?.label && <span class="chip label">{clean(node.label)}</span>}
+        {node?.label && <span class="chip label">{plainName(node.label)}</span>}
       </span>
       <span class="snippet" dir="auto">
         {highlighted(hit.snippet.text, hit.snippet.highlights).map((piece, index) =>
-          piece.isHit ? <mark key={index}>{clean(piece.text)}</mark> : clean(piece.text),
+          piece.isHit ? <mark key={index}>{plainName(piece.text)}</mark> : plainName(piece.text),
         )}
       </span>
     </a>
@@ -242,13 +242,13 @@ function ListResult({ entry }: { entry: Found & { kind: 'conversation' } }) {
   return (
     <a class="result" href={writeRoute({ screen: 'conversation', conversation: conversation.id, node: null })}>
       <span class="result-title" dir="auto">
-        {name === '' ? words.value.untitled : clean(name)}
+        {name === '' ? words.value.untitled : plainName(name)}
       </span>
       <span class="entry-facts">
         {when(conversation.updated_at)} · {words.value.nodes(conversation.nodes)}
         {others.slice(0, 4).map(([key, value]) => (
           <span key={key} class="chip">
-            {clean(key)}={clean(typeof value === 'number' ? number(value) : JSON.stringify(value).slice(0, 40))}
+            {plainName(key)}={plainName(typeof value === 'number' ? number(value) : JSON.stringify(value).slice(0, 40))}
           </span>
         ))}
       </span>

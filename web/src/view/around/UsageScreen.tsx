@@ -9,7 +9,7 @@ import { around } from '../../language/around';
 import { client } from '../../state/connection';
 import { conversations, titleOf } from '../../state/list';
 import { writeRoute } from '../../state/route';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { sumOf } from './CostTable';
 import { Screen } from './Screen';
 
@@ -62,7 +62,7 @@ function Limits({ report }: { report: UsageReport }) {
   const nextCall = used.next_call === null ? '' : wait > 0 ? text.nextCall(wait.toFixed(1)) : text.now;
   return (
     <section aria-label={text.usageOf(report.owner)}>
-      <h2>{text.usageOf(clean(report.owner))}</h2>
+      <h2>{text.usageOf(plainName(report.owner))}</h2>
       <Limit name={text.tokensToday} used={used.tokens} limit={limits.tokens_per_day} note={resets} />
       <Limit name={text.callsPerMinute} used={null} limit={limits.calls_per_minute} note={nextCall} />
       <Limit name={text.requests} used={used.running} limit={limits.running} note="" />
@@ -154,7 +154,7 @@ function CostRow({ conversation, one }: { conversation: Conversation; one: Cost 
     <tr>
       <th scope="row">
         <a href={writeRoute({ screen: 'conversation', conversation: conversation.id, node: null })}>
-          {name === '' ? words.value.untitled : clean(name)}
+          {name === '' ? words.value.untitled : plainName(name)}
         </a>
       </th>
       {counts.map((count, index) => (

@@ -7,7 +7,7 @@ import { resultsOf, waitingCalls, type Decision } from '../../state/calls';
 import type { OpenConversation } from '../../state/open';
 import { send } from '../../state/session';
 import { running, turnsAt } from '../../state/turns';
-import { clean } from '../../text/plain';
+import { clean, plainName } from '../../text/plain';
 import { PlainText } from '../Shown';
 
 /** The calls of the last message of the line, unless a turn answers them. */
@@ -75,7 +75,7 @@ function OneCall({ call, decision, change }: CallProps) {
   return (
     <fieldset class="waiting-call">
       <legend>
-        <code>{clean(call.name)}</code>
+        <code>{plainName(call.name)}</code>
       </legend>
       <PlainText text={clean(JSON.stringify(call.arguments, null, 2))} isCode />
       <div class="decision">

@@ -6,7 +6,7 @@ import { number } from '../../language';
 import { inspecting } from '../../language/inspecting';
 import { client } from '../../state/connection';
 import type { OpenConversation } from '../../state/open';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 
 const ROWS = ['input', 'cached', 'output', 'reasoning'] as const;
 
@@ -77,7 +77,7 @@ export function Costs({ conversation, node }: { conversation: OpenConversation; 
       </table>
       {costs && costs.all.uncounted > 0 && <p class="quiet">{text.uncounted(number(costs.all.uncounted))}</p>}
       {costs && costs.all.unpriced.length > 0 && (
-        <p class="quiet">{text.unpriced(clean(costs.all.unpriced.join(', ')))}</p>
+        <p class="quiet">{text.unpriced(plainName(costs.all.unpriced.join(', ')))}</p>
       )}
     </>
   );

@@ -5,7 +5,7 @@ import type { PromptObject } from '../../api/inspecting';
 import { number, words } from '../../language';
 import { inspecting } from '../../language/inspecting';
 import { open } from '../../state/session';
-import { clean } from '../../text/plain';
+import { clean, plainName } from '../../text/plain';
 import { chunksOf, linesOf, runsOf, visible, type Chunk, type Run } from '../../text/tokens';
 import { shortModel } from '../roles';
 import { shown } from '../Shown';
@@ -39,7 +39,7 @@ export function Prompt() {
 
 function Failed({ error }: { error: string }) {
   usePanelFocus(() => undefined);
-  return <p class="quiet padded">{clean(error)}</p>;
+  return <p class="quiet padded">{plainName(error)}</p>;
 }
 
 function Shown({ prompt, isReply }: { prompt: PromptObject; isReply: boolean }) {
@@ -57,7 +57,7 @@ function Shown({ prompt, isReply }: { prompt: PromptObject; isReply: boolean }) 
     for (const { origin } of prompt.tokens) found.set(origin, (found.get(origin) ?? 0) + 1);
     return found;
   }, [prompt]);
-  const model = clean(shortModel(prompt.model));
+  const model = plainName(shortModel(prompt.model));
   return (
     <div class="inspect">
       <div class="inspect-head">
@@ -66,7 +66,7 @@ function Shown({ prompt, isReply }: { prompt: PromptObject; isReply: boolean }) 
       </div>
       <p class="quiet inspect-facts">
         {text.length(number(prompt.positions), number(prompt.context))}
-        {prompt.template !== null && ` · ${text.template(clean(prompt.template))}`}
+        {prompt.template !== null && ` · ${text.template(plainName(prompt.template))}`}
       </p>
       {isReply && <Agreement agrees={prompt.agrees} />}
       {prompt.reuse && <ReuseBar reuse={prompt.reuse} />}

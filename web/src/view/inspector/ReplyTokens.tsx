@@ -10,7 +10,7 @@ import { can, known, learnAbout, likelyOf, rememberLikely, type Likely } from '.
 import { fail } from '../../state/notices';
 import { open } from '../../state/session';
 import { set, settings } from '../../state/settings';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { heatOf, visible } from '../../text/tokens';
 import { shortModel } from '../roles';
 import { Alternatives, percent } from './Alternatives';
@@ -48,7 +48,7 @@ function Reply({ node }: { node: Node }) {
         <p class="inspect-title">{tokens ? text.tokensOf(number(tokens.length)) : text.replyUnknown}</p>
         <WideButton />
       </div>
-      {!tokens && error !== null && <p class="quiet inspect-facts">{clean(error)}</p>}
+      {!tokens && error !== null && <p class="quiet inspect-facts">{plainName(error)}</p>}
       <Known node={node} likely={likely} model={prompt?.model ?? node.reply?.model ?? null} />
       {tokens && (
         <Tokens
@@ -112,7 +112,7 @@ function Known({ node, likely, model }: KnownProps) {
       )}
       {!likely && (
         <p class="quiet inspect-facts">
-          {hasLogprobs ? text.notLikely : text.noLogprobs(clean(shortModel(model ?? words.value.model)))}
+          {hasLogprobs ? text.notLikely : text.noLogprobs(plainName(shortModel(model ?? words.value.model)))}
         </p>
       )}
       {hasLogprobs && (

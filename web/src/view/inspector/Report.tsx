@@ -6,7 +6,7 @@ import { inspecting } from '../../language/inspecting';
 import { known } from '../../state/inspected';
 import type { OpenConversation } from '../../state/open';
 import { open } from '../../state/session';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { citations } from '../../text/tokens';
 import { JsonTree } from '../JsonTree';
 import { Costs } from './Costs';
@@ -99,7 +99,7 @@ function Tools({ conversation, node }: { conversation: OpenConversation; node: N
         return (
           <div key={call.id} class="tool-call">
             <p class="inspect-title">
-              <code>{clean(call.name)}</code> {isFailed && <span class="chip warn">{text.failed}</span>}
+              <code>{plainName(call.name)}</code> {isFailed && <span class="chip warn">{text.failed}</span>}
               {!result && <span class="chip">{text.pending}</span>}
             </p>
             <h3>{text.arguments}</h3>
@@ -136,7 +136,7 @@ function Sources({ node }: { node: Node }) {
     <Section title={text.sources}>
       {documents?.query !== undefined && (
         <p class="quiet">
-          {text.query}: {clean(documents.query)}
+          {text.query}: {plainName(documents.query)}
         </p>
       )}
       <ol class="source-list">
@@ -144,7 +144,8 @@ function Sources({ node }: { node: Node }) {
           const times = cited.get(index + 1) ?? 0;
           return (
             <li key={index}>
-              <span>{clean(passage.heading ?? passage.source ?? passage.id)}</span> <code>{clean(passage.id)}</code>{' '}
+              <span>{plainName(passage.heading ?? passage.source ?? passage.id)}</span>{' '}
+              <code>{plainName(passage.id)}</code>{' '}
               <span class={times > 0 ? 'chip label' : 'chip'}>
                 {times > 0 ? text.cited(number(times)) : text.notCited}
               </span>
@@ -199,7 +200,7 @@ function Finding({ name, value }: { name: string; value: unknown }) {
         <h3>{name === 'alloquy.redaction' ? text.redactedReply : text.redactedHistory}</h3>
         <ul>
           {Object.entries(fields).map(([pattern, count]) => (
-            <li key={pattern}>{text.redacted(String(count), clean(pattern))}</li>
+            <li key={pattern}>{text.redacted(String(count), plainName(pattern))}</li>
           ))}
         </ul>
       </div>
@@ -210,8 +211,8 @@ function Finding({ name, value }: { name: string; value: unknown }) {
   if (name === 'alloquy.reply_cache' && fields['hit'] === true) return <p>{text.fromCache}</p>;
   return (
     <div class="finding">
-      <h3>{clean(name)}</h3>
-      <JsonTree value={value} label={clean(name)} />
+      <h3>{plainName(name)}</h3>
+      <JsonTree value={value} label={plainName(name)} />
     </div>
   );
 }

@@ -2,13 +2,13 @@
 import type { Reuse } from '../../api/inspecting';
 import { number } from '../../language';
 import { inspecting } from '../../language/inspecting';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 
 /** Returns the reason in words; the server's own where it is new here. */
 export function reason(reuse: Pick<Reuse, 'miss' | 'why'>): string | null {
   if (reuse.miss === null || reuse.miss === undefined) return null;
   const known = typeof reuse.miss === 'string' ? inspecting.value.miss(reuse.miss) : '';
-  return known || clean(reuse.why ?? JSON.stringify(reuse.miss));
+  return known || plainName(reuse.why ?? JSON.stringify(reuse.miss));
 }
 
 export function ReuseBar({ reuse }: { reuse: Reuse }) {

@@ -3,7 +3,7 @@ import { number } from '../../language';
 import { inspecting } from '../../language/inspecting';
 import { spansOf } from '../../state/inspected';
 import type { Span } from '../../state/timing';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 
 /** Returns a time for people. */
 function duration(milliseconds: number): string {
@@ -28,7 +28,7 @@ export function Timing({ node }: { node: string }) {
     <ol class="waterfall">
       {spans.map((span, index) => (
         <li key={index}>
-          <span class="waterfall-name">{clean(text.span(span.kind, span.name ?? ''))}</span>
+          <span class="waterfall-name">{plainName(text.span(span.kind, span.name ?? ''))}</span>
           <span class="waterfall-time">
             {duration(span.to - span.from)}
             {rate(span)}

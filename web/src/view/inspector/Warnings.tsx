@@ -1,18 +1,18 @@
 // What was not done as requested, in sentences.
 import { inspecting } from '../../language/inspecting';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 
 /** Returns a warning as a sentence; one that is new here as its name and its values. */
 export function sentenceOf(warning: unknown): string {
-  if (typeof warning === 'string') return inspecting.value.warning(warning, () => '') || clean(warning);
+  if (typeof warning === 'string') return inspecting.value.warning(warning, () => '') || plainName(warning);
   if (typeof warning !== 'object' || warning === null) return String(warning);
   const [name = '', fields] = Object.entries(warning)[0] ?? [];
   const given = (field: string) => {
     const value =
       typeof fields === 'object' && fields !== null ? (fields as Record<string, unknown>)[field] : undefined;
-    return clean(typeof value === 'string' ? value : JSON.stringify(value ?? null));
+    return plainName(typeof value === 'string' ? value : JSON.stringify(value ?? null));
   };
-  return inspecting.value.warning(name, given) || clean(JSON.stringify(warning));
+  return inspecting.value.warning(name, given) || plainName(JSON.stringify(warning));
 }
 
 export function Warnings({ warnings }: { warnings: readonly unknown[] }) {

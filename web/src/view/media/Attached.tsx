@@ -5,7 +5,7 @@ import { words } from '../../language';
 import { attach, attachments, detach, type Attachment } from '../../state/attachments';
 import { canRecord, isRecording, toggleRecording } from '../../state/recording';
 import { capabilities } from '../../state/server';
-import { clean } from '../../text/plain';
+import { plainName } from '../../text/plain';
 import { IconButton } from '../Button';
 import { wantsFiles } from '../overlays';
 
@@ -16,7 +16,7 @@ export function Attached() {
       {attachments.value.map((entry) => (
         <li key={entry.key}>
           <Preview entry={entry} />
-          <span class="attached-name">{clean(entry.name)}</span>
+          <span class="attached-name">{plainName(entry.name)}</span>
           <IconButton icon="close" label={words.value.detach(entry.name)} onClick={() => detach(entry.key)} />
         </li>
       ))}
