@@ -1,23 +1,31 @@
 //! Two servers over one PostgreSQL database, one of which is killed over and over: what a client was answered is never lost, and each
 //! conversation continues on the other server.
 //!
-//! A plain test run kills a few; `cargo xtask torture serve` says in the environment how many. It says when it skips.
+//! A plain test run kills a few; `cargo xtask torture serve` says in the environment how many, and whether each server has a network
+//! namespace of its own. It says when it skips.
 #![cfg(all(feature = "pocket", feature = "postgres", unix))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod http;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod program;
 #[allow(dead_code)] // each test file uses its part
 mod shared;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use http::{Answer, Served, send};
+use http::{Answer, Served, send_to};
+#[cfg(target_os = "linux")]
+use namespaces::Namespace;
 use program::Program;
 use serde_json::{Value, json};
 
@@ -25,6 +33,8 @@ use serde_json::{Value, json};
 const KILLS: &str = "ALLOQUY_TORTURE_KILLS";
 const CONVERSATIONS: &str = "ALLOQUY_TORTURE_CONVERSATIONS";
 const POSTGRES: &str = "ALLOQUY_TEST_POSTGRES";
+#[cfg(target_os = "linux")]
+const NAMESPACES: &str = "ALLOQUY_TORTURE_NAMESPACES";
 
 /// How many servers a plain test run kills, and over how many conversations.
 const FEW: (usize, usize) = (3, 24);
@@ -43,7 +53,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn killed_servers_over_one_database() {
-    torture(FEW.0, FEW.1);
+    let Some(url) = database() else { return };
+    torture(Cluster::on_loopback(&url), FEW.0, FEW.1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn killed_servers_in_namespaces() {
+    let Some(url) = database() else { return };
+    // A probe: only root may create one.
+    match Namespace::new(2) {
+        Ok(_) => torture(Cluster::in_namespaces(&url), 2, 8),
+        Err(error) => eprintln!("skipped: {error}"),
+    }
 }
 
 #[test]
@@ -51,7 +73,28 @@ fn killed_servers_as_the_environment_says() {
     let (Ok(kills), Ok(conversations)) = (std::env::var(KILLS), std::env::var(CONVERSATIONS)) else {
         return eprintln!("skipped: {KILLS} and {CONVERSATIONS} say no numbers");
     };
-    torture(kills.parse().unwrap(), conversations.parse().unwrap());
+    let Some(url) = database() else { return };
+    torture(cluster(&url), kills.parse().unwrap(), conversations.parse().unwrap());
+}
+
+/// Returns the servers as the environment says.
+fn cluster(url: &str) -> Cluster {
+    #[cfg(target_os = "linux")]
+    if std::env::var_os(NAMESPACES).is_some() {
+        return Cluster::in_namespaces(url);
+    }
+    Cluster::on_loopback(url)
+}
+
+/// Returns the URL of a schema of this run.
+fn database() -> Option<String> {
+    let Some(url) = std::env::var(POSTGRES).ok().filter(|url| !url.is_empty()) else {
+        eprintln!("skipped: {POSTGRES} does not say where a server is");
+        return None;
+    };
+    let sign = if url.contains('?') { '&' } else { '?' };
+    let number = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos();
+    Some(format!("{url}{sign}schema=torture_{}_{number}", std::process::id()))
 }
 
 /// A number that looks random and is the same in each run.
@@ -117,26 +160,85 @@ impl fmt::Display for Figures {
     }
 }
 
+/// Where one server runs.
+struct Place {
+    address: SocketAddr,
+    /// The database as the server reaches it.
+    store: String,
+    #[cfg(target_os = "linux")]
+    namespace: Option<Namespace>,
+}
+
 /// The places of the two servers.
 struct Cluster {
     program: Program,
-    url: String,
-    ports: [u16; 2],
+    places: [Place; 2],
+    /// The header with the key, where servers need one.
+    key: String,
 }
 
 impl Cluster {
-    fn new(url: String) -> Self {
+    fn on_loopback(url: &str) -> Self {
         // Both are held until both are known, so that they differ.
         let free = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-        let ports = free.each_ref().map(|listener| listener.local_addr().unwrap().port());
-        Self { program: Program::new(), url, ports }
+        let places = free.each_ref().map(|listener| Place {
+            address: listener.local_addr().unwrap(),
+            store: url.to_owned(),
+            #[cfg(target_os = "linux")]
+            namespace: None,
+        });
+        Self { program: Program::new(), places, key: String::new() }
+    }
+
+    /// Puts each server into a namespace of its own, whose one link reaches the database and the clients.
+    #[cfg(target_os = "linux")]
+    fn in_namespaces(url: &str) -> Self {
+        let (database, _) = url.split_once('@').unwrap().1.split_once('/').unwrap();
+        let places = [0, 1].map(|number| {
+            let namespace = Namespace::new(number).unwrap();
+            let seen = namespace.forward(database.parse().unwrap()).unwrap();
+            Place {
+                address: SocketAddr::from((namespace.address(), 8080)),
+                store: url.replacen(database, &seen.to_string(), 1),
+                namespace: Some(namespace),
+            }
+        });
+        let program = Program::new();
+        // Addresses that other machines could reach need keys.
+        let keys = program.run(&["keys", "add", "ann", "--keys", "keys.json"]).ok();
+        let key = format!("authorization: Bearer {}\r\n", keys.out.trim());
+        Self { program, places, key }
     }
 
     fn start(&self, which: usize) -> Served {
-        let bind = format!("127.0.0.1:{}", self.ports[which]);
-        let arguments =
-            ["serve", "--model", "pocket", "--store", &self.url, "--bind", &bind, "--concurrent", "64"];
+        let place = &self.places[which];
+        let bind = place.address.to_string();
+        let mut arguments = vec![
+            "serve",
+            "--model",
+            "pocket",
+            "--store",
+            &place.store,
+            "--bind",
+            &bind,
+            "--concurrent",
+            "64",
+        ];
+        if !self.key.is_empty() {
+            arguments.extend(["--keys", "keys.json"]);
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(namespace) = &place.namespace {
+            let mut command = namespace.command(&self.program.command(&arguments));
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            return Served::of(command.spawn().unwrap());
+        }
         Served::of(self.program.spawn(&arguments))
+    }
+
+    /// Sends a request to one server, once.
+    fn send(&self, which: usize, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<Answer> {
+        send_to(self.places[which].address, method, path, &self.key, body)
     }
 
     /// Sends a request to a server, and to the other one in turn where it gets no whole answer. What a cut attempt has stored stays, as
@@ -153,7 +255,7 @@ impl Cluster {
         let mut which = first;
         while start.elapsed() < PATIENCE {
             figures.requests.fetch_add(1, Ordering::Relaxed);
-            match send(self.ports[which], method, path, "", body) {
+            match self.send(which, method, path, body) {
                 Ok(answer) if answer.status == 200 => return Some(answer),
                 // A server that has lost its connections to the database says so once.
                 Ok(answer) if answer.status >= 500 || answer.status == 429 => {
@@ -187,7 +289,7 @@ enum Protocol {
 
 impl Protocol {
     fn of(cluster: &Cluster) -> Self {
-        let asked = send(cluster.ports[0], "POST", "/v1/responses", "", Some(&json!({}))).unwrap();
+        let asked = cluster.send(0, "POST", "/v1/responses", Some(&json!({}))).unwrap();
         if asked.status == 404 { Self::Completions } else { Self::Responses }
     }
 
@@ -320,7 +422,7 @@ fn verify(
 ) {
     for (number, answers) in held {
         for (turn, answer) in answers.iter().enumerate() {
-            let found = send(cluster.ports[(number + turn) % 2], "GET", &answer.path, "", None).unwrap();
+            let found = cluster.send((number + turn) % 2, "GET", &answer.path, None).unwrap();
             if found.status != 200 {
                 figures.count(&figures.lost, format_args!("{}: {found:?}", answer.path));
                 continue;
@@ -342,13 +444,7 @@ fn verify(
     }
 }
 
-fn torture(kills: usize, conversations: usize) {
-    let Some(url) = std::env::var(POSTGRES).ok().filter(|url| !url.is_empty()) else {
-        return eprintln!("skipped: {POSTGRES} does not say where a server is");
-    };
-    let sign = if url.contains('?') { '&' } else { '?' };
-    let number = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos();
-    let cluster = Cluster::new(format!("{url}{sign}schema=torture_{}_{number}", std::process::id()));
+fn torture(cluster: Cluster, kills: usize, conversations: usize) {
     let servers = [cluster.start(0), cluster.start(1)];
     let protocol = Protocol::of(&cluster);
     let figures = Figures::default();

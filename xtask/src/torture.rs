@@ -20,6 +20,9 @@ pub struct Torture {
     /// How many conversations clients hold with `alloquy serve`, at least.
     #[arg(long, value_name = "N", default_value_t = 500)]
     conversations: u64,
+    /// Puts each `alloquy serve` into a network namespace of its own. Linux and root only.
+    #[arg(long)]
+    namespaces: bool,
 }
 
 /// What is killed.
@@ -96,6 +99,12 @@ impl Torture {
         let mut shell = command::shell(line);
         shell.env("ALLOQUY_TORTURE_STORE", store).env("ALLOQUY_TORTURE_KILLS", self.kills.to_string());
         shell.env("ALLOQUY_TORTURE_CONVERSATIONS", self.conversations.to_string());
+        if self.namespaces {
+            if self.what != Victim::Serve {
+                return Err(Error::new("--namespaces is for `torture serve`"));
+            }
+            shell.env("ALLOQUY_TORTURE_NAMESPACES", "1");
+        }
         let (printed, ended) = command::tee(&mut shell)?;
         ended?;
         let figures: Vec<_> = printed.lines().filter(|line| line.starts_with(&prefix)).collect();

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read as _, Result, Write as _};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -46,7 +46,21 @@ pub(crate) fn send(
     headers: &str,
     body: Option<&Value>,
 ) -> Result<Answer> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    send_to(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), method, path, headers, body)
+}
+
+/// Sends a request on a connection of its own to a server at any address.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) fn send_to(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: Option<&Value>,
+) -> Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let body = body.map(Value::to_string).unwrap_or_default();
     let request = format!(
@@ -91,10 +105,10 @@ impl Served {
             }
         });
         let mut server = Self { child, port: 0, log };
-        let line = server.line("serving at http://127.0.0.1:");
-        let (_, rest) = line.split_once("127.0.0.1:").expect("a port");
-        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        server.port = digits.parse().expect("a port");
+        let line = server.line("serving at http://");
+        let (_, rest) = line.split_once("http://").expect("a URL");
+        let address = rest.split('/').next().expect("an address");
+        server.port = address.parse::<SocketAddr>().expect("an address and a port").port();
         server
     }
 
