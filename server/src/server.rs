@@ -108,7 +108,8 @@ impl Server {
 
     /// Serves until [`ServerHandle::shut_down`]. Running replies may then end within [`RequestLimits::drain`](crate::RequestLimits::drain); after it they are
     /// cancelled, and those that are stored are kept as far as they came. Until then `/health` and `/ready` are answered, and all else
-    /// is refused with 503. The store is closed last.
+    /// is refused with 503. What models hold of the last turns is then saved, where snapshots have a place, for at most ten seconds. The
+    /// store is closed last.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an address that [`Server::check_address`] refuses, and those of the store at the end.
@@ -129,6 +130,7 @@ impl Server {
             never = connections.accept(&late) => match never {},
             () = self.drain(open) => {}
         }
+        self.app.save_snapshots().await;
         self.app.models().flush().await?;
         self.app.store().close().await
     }
