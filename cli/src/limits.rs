@@ -89,6 +89,7 @@ pub(crate) const LIMITS: [Limit; 48] = [
     whole("concurrent", 1, 10_000),
     whole("queue", 0, 100_000),
     whole("drain", 0, WEEK),
+    whole("snapshots-quota", 0, 1_000_000_000),
     whole("calls-per-minute", 1, MANY),
     whole("tokens-per-day", 1, 1 << 50),
     whole("verbose", 0, 255),
