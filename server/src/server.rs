@@ -128,11 +128,16 @@ impl Server {
         let late = GracefulShutdown::new();
         tokio::select! {
             never = connections.accept(&late) => match never {},
-            () = self.drain(open) => {}
+            () = self.drain_and_save(open) => {}
         }
-        self.app.save_snapshots().await;
         self.app.models().flush().await?;
         self.app.store().close().await
+    }
+
+    /// Waits until no reply runs, and saves what models hold of the last ones.
+    async fn drain_and_save(&self, open: GracefulShutdown) {
+        self.drain(open).await;
+        self.app.save_snapshots().await;
     }
 
     /// Waits until the running replies have ended, and cancels those that take too long.

@@ -7,8 +7,8 @@ mod recent;
 mod report;
 mod restoring;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{ConversationId, Error, ErrorKind, Owner, Result};
@@ -27,11 +27,16 @@ pub(crate) use restoring::RestoringCalls;
 /// How long saving may take once the server ends. Service managers end a process that takes much longer.
 const SAVING: Duration = Duration::from_secs(10);
 
+/// How long nothing is looked for at a place that has failed or was too slow, so that not every turn waits for it.
+const PAUSE: Duration = Duration::from_secs(30);
+
 /// The place of the snapshots, and the last turns of this server. Copies share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshots {
     store: Arc<dyn SnapshotStore>,
     recent: Arc<RecentTurns>,
+    /// When the place failed last, where that is known.
+    failed: Arc<Mutex<Option<Instant>>>,
     metrics: Metrics,
 }
 
@@ -45,7 +50,22 @@ pub(crate) struct SavedTurn {
 
 impl Snapshots {
     pub(crate) fn new(store: Arc<dyn SnapshotStore>, metrics: Metrics) -> Self {
-        Self { store, recent: Arc::default(), metrics }
+        Self { store, recent: Arc::default(), failed: Arc::default(), metrics }
+    }
+
+    /// Notes that the place has failed, or was too slow.
+    fn note_failure(&self) {
+        *self.failed() = Some(Instant::now());
+    }
+
+    /// Returns whether the place has failed a moment ago.
+    fn is_paused(&self) -> bool {
+        self.failed().is_some_and(|failed| failed.elapsed() < PAUSE)
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<Instant>> {
+        // The time is valid even if a thread panicked while it held the lock.
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the last turn of a conversation that this server has answered.

@@ -31,6 +31,11 @@ impl RecentTurn {
     /// Returns the request with the reply at the end of its path.
     pub(super) fn with_reply(&self) -> Request {
         let mut request = self.request.clone();
+        // The reply has what it began with.
+        request.beginning = None;
+        if !request.replies.is_empty() {
+            request.replies.push(self.tokens.clone());
+        }
         request.path.push_sampled(self.reply.clone(), self.tokens.clone());
         request
     }

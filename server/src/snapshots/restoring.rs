@@ -6,7 +6,7 @@ use std::time::Duration;
 use alloquy_core::chat_model::Origin;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::stop::StopSignal;
-use alloquy_core::{Reply, ReplyStream, Request, Result};
+use alloquy_core::{Error, ErrorKind, Reply, ReplyStream, Request, Result};
 use alloquy_engine::decoder::{SnapshotContents, SnapshotError, SnapshotModel};
 use async_trait::async_trait;
 
@@ -14,7 +14,7 @@ use super::Snapshots;
 use super::recent::RecentTurn;
 use super::report::SnapshotReport;
 
-/// How long a turn waits for a snapshot. A place that takes longer is no faster than the model.
+/// How long a turn waits for each answer of the place of the snapshots.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The name of the report among the facts of a reply.
@@ -37,16 +37,12 @@ impl RestoringCalls {
 
     /// Restores the snapshot of a conversation if that helps, and returns what is to be reported.
     async fn restored(&self, request: &Request, origin: &Origin) -> Option<SnapshotReport> {
-        let outcome = tokio::time::timeout(PATIENCE, self.restore(request, origin)).await;
-        let report = match outcome {
-            Ok(Ok(report)) => report,
-            Ok(Err(error)) => {
+        let report = match self.restore(request, origin).await {
+            Ok(report) => report,
+            Err(error) => {
+                self.snapshots.note_failure();
                 tracing::warn!(error = format!("{error:#}"), "a snapshot cannot be read");
                 Some(SnapshotReport::unavailable("the snapshot could not be read: the log has the cause"))
-            }
-            Err(_) => {
-                let message = format!("the snapshot was not there after {} seconds", PATIENCE.as_secs());
-                Some(SnapshotReport::unavailable(&message))
             }
         };
         match &report {
@@ -74,7 +70,12 @@ impl RestoringCalls {
             }
             prompt = Some(held);
         }
-        let Some(summary) = self.snapshots.summary(owner, id).await? else { return Ok(None) };
+        if self.snapshots.is_paused() {
+            let message = "the place of the snapshots has failed a moment ago";
+            return Ok(Some(SnapshotReport::unavailable(message)));
+        }
+        let summary = in_time(self.snapshots.summary(owner, id)).await?;
+        let Some(summary) = summary else { return Ok(None) };
         let contents = match summary.contents {
             Ok(contents) => contents,
             Err(refusal) => return Ok(Some(refusal.into())),
@@ -92,7 +93,7 @@ impl RestoringCalls {
         if prompt.gain(&contents.units) == 0 {
             return Ok(None);
         }
-        let Some(source) = self.snapshots.open(owner, id).await? else { return Ok(None) };
+        let Some(source) = in_time(self.snapshots.open(owner, id)).await? else { return Ok(None) };
         Ok(Some(match self.model.restore_for(owner, source).await {
             Ok(tokens) => SnapshotReport::Restored(tokens),
             Err(refusal) => refusal.into(),
@@ -107,6 +108,14 @@ impl RestoringCalls {
         }
         (contents.origin.template != origin.template).then_some(SnapshotError::OtherTemplate)
     }
+}
+
+/// Waits for the place of the snapshots, but not longer than a turn may wait for it.
+async fn in_time<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| {
+        let message = format!("the place of the snapshots took more than {} seconds", PATIENCE.as_secs());
+        Err(Error::new(ErrorKind::Store, message))
+    })
 }
 
 #[async_trait]
