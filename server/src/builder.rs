@@ -143,8 +143,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets where snapshots of stored conversations are kept: what a model has computed of them, so that a turn after a restart, or on
-    /// another server with the same place, computes only what is new. [`OpenedModel::snapshots`](crate::OpenedModel::snapshots) says which
+    /// Sets where snapshots of stored conversations are kept: what a model has computed of them. A turn after a restart, or on another
+    /// server with the same place, then computes only what is new. [`OpenedModel::snapshots`](crate::OpenedModel::snapshots) says which
     /// models have them.
     ///
     /// A snapshot is saved where a request asks for it, and when [`Server::serve`] ends. It is removed when the conversation, or a part of

@@ -8,8 +8,8 @@ use alloquy_engine::decoder::SnapshotStore;
 
 use crate::snapshots::SnapshotFolder;
 
-/// Opens the place of snapshots that a text names: `PATH` or `file:PATH` for a folder, which is created with its first snapshot, and
-/// `s3://BUCKET/PREFIX` for a bucket, as [`open`](crate::open()) has it.
+/// Opens the place of snapshots that a text names: `PATH` or `file:PATH` for a folder, and `s3://BUCKET/PREFIX` for a bucket, as
+/// [`open`](crate::open()) has it. A folder is created with its first snapshot.
 ///
 /// `quota` is how many bytes the files of a folder may take together, and the size of the largest snapshot in a bucket, where nothing is
 /// removed for another one. `None` is the default of each.
