@@ -200,8 +200,11 @@ impl Snapshots {
         let store = Arc::clone(&self.store);
         let (owner, conversation) = (owner.clone(), conversation.clone());
         let done = tokio::task::spawn_blocking(move || call(&*store, &owner, &conversation)).await;
-        done.unwrap_or_else(|source| {
-            Err(Error::new(ErrorKind::Store, "the place of the snapshots failed").with_source(source))
-        })
+        // Clients learn that it fails. Why, which names files and servers, is a cause, for the log.
+        let failed = || Error::new(ErrorKind::Store, "the place of the snapshots failed");
+        match done {
+            Ok(outcome) => outcome.map_err(|source| failed().with_source(source)),
+            Err(source) => Err(failed().with_source(source)),
+        }
     }
 }
