@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use alloquy_core::media::Digest;
 use alloquy_core::prompt::PromptUnit;
 use alloquy_core::{ConversationId, ErrorKind, Owner};
+use alloquy_engine::decoder::snapshot::Beginning;
 use alloquy_engine::decoder::{Snapshot, SnapshotError, SnapshotIdentity, SnapshotStore};
 use alloquy_engine::{CancelToken, Engine};
 use alloquy_storage::{SavedSnapshot, SnapshotBucket, SnapshotFolder, open_snapshots};
@@ -152,6 +153,13 @@ fn nobody_else_may_read_one() {
     assert!(fs::metadata(&folder.files()[0]).unwrap().modified().unwrap() <= SystemTime::now());
 }
 
+/// A snapshot whose head a bucket reads in two requests.
+fn long() -> Snapshot {
+    let origin = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
+    let units = (0..60_000).map(PromptUnit::Token).collect();
+    Snapshot::of_state(origin, Beginning { units, was_longer: false }, b"state")
+}
+
 /// What holds for each place, through the trait that hosts use.
 fn keeps_one_a_conversation(place: &dyn SnapshotStore, limited: &dyn SnapshotStore) {
     let (ann, bob): (Owner, Owner) = ("ann".parse().unwrap(), "bob".parse().unwrap());
@@ -166,9 +174,7 @@ fn keeps_one_a_conversation(place: &dyn SnapshotStore, limited: &dyn SnapshotSto
     assert_eq!(read(&ann), None);
     assert!(place.summary(&ann, &tea).unwrap().is_none());
     assert!(!place.remove(&ann, &tea).unwrap());
-    // The last one has a head of more than one request.
-    for text in ["green", "black", &"white ".repeat(20_000)] {
-        let snapshot = snapshot(text);
+    for snapshot in [snapshot("green"), snapshot("black"), long()] {
         assert_eq!(place.write(&ann, &tea, &snapshot).unwrap(), SavedSnapshot::Kept { evicted: 0 });
         assert_eq!(read(&ann).as_deref(), Some(snapshot.bytes()));
         let summary = place.summary(&ann, &tea).unwrap().unwrap();
