@@ -18,7 +18,7 @@ use shared::document::DOCUMENT;
 use shared::prompts::Greeting;
 use shared::saved::CountedSnapshots;
 
-const REQUESTS: usize = 2400;
+const REQUESTS: usize = 3200;
 
 const FLOW: &str = "
 name: order
