@@ -20,6 +20,9 @@ const ALL: &str = "/v1/alloquy/conversations";
 const SCRIPT: [(&str, &str); 2] =
     [("<user>Hi<end><assistant>", "Hello, world!"), ("<user>And now?<end><assistant>", "Now we talk.")];
 
+/// A change of the bytes of a snapshot.
+type Damage = fn(&mut Vec<u8>);
+
 /// A model with sessions of its own, which computes what every other one of the script does.
 fn model(name: &str, script: [(&str, &str); 2]) -> ServedModel {
     let generator = Generator::new(Arc::new(ScriptedEngine::new(script)), 4).unwrap();
@@ -239,7 +242,7 @@ async fn what_a_server_holds_already_is_not_looked_for() {
 
 #[tokio::test]
 async fn a_snapshot_that_cannot_be_used_is_refused_with_a_reason_and_the_turn_is_computed() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 6] = [
+    let damages: [(&str, Damage); 6] = [
         ("foreign", |bytes| *bytes = b"no snapshot".to_vec()),
         ("foreign", Vec::clear),
         ("other_version", |bytes| bytes[8] ^= 1),
