@@ -20,6 +20,7 @@ mod pocket;
 mod recommended;
 #[cfg(feature = "remote")]
 mod remote;
+mod snapshots;
 mod template;
 mod warning;
 

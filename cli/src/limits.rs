@@ -44,7 +44,7 @@ const fn limit(key: &'static str, range: Range) -> Limit {
 }
 
 /// Every numeric flag, in the order in which help lists them.
-pub(crate) const LIMITS: [Limit; 48] = [
+pub(crate) const LIMITS: [Limit; 49] = [
     limit("threads", Range::Threads),
     whole("pixel-cap", 0, 1_000_000_000),
     limit("visual-tokens", Range::OneOf(&[70, 140, 280, 560, 1120])),
@@ -89,6 +89,7 @@ pub(crate) const LIMITS: [Limit; 48] = [
     whole("concurrent", 1, 10_000),
     whole("queue", 0, 100_000),
     whole("drain", 0, WEEK),
+    whole("snapshots-quota", 0, 1_000_000_000),
     whole("calls-per-minute", 1, MANY),
     whole("tokens-per-day", 1, 1 << 50),
     whole("verbose", 0, 255),

@@ -59,6 +59,7 @@ mod served;
 mod served_library;
 mod served_list;
 mod served_retrieval;
+mod served_snapshots;
 mod served_tools;
 mod settings;
 mod stored;

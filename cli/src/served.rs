@@ -92,9 +92,13 @@ impl NamedModel {
         let model = open::opened(builder.share_cache(self.shares_cache), self.notes)?;
         let context_length = model.info().context_length;
         let kinds = model.language_model().media_kinds();
-        let tokens = model.clone();
+        let (tokens, saved) = (model.clone(), model.clone());
         let mut opened =
             OpenedModel::new(model).tokens(move |token| tokens.language_model().tokenizer().bytes(token));
+        // What a server of models has computed stays there.
+        if !self.arguments.remote.is_set() {
+            opened = opened.snapshots(saved);
+        }
         opened.context_length = Some(context_length);
         opened.media = kinds;
         // A server of models has log-probabilities of what it samples alone.

@@ -94,7 +94,7 @@ impl Row {
     /// Returns whether it is a flag of `serve`.
     #[cfg(feature = "pocket")]
     fn is_of_serve(&self) -> bool {
-        ["model-memory", "concurrent", "queue", "drain"].contains(&self.flag.as_str())
+        ["model-memory", "concurrent", "queue", "drain", "snapshots-quota"].contains(&self.flag.as_str())
     }
 
     /// Returns whether it is a flag of `index add`.

@@ -40,7 +40,10 @@ fn what_would_not_work_is_found_without_serving() {
         "{checked}"
     );
     program.run(&["serve", "--check", "--embedding", "words=ngrams"]).ok();
-    let cases: [(&[&str], i32, &str); 12] = [
+    program.run(&["serve", "--check", "--snapshots", "snapshots"]).ok();
+    assert!(!program.path("snapshots").exists(), "a check creates nothing");
+    program.write("file.txt", "");
+    let cases: [(&[&str], i32, &str); 14] = [
         (&["--reranker", "rank=no/such/model"], 1, "there is no folder"),
         (&["--embedding", "words=no/such/model"], 1, "is no embedder"),
         (&["--embedding", "words=none"], 1, "has no vectors"),
@@ -51,6 +54,8 @@ fn what_would_not_work_is_found_without_serving() {
         (&["--bind", "tea"], 2, "--bind"),
         (&["--origin", "chat.example.org"], 1, "is not an origin"),
         (&["--keys", "no/keys.json"], 1, "alloquy keys add"),
+        (&["--snapshots", "sqlite:chats.db"], 1, "--snapshots"),
+        (&["--snapshots", "file.txt"], 1, "is a file"),
         (&["--serve-mcp", "uvx mcp-server-time"], 1, "LABEL=COMMAND"),
         (
             &["--serve-mcp", "a=uvx b", "--serve-mcp-url", "a=http://localhost/mcp"],
@@ -219,6 +224,32 @@ for line in sys.stdin:
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Starts a server with a place of snapshots, sends a turn, ends the server, and returns the turn.
+    fn turn_of_one_run(program: &Program, text: &str) -> Value {
+        let mut child = program.spawn(&["serve", "--bind", "127.0.0.1:0", "--snapshots", "snapshots"]);
+        let port = port_of(child.stderr.take().unwrap());
+        post(port, "", "/v1/alloquy/conversations", r#"{"name": "talk"}"#);
+        let body = format!(r#"{{"text": "{text}", "sampling": {{"temperature": 0, "max_tokens": 16}}}}"#);
+        let answer = post(port, "", "/v1/alloquy/conversations/talk/turns", &body);
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    }
+
+    #[test]
+    fn a_server_continues_after_a_restart_from_what_the_last_one_has_computed() {
+        let program = Program::new();
+        let first = turn_of_one_run(&program, "What is the capital of Norway?");
+        let cached = |turn: &Value| turn["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap();
+        assert_eq!(cached(&first), 0, "{first}");
+        let second = turn_of_one_run(&program, "And of Sweden?");
+        assert!(cached(&second) > 0, "{second}");
+        assert_eq!(second["alloquy"]["facts"]["snapshot"], serde_json::json!({"restored": cached(&second)}));
+        let prompt = first["usage"]["prompt_tokens"].as_u64().unwrap();
+        assert!(cached(&second) > prompt, "with the reply: {first} {second}");
     }
 
     #[test]

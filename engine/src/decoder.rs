@@ -1,6 +1,8 @@
 //! Decoders continue prompts: token ids in, a stream of generated ids out. Knows no text and no template.
 
 pub mod snapshot;
+mod snapshot_model;
+mod snapshot_store;
 mod statistics;
 mod thinking;
 
@@ -22,7 +24,8 @@ use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result};
 
 pub use snapshot::{Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource, StateReader};
-
+pub use snapshot_model::{HeldPrompt, SnapshotModel};
+pub use snapshot_store::{SavedSnapshot, SnapshotContents, SnapshotStore, SnapshotSummary};
 pub use statistics::CacheStatistics;
 pub use thinking::{
     ThinkingCorrection, ThinkingEnd, ThinkingRule, ThinkingScanner, ThinkingStage, encode_after_text,
@@ -156,6 +159,15 @@ pub trait Decoder: Send + Sync + Debug {
         None
     }
 
+    /// Returns how many of the first units of `prompt` are computed for its owner; `None` where that is not known. Nothing changes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the decoder has ended.
+    async fn held(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Option<usize>> {
+        let _ = (prompt, origin);
+        Ok(None)
+    }
+
     /// Saves what is computed of `prompt`: its longest prefix that is kept.
     ///
     /// # Errors
@@ -223,6 +235,10 @@ impl<D: Decoder + ?Sized> Decoder for Arc<D> {
 
     fn identity(&self) -> Option<Digest> {
         (**self).identity()
+    }
+
+    async fn held(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Option<usize>> {
+        (**self).held(prompt, origin).await
     }
 
     async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {

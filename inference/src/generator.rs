@@ -174,6 +174,16 @@ impl Generator {
         answered.await.map_err(|_| ended())
     }
 
+    /// Returns how many of the first units of `prompt` are cached for the owner of `origin`. Sessions do not change.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] if the thread has ended.
+    pub async fn held(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<usize> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Held(prompt, origin.owner, answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())
+    }
+
     /// Saves the longest cached prefix of `prompt`. `origin` is the model and the template that computed it, and whose sessions are
     /// looked at.
     ///
@@ -273,6 +283,10 @@ impl Decoder for Generator {
 
     fn identity(&self) -> Option<Digest> {
         self.engine.identity()
+    }
+
+    async fn held(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Option<usize>> {
+        Self::held(self, prompt, origin).await.map(Some)
     }
 
     async fn snapshot(&self, prompt: Prompt, origin: SnapshotIdentity) -> Result<Snapshot> {

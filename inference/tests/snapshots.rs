@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use alloquy_core::chat_model::Origin;
 use alloquy_core::media::Digest;
 use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::PromptUnit;
@@ -357,4 +358,42 @@ fn a_thousand_damaged_snapshots_are_refused_and_the_next_reply_is_right() {
     }
     let seen: Vec<_> = reasons.keys().map(String::as_str).collect();
     assert_eq!(seen, ["Cut", "Damaged", "Engine", "Foreign", "OtherModel", "OtherVersion"], "{reasons:?}");
+}
+
+#[test]
+fn what_is_held_of_a_prompt_is_that_of_its_owner_and_changes_nothing() {
+    let round = round_over(engine());
+    let of = |owner: &str, texts: &[&str]| {
+        request(texts).origin(Origin::new(owner.parse().unwrap(), "tea".parse().unwrap()))
+    };
+    let held = |owner: &str, texts: &[&str]| block_on(round.held(&of(owner, texts))).unwrap();
+    assert_eq!(held("ann", &["Hi"]).held, 0);
+    let first = block_on(async { round.reply(of("ann", &["Hi"])).await?.finish().await }).unwrap();
+    let next = held("ann", &["Hi", "Hello!", "Hi"]);
+    assert_eq!(next.held, first.usage.prompt + "Hello!".len());
+    assert_eq!(next.gain(&next.units), next.units.len() - next.held);
+    assert_eq!(held("bob", &["Hi", "Hello!", "Hi"]).held, 0);
+    assert_eq!(held("local", &["Hi", "Hello!", "Hi"]).held, 0);
+    assert_eq!(block_on(round.cache_statistics()).unwrap().sessions, 1);
+
+    // Another process holds what it has restored, and for that owner alone.
+    let snapshot = block_on(round.snapshot(&of("ann", &["Hi", "Hello!"]))).unwrap();
+    assert_eq!(next.gain(snapshot.units()), 0);
+    let after = round_over(engine());
+    block_on(after.restore_for(&"ann".parse().unwrap(), snapshot.bytes().to_vec())).unwrap();
+    assert_eq!(block_on(after.held(&of("ann", &["Hi", "Hello!", "Hi"]))).unwrap().held, next.held);
+    assert_eq!(block_on(after.held(&of("bob", &["Hi", "Hello!", "Hi"]))).unwrap().held, 0);
+}
+
+#[test]
+fn the_last_reply_says_whether_earlier_turns_are_held() {
+    let round = round_over(engine());
+    let asked = |texts: &[&str]| request(texts).replies(vec!["Hello!".bytes().map(u32::from).collect()]);
+    let next = || block_on(round.held(&asked(&["Hi", "Hello!", "Hi"]))).unwrap();
+    assert!(!next().has_earlier_turns(), "nothing is computed yet");
+    reply(&round, &["Hi"]);
+    assert!(next().has_earlier_turns());
+    let other = block_on(round.held(&asked(&["Bye", "Hello!", "Hi"]))).unwrap();
+    assert!(!other.has_earlier_turns() && other.held > 0, "only the system prompt is shared: {other:?}");
+    assert!(!block_on(round.held(&request(&["Hi"]))).unwrap().has_earlier_turns(), "there is none");
 }

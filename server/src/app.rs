@@ -36,6 +36,7 @@ use crate::open_approvals::OpenApprovals;
 use crate::rerankers::ServedRerankers;
 use crate::response_runs::ResponseRuns;
 use crate::served_tools::ToolServers;
+use crate::snapshots::{RestoringCalls, Snapshots};
 use crate::watched_store::{Changed, WatchedStore};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -66,6 +67,8 @@ pub(crate) struct Parts {
     pub(crate) flows: Flows,
     /// What replies cost.
     pub(crate) prices: PriceTable,
+    /// The snapshots of stored conversations, where they have a place.
+    pub(crate) snapshots: Option<Snapshots>,
     /// What the host adds to each manager.
     pub(crate) setup: ManagerSetup,
     pub(crate) admissions: Admissions,
@@ -120,6 +123,18 @@ impl App {
 
     pub(crate) fn prices(&self) -> &PriceTable {
         &self.0.prices
+    }
+
+    /// Returns the snapshots of stored conversations, where they have a place.
+    pub(crate) fn snapshots(&self) -> Option<&Snapshots> {
+        self.0.snapshots.as_ref()
+    }
+
+    /// Saves what models hold of the last turns, once no more of them are answered.
+    pub(crate) async fn save_snapshots(&self) {
+        if let Some(snapshots) = self.snapshots() {
+            snapshots.save_all(self.models(), self.store()).await;
+        }
     }
 
     pub(crate) fn limits(&self) -> &RequestLimits {
@@ -315,7 +330,30 @@ impl App {
         Ok(turn)
     }
 
-    /// Returns a conversation whose turns are measured and limited, for turns that the server does not start itself.
+    /// Prepares a turn of a stored conversation as [`App::turn`] does, and restores the snapshot of the conversation before it.
+    ///
+    /// # Errors
+    /// As [`App::turn`].
+    pub(crate) fn stored_turn(
+        &self,
+        turn: TurnRequest,
+        model: &ModelLease,
+        caller: &Caller,
+    ) -> Result<TurnRequest> {
+        let turn = self.turn(turn, model, caller)?;
+        Ok(match self.restoring(model) {
+            Some(restoring) => turn.middleware(restoring),
+            None => turn,
+        })
+    }
+
+    /// Returns what restores snapshots before calls of a model, where it can.
+    fn restoring(&self, model: &ModelLease) -> Option<RestoringCalls> {
+        let saved = model.opened().snapshots.as_ref()?;
+        Some(RestoringCalls::new(self.snapshots()?, model.name(), saved))
+    }
+
+    /// Returns a stored conversation whose turns are measured and limited, for turns that the server does not start itself.
     ///
     /// # Errors
     /// As [`App::turn`].
@@ -328,7 +366,10 @@ impl App {
         for middleware in self.middleware_of(model, caller)? {
             conversation = conversation.with_middleware(middleware);
         }
-        Ok(conversation)
+        Ok(match self.restoring(model) {
+            Some(restoring) => conversation.with_middleware(restoring),
+            None => conversation,
+        })
     }
 
     /// Returns a model whose calls are measured and limited, for questions about a conversation.

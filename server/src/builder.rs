@@ -9,6 +9,7 @@ use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::{Manager, Owner, Result};
 use alloquy_cost::PriceTable;
+use alloquy_engine::decoder::SnapshotStore;
 use alloquy_flows::{Flow, FlowRunner};
 use alloquy_guards::limits::{LimitStore, MemoryLimits};
 
@@ -33,6 +34,7 @@ use crate::rerankers::{ServedReranker, ServedRerankers};
 use crate::response_runs::ResponseRuns;
 use crate::served_tools::{ServedTools, ToolServers};
 use crate::server::Server;
+use crate::snapshots::Snapshots;
 use crate::watched_store::WatchedStore;
 
 impl Server {
@@ -64,6 +66,7 @@ pub struct ServerBuilder {
     flows: Vec<(String, Flow)>,
     runners: RunnerSetup,
     prices: PriceTable,
+    snapshots: Option<Arc<dyn SnapshotStore>>,
     follow: Option<FollowTrace>,
     has_page: bool,
 }
@@ -97,6 +100,7 @@ impl ServerBuilder {
             flows: Vec::new(),
             runners: Arc::new(|runner| runner),
             prices: PriceTable::example(),
+            snapshots: None,
             follow: None,
             has_page: true,
         }
@@ -136,6 +140,28 @@ impl ServerBuilder {
     /// Sets the store of conversations, one for all models; by default, they are kept in memory.
     pub fn store(mut self, store: Arc<dyn ConversationStore>) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Sets where snapshots of stored conversations are kept: what a model has computed of them. A turn after a restart, or on another
+    /// server with the same place, then computes only what is new. [`OpenedModel::snapshots`](crate::OpenedModel::snapshots) says which
+    /// models have them.
+    ///
+    /// A snapshot is saved where a request asks for it, and when [`Server::serve`] ends. It is removed when the conversation, or a part of
+    /// it, is deleted through this server.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_server::{Server, ServedModel};
+    /// use alloquy_storage::SnapshotFolder;
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let folder = SnapshotFolder::new("chats.snapshots").quota(10 << 30);
+    /// let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel)).snapshots(Arc::new(folder));
+    /// ```
+    pub fn snapshots(mut self, store: Arc<dyn SnapshotStore>) -> Self {
+        self.snapshots = Some(store);
         self
     }
 
@@ -346,7 +372,9 @@ impl ServerBuilder {
             Some(store) => store,
             None => Arc::new(MemoryStore::default()),
         };
-        let watched = Arc::new(WatchedStore::new(store));
+        let metrics = Metrics::new();
+        let snapshots = self.snapshots.map(|place| Snapshots::new(place, metrics.clone()));
+        let watched = Arc::new(WatchedStore::new(store, snapshots.clone()));
         let store: Arc<dyn ConversationStore> = watched.clone();
         let setup = with_prompts(self.setup, self.prompts.clone());
         let runners = runners_with_prompts(self.runners, self.prompts.clone());
@@ -365,13 +393,14 @@ impl ServerBuilder {
             prompts: self.prompts,
             flows: Flows::new(self.flows, runners)?,
             prices: self.prices,
+            snapshots,
             limits: self.limits,
             media: MediaPolicy::allowing(&self.media_hosts, &self.limits)?,
             counts: self.counts.unwrap_or_else(|| Arc::new(MemoryLimits::default())),
             setup,
             admissions: Admissions::default(),
             streams: HeldStreams::default(),
-            metrics: Metrics::new(),
+            metrics,
             responses: Arc::new(ResponseRuns::default()),
             tools: ToolServers::new(self.tools)?,
             approvals: Arc::new(OpenApprovals::default()),

@@ -103,10 +103,10 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
     if asked.logprobs {
         must_have_tokens("logprobs", &model)?;
     }
-    let turn = app.turn(std::mem::take(&mut asked.turn), &model, &caller)?;
-    let manager = match asked.storing {
-        Storing::Stored => app.manager(&model, &caller),
-        Storing::Temporary => app.temporary_manager(&model, &caller)?,
+    let turn = std::mem::take(&mut asked.turn);
+    let (turn, manager) = match asked.storing {
+        Storing::Stored => (app.stored_turn(turn, &model, &caller)?, app.manager(&model, &caller)),
+        Storing::Temporary => (app.turn(turn, &model, &caller)?, app.temporary_manager(&model, &caller)?),
     };
     let mut new = NewConversation::from(asked.preface);
     if asked.storing == Storing::Stored {

@@ -41,6 +41,7 @@
 //! | `GET /v1/models`, `GET /v1/models/{name}` | the models |
 //! | `/v1/alloquy/conversations` | stored conversations as trees: turns, branches, the head, notes, copies, documents, costs |
 //! | `GET /v1/alloquy/conversations/{id}/events`, `GET /v1/alloquy/events` | changes as they happen, resumable |
+//! | `GET`, `PUT`, `DELETE /v1/alloquy/conversations/{id}/snapshot` | what a model has computed of a conversation, for other servers and for later ([`ServerBuilder::snapshots`]) |
 //! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
 //! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
 //! | `GET /v1/alloquy/usage`, `GET /v1/alloquy/page` | the limits of a key and what is used; the models and what they can do |
@@ -121,6 +122,7 @@ mod running;
 mod served_tools;
 mod server;
 mod service_manager;
+mod snapshots;
 mod streaming;
 mod tally;
 mod text_or;

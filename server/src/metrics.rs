@@ -9,6 +9,7 @@ mod embeddings;
 mod labels;
 mod measured;
 mod present;
+mod snapshots;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub(crate) use calls::MeasuredCalls;
 pub(crate) use embeddings::MeasuredEmbedding;
 pub(crate) use present::{Present, PresentModel};
 
-use labels::{CallLabels, MissLabels, ModelLabels, RouteLabels};
+use labels::{CallLabels, MissLabels, ModelLabels, RouteLabels, SnapshotLabels};
 
 /// The operation of models that answer.
 const CHAT: &str = "chat";
@@ -64,6 +65,8 @@ struct Numbers {
     thinking: Family<ModelLabels, Counter>,
     misses: Family<MissLabels, Counter>,
     refusals: Counter,
+    snapshots: Family<SnapshotLabels, Counter>,
+    restored: Family<ModelLabels, Counter>,
 }
 
 impl fmt::Debug for Metrics {
@@ -166,6 +169,8 @@ impl Numbers {
             thinking: Family::default(),
             misses: Family::default(),
             refusals: Counter::default(),
+            snapshots: Family::default(),
+            restored: Family::default(),
         }
     }
 
@@ -199,6 +204,11 @@ impl Numbers {
         registry.register("gen_ai_usage_reasoning_output_tokens", help, self.thinking.clone());
         let help = "Prompts of which a part was computed again, by the reason";
         registry.register("alloquy_cache_misses", help, self.misses.clone());
+        let help =
+            "Snapshots of conversations that were restored, refused, saved or not saved, by the reason";
+        registry.register("alloquy_snapshots", help, self.snapshots.clone());
+        let help = "Tokens of snapshots that were restored";
+        registry.register("alloquy_snapshot_restored_tokens", help, self.restored.clone());
     }
 }
 

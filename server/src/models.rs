@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Manager, Result};
+use alloquy_engine::decoder::SnapshotIdentity;
 use tokio::sync::{Mutex, watch};
 
 use entry::{Entry, Found, LoadedModel, Outcome};
@@ -146,6 +147,16 @@ impl ServedModels {
     /// Returns a model by its name or alias, if it is in memory. It stays there only as long as others use it.
     pub(crate) fn loaded(&self, name: &str) -> Option<OpenedModel> {
         self.entry(Some(name)).ok()?.loaded().map(|loaded| loaded.opened.clone())
+    }
+
+    /// Returns the name of the model in memory that snapshots of this identity are of.
+    pub(crate) fn with_snapshots_of(&self, identity: &SnapshotIdentity) -> Option<String> {
+        let served = self.0.lists().served;
+        let is_it = |entry: &&Arc<Entry>| {
+            let snapshots = entry.loaded().and_then(|loaded| loaded.opened.snapshots.clone());
+            snapshots.and_then(|model| model.origin()).as_ref() == Some(identity)
+        };
+        served.iter().find(is_it).map(|entry| entry.model.name().to_owned())
     }
 
     /// Lists the models in their order.

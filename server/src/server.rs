@@ -108,7 +108,8 @@ impl Server {
 
     /// Serves until [`ServerHandle::shut_down`]. Running replies may then end within [`RequestLimits::drain`](crate::RequestLimits::drain); after it they are
     /// cancelled, and those that are stored are kept as far as they came. Until then `/health` and `/ready` are answered, and all else
-    /// is refused with 503. The store is closed last.
+    /// is refused with 503. What models hold of the last turns is then saved, where snapshots have a place, for at most ten seconds. The
+    /// store is closed last.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an address that [`Server::check_address`] refuses, and those of the store at the end.
@@ -127,10 +128,16 @@ impl Server {
         let late = GracefulShutdown::new();
         tokio::select! {
             never = connections.accept(&late) => match never {},
-            () = self.drain(open) => {}
+            () = self.drain_and_save(open) => {}
         }
         self.app.models().flush().await?;
         self.app.store().close().await
+    }
+
+    /// Waits until no reply runs, and saves what models hold of the last ones.
+    async fn drain_and_save(&self, open: GracefulShutdown) {
+        self.drain(open).await;
+        self.app.save_snapshots().await;
     }
 
     /// Waits until the running replies have ended, and cancels those that take too long.

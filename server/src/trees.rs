@@ -17,6 +17,7 @@ mod prompt;
 mod reading;
 mod scores;
 mod seen;
+mod snapshots;
 mod turn_events;
 mod turns;
 
@@ -38,6 +39,7 @@ use objects::{BranchObject, ConversationObject, HeadObject, NodeObject, TreeObje
 use prompt::{PromptObject, PromptParameters};
 use reading::{DiffObject, DiffParameters};
 use scores::{NewScores, ScoresObject};
+use snapshots::{SavedObject, SnapshotObject};
 use turn_events::TurnObject;
 use turns::{AddedNodes, NewNodes, NewTurn};
 
@@ -82,6 +84,10 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/alloquy/conversations/{id}/cost", get(cost::cost))
         .route("/v1/alloquy/conversations/{id}/export", get(archives::export))
         .route("/v1/alloquy/conversations/{id}/events", get(conversation_feed::events))
+        .route(
+            "/v1/alloquy/conversations/{id}/snapshot",
+            get(snapshots::read).put(snapshots::save).delete(snapshots::delete),
+        )
         .route("/v1/alloquy/events", get(owner_feed::events))
         .route("/v1/alloquy/import", post(archives::import))
         .route("/v1/alloquy/search", get(listing::search))
@@ -92,6 +98,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     all.extend(tree_operations());
     all.extend(change_operations());
     all.extend(note_operations());
+    all.extend(snapshot_operations());
     all
 }
 
@@ -221,5 +228,16 @@ fn note_operations() -> Vec<Operation> {
         Operation::get("/v1/alloquy/events", "Reports which conversations change.")
             .header(feed::LAST_EVENT_ID, LAST_EVENT)
             .events(),
+    ]
+}
+
+fn snapshot_operations() -> Vec<Operation> {
+    let snapshot = "/v1/alloquy/conversations/{id}/snapshot";
+    vec![
+        Operation::get(snapshot, "Returns what the stored snapshot has.").answer::<SnapshotObject>(),
+        Operation::put(snapshot, "Saves what the model has computed of the conversation.")
+            .answer::<SavedObject>(),
+        Operation::delete(snapshot, "Deletes the snapshot. The conversation stays.")
+            .answer::<DeletedObject>(),
     ]
 }

@@ -1,4 +1,5 @@
-//! The store of a server, which announces the changes that this process makes. Changes of other processes are found by reading.
+//! The store of a server, which announces the changes that this process makes. Changes of other processes are found by reading. It also
+//! removes the snapshots of what is deleted, whichever protocol deletes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
+use crate::snapshots::Snapshots;
+
 /// How many announcements wait for a listener that is busy. One that misses some reads everything again.
 const QUEUE: usize = 256;
 
@@ -26,11 +29,19 @@ pub(crate) type Changed = (Owner, ConversationId);
 pub(crate) struct WatchedStore {
     store: Arc<dyn ConversationStore>,
     changes: broadcast::Sender<Changed>,
+    snapshots: Option<Snapshots>,
 }
 
 impl WatchedStore {
-    pub(crate) fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self { store, changes: broadcast::channel(QUEUE).0 }
+    pub(crate) fn new(store: Arc<dyn ConversationStore>, snapshots: Option<Snapshots>) -> Self {
+        Self { store, changes: broadcast::channel(QUEUE).0, snapshots }
+    }
+
+    /// Removes the snapshot of a conversation of which something was deleted.
+    async fn forget(&self, owner: &Owner, id: &ConversationId) {
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.forget(owner, id).await;
+        }
     }
 
     /// Returns the announcements from now on.
@@ -102,6 +113,9 @@ impl ConversationStore for WatchedStore {
 
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
         let pruned = self.store.prune(owner, id, node).await;
+        if pruned.is_ok() {
+            self.forget(owner, id).await;
+        }
         self.announced(owner, id, pruned)
     }
 
@@ -143,12 +157,16 @@ impl ConversationStore for WatchedStore {
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
         let deleted = self.store.delete(owner, id).await;
+        if deleted.is_ok() {
+            self.forget(owner, id).await;
+        }
         self.announced(owner, id, deleted)
     }
 
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
         let deleted = self.store.delete_matching(owner, query).await?;
         for id in &deleted {
+            self.forget(owner, id).await;
             self.announce(owner, id);
         }
         Ok(deleted)

@@ -20,11 +20,13 @@ use alloquy_core::{ChatModel, Content, Message, Reply, ReplyStream, Request, Res
 use alloquy_flows::Flow;
 use alloquy_retrieval::{NgramEmbedder, Passage, Reranker};
 use alloquy_server::{OpenedModel, ServedEmbedder, ServedModel, ServedReranker, ServedTools, Server};
+use alloquy_storage::SnapshotBucket;
 use alloquy_testing::{EchoModel, ScriptedModel, ScriptedReply};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use shared::prompts::Greeting;
+use shared::saved::CountedSnapshots;
 use shared::{TestServer, replying};
 
 /// The address in the documentation.
@@ -178,6 +180,7 @@ async fn every_command_of_the_page_succeeds() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
     let echo = OpenedModel::new(Echo(ScriptedModel::new([("", "")])));
     let echo = echo.tokens(|token| u8::try_from(token).ok().map(|byte| vec![byte]));
+    let echo = echo.snapshots(CountedSnapshots);
     let builder = Server::builder()
         .model(ServedModel::opened("qwen", echo))
         .model(caller())
@@ -185,7 +188,8 @@ async fn every_command_of_the_page_succeeds() {
         .embedder(ServedEmbedder::new("minilm", NgramEmbedder::default()))
         .reranker(ServedReranker::new("minilm-rank", Unchanged))
         .prompts(Arc::new(Greeting::new()))
-        .flow("order", Flow::from_yaml(ORDER).unwrap());
+        .flow("order", Flow::from_yaml(ORDER).unwrap())
+        .snapshots(Arc::new(SnapshotBucket::in_memory().await.unwrap()));
     let server = TestServer::start(builder).await;
     let mut variables = BTreeMap::new();
     for command in commands(&page) {

@@ -8,15 +8,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloquy_flows::Flow;
-use alloquy_server::{ServedModel, Server};
+use alloquy_server::{OpenedModel, ServedModel, Server};
+use alloquy_storage::SnapshotBucket;
 use alloquy_testing::{Draws, EchoModel};
 use serde_json::{Map, Value, json};
 
 use shared::TestServer;
 use shared::document::DOCUMENT;
 use shared::prompts::Greeting;
+use shared::saved::CountedSnapshots;
 
-const REQUESTS: usize = 2400;
+const REQUESTS: usize = 3200;
 
 const FLOW: &str = "
 name: order
@@ -154,7 +156,9 @@ fn collect(ids: &mut Vec<String>, answer: &Value) {
 
 #[tokio::test]
 async fn random_requests_to_every_operation_are_answered_as_documented() {
-    let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel));
+    let echo = OpenedModel::new(EchoModel).snapshots(CountedSnapshots);
+    let builder = Server::builder().model(ServedModel::opened("echo", echo));
+    let builder = builder.snapshots(Arc::new(SnapshotBucket::in_memory().await.unwrap()));
     let builder = builder.prompts(Arc::new(Greeting::new())).flow("order", Flow::from_yaml(FLOW).unwrap());
     let server = TestServer::start(builder).await;
     let mut draws = Draws::default();

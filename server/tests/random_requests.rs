@@ -5,16 +5,19 @@
 
 mod shared;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_retrieval::NgramEmbedder;
-use alloquy_server::{ServedEmbedder, ServedModel, Server};
+use alloquy_server::{OpenedModel, ServedEmbedder, ServedModel, Server};
+use alloquy_storage::SnapshotBucket;
 use alloquy_testing::Draws;
 use futures::future::join_all;
 use serde_json::Value;
 
 use shared::grammar::{Grammar, Ids};
 use shared::host_tools::sums;
+use shared::saved::CountedSnapshots;
 use shared::sending::{Outcome, Sending};
 use shared::{ObedientModel, TestServer};
 
@@ -51,7 +54,8 @@ type Counts = std::collections::BTreeMap<String, [usize; 2]>;
 
 async fn round(grammar: &Grammar, draws: &mut Draws, requests: usize, counts: &mut Counts) {
     let builder = Server::builder()
-        .model(ServedModel::loaded("tea", ObedientModel))
+        .model(ServedModel::opened("tea", OpenedModel::new(ObedientModel).snapshots(CountedSnapshots)))
+        .snapshots(Arc::new(SnapshotBucket::in_memory().await.unwrap()))
         .tools(sums().0)
         .embedder(ServedEmbedder::new("words", NgramEmbedder::new(8)));
     let server = TestServer::start(builder).await;

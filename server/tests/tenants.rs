@@ -9,13 +9,15 @@ mod shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alloquy_server::{KeyFile, KeyLimits, ServedModel, Server};
+use alloquy_server::{KeyFile, KeyLimits, OpenedModel, ServedModel, Server};
+use alloquy_storage::SnapshotBucket;
 use alloquy_testing::Draws;
 use serde_json::{Value, json};
 
 use shared::grammar::{Drawn, Grammar, Ids, KINDS};
 use shared::host_tools::sums;
 use shared::noted::NotedStore;
+use shared::saved::CountedSnapshots;
 use shared::sending::{Outcome, Sending};
 use shared::{ObedientModel, TestServer};
 
@@ -40,12 +42,14 @@ impl Servers {
         let mut key = |owner: &str| keys.add(owner.parse().unwrap(), KeyLimits::default()).unwrap();
         let (ann, bob) = (key("ann"), key("bob"));
         let store = Arc::new(NotedStore::default());
-        let builder = || {
-            let model = ServedModel::loaded("tea", ObedientModel);
-            Server::builder().model(model).tools(sums().0).keys(keys.clone())
+        let builder = async || {
+            let model = OpenedModel::new(ObedientModel).snapshots(CountedSnapshots);
+            let place = Arc::new(SnapshotBucket::in_memory().await.unwrap());
+            let builder = Server::builder().model(ServedModel::opened("tea", model)).snapshots(place);
+            builder.tools(sums().0).keys(keys.clone())
         };
-        let first = TestServer::start(builder().store(store.clone())).await;
-        Self { first, store, second: TestServer::start(builder()).await, ann, bob }
+        let first = TestServer::start(builder().await.store(store.clone())).await;
+        Self { first, store, second: TestServer::start(builder().await).await, ann, bob }
     }
 }
 

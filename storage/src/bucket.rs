@@ -10,6 +10,7 @@ mod objects;
 #[cfg(feature = "s3")]
 mod place;
 mod questions;
+mod snapshots;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use self::entry::{Change, State, milliseconds};
 use self::folder::PrivateFolder;
 use self::logs::{Bucket, Step};
 use self::objects::Objects;
+pub use self::snapshots::SnapshotBucket;
 use crate::failure::Failure;
 use crate::private;
 use crate::tasks::Tasks;

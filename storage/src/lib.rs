@@ -113,6 +113,7 @@ mod durability;
 mod journal;
 mod media_folder;
 mod open;
+mod snapshot_place;
 mod snapshots;
 
 #[cfg(feature = "object-store")]
@@ -147,8 +148,9 @@ mod thread;
 mod worker;
 
 pub use alloquy_core::store::MemoryStore;
+pub use alloquy_engine::decoder::SavedSnapshot;
 #[cfg(feature = "object-store")]
-pub use bucket::BucketStore;
+pub use bucket::{BucketStore, SnapshotBucket};
 pub use durability::Durability;
 #[cfg(feature = "file")]
 pub use file::{Defect, FileStore, FsckFinding, FsckReport};
@@ -169,7 +171,8 @@ pub use postgres::PostgresLimits;
 pub use postgres::PostgresStore;
 #[cfg(all(feature = "postgres", feature = "retrieval"))]
 pub use postgres::{PostgresPassageOptions, VectorSearch};
-pub use snapshots::{SavedSnapshot, SnapshotFolder};
+pub use snapshot_place::open_snapshots;
+pub use snapshots::SnapshotFolder;
 #[cfg(all(feature = "sqlite", feature = "retrieval"))]
 pub use sqlite::SqlitePassageOptions;
 #[cfg(feature = "sqlite")]

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use alloquy_core::media::Digest;
 use alloquy_core::{ConversationId, Error, ErrorKind, Owner, Result};
-use alloquy_engine::decoder::{Snapshot, SnapshotSource};
+use alloquy_engine::decoder::{SavedSnapshot, Snapshot, SnapshotSource, SnapshotStore, SnapshotSummary};
 
 use crate::open::{Place, place};
 use crate::private;
@@ -52,26 +52,6 @@ const PART: &str = "part";
 pub struct SnapshotFolder {
     path: PathBuf,
     quota: u64,
-}
-
-/// What [`SnapshotFolder::write`] did with a snapshot.
-///
-/// [`SnapshotFolder`] has an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SavedSnapshot {
-    /// It is stored.
-    Kept {
-        /// How many other snapshots were removed for it: the least recently used ones.
-        evicted: usize,
-    },
-    /// It is larger than the quota and was not stored. The previous snapshot of the conversation was removed, because it is
-    /// outdated.
-    TooLarge {
-        /// The size of the snapshot in bytes.
-        bytes: u64,
-        /// How many bytes all snapshots may have together.
-        quota: u64,
-    },
 }
 
 impl SnapshotFolder {
@@ -161,10 +141,9 @@ impl SnapshotFolder {
         Ok(found(fs::remove_file(&path)).map_err(failed("remove", &path))?.is_some())
     }
 
-    /// The path of a snapshot. Its name is a digest, because owners and conversations may have names that no file can have.
+    /// The path of a snapshot.
     fn file(&self, owner: &Owner, conversation: &ConversationId) -> PathBuf {
-        let name = Digest::of(format!("{owner}\n{conversation}").as_bytes());
-        self.path.join(format!("{name}.{WHOLE}"))
+        self.path.join(name(owner, conversation))
     }
 
     /// Removes the least recently used files until the rest fits into the quota, but never `newest`.
@@ -188,6 +167,37 @@ impl SnapshotFolder {
     fn files(&self) -> Result<Vec<Found>> {
         snapshots_in(&self.path).map_err(failed("list", &self.path))
     }
+}
+
+impl SnapshotStore for SnapshotFolder {
+    fn open(&self, owner: &Owner, conversation: &ConversationId) -> Result<Option<SnapshotSource>> {
+        Self::open(self, owner, conversation)
+    }
+
+    fn summary(&self, owner: &Owner, conversation: &ConversationId) -> Result<Option<SnapshotSummary>> {
+        let path = self.file(owner, conversation);
+        found(summary(&path)).map_err(failed("open", &path))
+    }
+
+    fn write(
+        &self,
+        owner: &Owner,
+        conversation: &ConversationId,
+        snapshot: &Snapshot,
+    ) -> Result<SavedSnapshot> {
+        Self::write(self, owner, conversation, snapshot)
+    }
+
+    fn remove(&self, owner: &Owner, conversation: &ConversationId) -> Result<bool> {
+        Self::remove(self, owner, conversation)
+    }
+}
+
+/// The name of the file or the object of a snapshot. It is a digest, because owners and conversations may have names that no file can
+/// have.
+pub(crate) fn name(owner: &Owner, conversation: &ConversationId) -> String {
+    let name = Digest::of(format!("{owner}\n{conversation}").as_bytes());
+    format!("{name}.{WHOLE}")
 }
 
 fn snapshots_in(folder: &Path) -> io::Result<Vec<Found>> {
@@ -229,6 +239,15 @@ fn source(path: &Path) -> io::Result<SnapshotSource> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     Ok(SnapshotSource::new(file, length))
+}
+
+/// Reads the head of a snapshot. The time of the last change is that of the last use, so the time of creation counts, where the file
+/// system knows it.
+fn summary(path: &Path) -> io::Result<SnapshotSummary> {
+    let file = File::open(path)?;
+    let known = file.metadata()?;
+    let saved = known.created().or_else(|_| known.modified())?;
+    Ok(SnapshotSummary::read(SnapshotSource::new(file, known.len()), saved))
 }
 
 /// Records that a file was used. Where that fails, the file is evicted earlier, which only costs time.

@@ -95,11 +95,11 @@ const MEMBERS: [(&str, &[&str], &[&str]); 30] = [
     ("prompts", &["core", "templates"], &["retrieval", "testing"]),
     ("retrieval", &["core"], &["testing"]),
     // It serves what a host opens: models and stores are passed in.
-    // Prompts are shown as a language model has sent them.
+    // Prompts are shown as a language model has sent them, and what models have computed is saved as snapshots.
     (
         "server",
-        &["core", "cost", "flows", "formats", "guards", "retrieval"],
-        &["engine", "inference", "templates", "testing"],
+        &["core", "cost", "engine", "flows", "formats", "guards", "retrieval"],
+        &["inference", "storage", "templates", "testing"],
     ),
     // It counts limits and keeps cached replies for guards, and has passages for retrieval. Its tests compute the cost of conversations
     // that earlier releases stored.

@@ -69,6 +69,16 @@ pub(crate) struct ServingArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_QUEUE", value_parser = count::<usize>("queue"))]
     pub(crate) queue: Option<usize>,
 
+    /// Keep snapshots of what models have computed of stored conversations in this folder, or in s3://BUCKET/PREFIX, and continue from them
+    /// after a restart and on other servers. None unless set
+    #[arg(long, value_name = "PLACE", env = "ALLOQUY_SNAPSHOTS")]
+    pub(crate) snapshots: Option<String>,
+
+    /// Let the snapshots of a folder take N megabytes together; 4000 unless set. The least recently used are removed first. In a bucket
+    /// each one may take N, and 1000 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_SNAPSHOTS_QUOTA", value_parser = count::<u64>("snapshots-quota"))]
+    pub(crate) snapshots_quota: Option<u64>,
+
     /// Let owners share cached prompts: a system prompt that all of them have is computed once, and each can find out what others have
     /// sent. Each has a cache of its own unless set
     #[arg(long, env = "ALLOQUY_SHARE_CACHE", value_parser = Switch::new())]

@@ -26,6 +26,7 @@ use crate::served::NamedModel;
 use crate::served_library::ServedLibrary;
 use crate::served_list::ServedList;
 use crate::served_retrieval::ServedRetrieval;
+use crate::served_snapshots;
 use crate::served_tools::NamedTools;
 use crate::settings::Settings;
 
@@ -37,6 +38,7 @@ Examples:
   alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
   alloquy serve --serve-mcp \"time=uvx mcp-server-time\"   and tools, which requests name by the label
   alloquy serve --prompts prompts --flows flows      with a library of prompts, and the flows of a folder
+  alloquy serve --snapshots /var/lib/alloquy/snapshots   what is computed is not computed again after a restart
   alloquy serve --check                             whether it would work; loads nothing, exits with 1 if not
   alloquy serve --bind 0.0.0.0:8080 --host llm.example.org   for other machines, with keys
   curl localhost:8080/v1/chat/completions -H 'content-type: application/json' \\
@@ -167,6 +169,9 @@ fn builder(context: &Context, serving: &ServingArguments, models: Vec<NamedModel
     }
     if let Some(mebibytes) = serving.model_memory {
         builder = builder.memory(mebibytes.saturating_mul(MEBIBYTE));
+    }
+    if let Some(place) = served_snapshots::opened(serving)? {
+        builder = builder.snapshots(place);
     }
     if let Some(keys) = key_file::keys(&serving.keys)? {
         builder = builder.keys(keys);

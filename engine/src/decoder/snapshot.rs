@@ -120,6 +120,20 @@ impl Snapshot {
         Ok(Self { head, state: bytes.len() - DIGEST - length, bytes })
     }
 
+    /// Returns how many bytes of a snapshot of `length` bytes are before its state, from its first bytes. `None` where these are no
+    /// snapshot's, or too few.
+    ///
+    /// ```
+    /// use alloquy_engine::decoder::Snapshot;
+    ///
+    /// assert_eq!(Snapshot::head_length(b"no snapshot", 11), None);
+    /// ```
+    pub fn head_length(first: &[u8], length: u64) -> Option<u64> {
+        let header = Header::read(first, length).ok()?;
+        header.check_length(length).ok()?;
+        (UNITS as u64).checked_add(header.units)
+    }
+
     /// Checks that sessions of `origin` can continue from this snapshot.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ pub(super) enum Work {
     Generate(Box<Job>),
     Score(Scoring),
     Statistics(oneshot::Sender<CacheStatistics>),
+    Held(Prompt, Option<Digest>, oneshot::Sender<usize>),
     Snapshot(Prompt, SnapshotIdentity, oneshot::Sender<Result<Snapshot>>),
     Restore(Box<Reading<SnapshotSource>>, Option<Digest>, oneshot::Sender<Result<usize, SnapshotError>>),
 }

@@ -161,6 +161,14 @@ impl Slots {
         shared.max_by_key(|(_, shared)| *shared).filter(|(_, shared)| *shared > 0)
     }
 
+    /// Returns how many of the first units of `prompt` a session holds, as far as it could continue from them.
+    pub(crate) fn held(&self, prompt: OwnedPrompt<'_>, in_use: &[&Slot]) -> usize {
+        match self.nearest(prompt, in_use) {
+            Some((slot, shared)) => slot.session.reaches(shared),
+            None => 0,
+        }
+    }
+
     /// Saves what is computed of `prompt`, up to the first unit that differs: the rest belongs to another conversation.
     pub(crate) fn snapshot(
         &self,

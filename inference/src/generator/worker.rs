@@ -82,6 +82,11 @@ impl Worker<'_> {
                 let in_use = in_use(&self.active);
                 let _ = answer.send(self.slots.statistics(&in_use));
             }
+            Work::Held(prompt, owner, answer) => {
+                let in_use = in_use(&self.active);
+                let prompt = OwnedPrompt { units: &prompt.units, owner };
+                let _ = answer.send(self.slots.held(prompt, &in_use));
+            }
             Work::Snapshot(prompt, origin, answer) => {
                 let in_use = in_use(&self.active);
                 let prompt = OwnedPrompt { units: &prompt.units, owner: origin.owner };

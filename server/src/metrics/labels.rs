@@ -42,6 +42,21 @@ pub(super) struct MissLabels {
     pub(super) reason: String,
 }
 
+/// Labels of what was done with snapshots.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct SnapshotLabels {
+    pub(super) gen_ai_request_model: String,
+    pub(super) outcome: &'static str,
+    /// Why it was not restored or not saved; empty, which Prometheus reads as absent, otherwise.
+    pub(super) reason: &'static str,
+}
+
+impl SnapshotLabels {
+    pub(super) fn of(model: &str, outcome: &'static str, reason: &'static str) -> Self {
+        Self { gen_ai_request_model: model.to_owned(), outcome, reason }
+    }
+}
+
 impl MissLabels {
     pub(super) fn of(model: &str, miss: MissReason) -> Self {
         let reason = match serde_json::to_value(miss) {

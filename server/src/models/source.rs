@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use alloquy_core::media::MediaKind;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Result};
+use alloquy_engine::decoder::SnapshotModel;
 
 /// Returns the bytes of a token.
 type TokenBytes = Arc<dyn Fn(TokenId) -> Option<Vec<u8>> + Send + Sync>;
@@ -32,12 +33,40 @@ pub struct OpenedModel {
     /// Whether it says how likely texts are; not unless it is set.
     pub scores: bool,
     tokens: Option<TokenBytes>,
+    pub(crate) snapshots: Option<Arc<dyn SnapshotModel>>,
 }
 
 impl OpenedModel {
     /// A model of which only the replies are known. It has no texts of tokens, so requests for log-probabilities are refused.
     pub fn new(model: impl ChatModel + 'static) -> Self {
-        Self { chat: Arc::new(model), context_length: None, media: Vec::new(), scores: false, tokens: None }
+        Self {
+            chat: Arc::new(model),
+            context_length: None,
+            media: Vec::new(),
+            scores: false,
+            tokens: None,
+            snapshots: None,
+        }
+    }
+
+    /// Sets what saves and restores what the model has computed of conversations, where
+    /// [`ServerBuilder::snapshots`](crate::ServerBuilder::snapshots) has a place for it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_inference::{Generator, LanguageModel};
+    /// use alloquy_server::OpenedModel;
+    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    ///
+    /// let generator = Generator::new(Arc::new(ScriptedEngine::new([])), 1)?;
+    /// let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    /// let opened = OpenedModel::new(model.clone()).snapshots(model);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn snapshots(mut self, model: impl SnapshotModel + 'static) -> Self {
+        self.snapshots = Some(Arc::new(model));
+        self
     }
 
     /// Sets the function that returns the bytes of a token, as

@@ -164,7 +164,7 @@ impl Background {
         }
         let manager = self.app.manager(&model, &self.caller);
         let conversation = manager.open(&self.id.conversation).await?;
-        let turn = self.app.turn(self.turn.clone(), &model, &self.caller)?;
+        let turn = self.app.stored_turn(self.turn.clone(), &model, &self.caller)?;
         Ok((held, model, conversation.complete(turn)))
     }
 

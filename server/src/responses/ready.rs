@@ -72,7 +72,13 @@ impl Ready {
         let sent = if decisions.is_some() { Vec::new() } else { messages.clone() };
         let turn = place.instructed(asked.turn(sent), &asked, &messages);
         let mark = ResponseMark::new(asked.settings.clone());
-        let turn = place.put(app.turn(marked(turn, &mark), model, caller)?);
+        let turn = marked(turn, &mark);
+        let turn = if mark.settings.store {
+            app.stored_turn(turn, model, caller)?
+        } else {
+            app.turn(turn, model, caller)?
+        };
+        let turn = place.put(turn);
         let mut writer = asked.writer(place.conversation.id());
         if asked.logprobs {
             writer.set_logprobs(model.opened().clone());

@@ -314,7 +314,7 @@ pub(super) async fn create(
     let place = app.admit(&caller).await?;
     let model = app.model(turn.model.as_deref()).await?;
     let conversation = opened_in(&app.manager(&model, &caller), &id).await?;
-    let ask = app.turn(ask, &model, &caller)?;
+    let ask = app.stored_turn(ask, &model, &caller)?;
     if has_logprobs {
         must_have_tokens("logprobs", &model)?;
     }

@@ -7,6 +7,7 @@ pub(crate) mod host_tools;
 pub(crate) mod noted;
 mod obedient;
 pub(crate) mod prompts;
+pub(crate) mod saved;
 pub(crate) mod sending;
 
 use std::sync::{Arc, Mutex};

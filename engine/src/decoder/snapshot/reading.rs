@@ -75,6 +75,11 @@ impl<R: Read> Reading<R> {
         self.head.check(origin)
     }
 
+    /// Returns the model and the template that it was computed with.
+    pub fn origin(&self) -> &SnapshotIdentity {
+        &self.head.origin
+    }
+
     /// Returns the units that are computed.
     pub fn beginning(&self) -> &Beginning {
         &self.head.beginning
