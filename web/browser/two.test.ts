@@ -97,7 +97,7 @@ describe.skipIf(missing() !== null)('two browsers', () => {
 
   const treeOf = (id: string) => served.api<TreeObject>('GET', `v1/alloquy/conversations/${id}/tree`);
 
-  it('end with the tree of the store', { timeout: 170_000 }, async () => {
+  it('end with the tree of the store', { timeout: 100_000 + 2000 * STEPS }, async () => {
     const { id, both } = await begun();
     await Promise.all(both.map(({ page }, at) => walk(page, numbers(SEED + at), `${at}`)));
     for (const { page } of both) await settled(page);

@@ -6,7 +6,7 @@ import { closeBrowser, missing, openPage, serve, type Served } from './harness';
 import { scriptedModel, type ScriptedModel } from './model';
 import { sample } from './sample';
 
-const STEPS = Number(process.env['ALLOQUY_PAGE_STEPS'] ?? 40);
+const STEPS = Number(process.env['ALLOQUY_STEPS'] ?? 40);
 
 /** Numbers that look random and are the same each time. */
 function numbers(seed: number): (below: number) => number {
@@ -44,7 +44,7 @@ describe.skipIf(missing() !== null)('windows', () => {
       return [...found].sort();
     });
 
-  it('that both do random things end with the tree of the store', async () => {
+  it('that both do random things end with the tree of the store', { timeout: 60_000 + 1000 * STEPS }, async () => {
     const id = await sample(served);
     model.reply((question) => `Reply to ${question}`);
     const opened = await Promise.all([1, 2].map(() => openPage(`${served.url}#/c/${id}`)));
