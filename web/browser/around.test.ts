@@ -1,68 +1,14 @@
 // What is around conversations, in a browser: search, import, media, calls, models and usage; with the mouse and the keyboard.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Locator, Page } from 'playwright-core';
-import type { About, UsageReport } from '../src/api/around';
+import type { Page } from 'playwright-core';
+import type { UsageReport } from '../src/api/around';
 import type { Conversation, TreeObject } from '../src/api/types';
 import { closeBrowser, missing, openPage, serve, type Served, type Watched } from './harness';
+import { ABOUT, PIXEL, give, hearing } from './media';
 import { scriptedModel, type ScriptedModel } from './model';
 import { sample } from './sample';
 
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const FORMATS = ['alloquy', 'markdown', 'openai', 'chatml', 'dataknobs'];
-
-const ABOUT: About = {
-  name: 'Alloquy',
-  version: '0',
-  models: [
-    {
-      id: 'scripted',
-      aliases: [],
-      loaded: true,
-      context_length: 4096,
-      capabilities: {
-        text: true,
-        image: true,
-        audio: true,
-        video: false,
-        logprobs: false,
-        score: false,
-        tools: true,
-        prompt: false,
-        prefix: false,
-      },
-    },
-  ],
-  embeddings: [],
-  rerankers: [],
-  prompts: false,
-  flows: false,
-  keys: false,
-};
-
-/** Drops or pastes files on an element, as a person does. */
-async function give(
-  target: Locator,
-  kind: 'drop' | 'paste',
-  name: string,
-  type: string,
-  base64: string,
-): Promise<void> {
-  await target.evaluate(
-    (element, given) => {
-      const bytes = Uint8Array.from(atob(given.base64), (letter) => letter.charCodeAt(0));
-      const data = new DataTransfer();
-      data.items.add(new File([bytes], given.name, { type: given.type }));
-      const shared = { bubbles: true, cancelable: true };
-      if (given.kind === 'paste') {
-        element.dispatchEvent(new ClipboardEvent('paste', { ...shared, clipboardData: data }));
-        return;
-      }
-      for (const step of ['dragenter', 'dragover', 'drop'])
-        element.dispatchEvent(new DragEvent(step, { ...shared, dataTransfer: data }));
-    },
-    { kind, name, type, base64 },
-  );
-}
 
 describe.skipIf(missing() !== null)('around conversations', () => {
   let model: ScriptedModel;
@@ -217,18 +163,7 @@ describe.skipIf(missing() !== null)('around conversations', () => {
 
   describe('images and audio', () => {
     beforeEach(async () => {
-      await page.route('**/v1/alloquy/page', (route) => route.fulfill({ json: ABOUT }));
-      await page.addInitScript(() => {
-        // A microphone: a tone.
-        navigator.mediaDevices.getUserMedia = () => {
-          const context = new AudioContext();
-          const tone = new OscillatorNode(context);
-          const end = context.createMediaStreamDestination();
-          tone.connect(end);
-          tone.start();
-          return Promise.resolve(end.stream);
-        };
-      });
+      await hearing(page);
       await page.reload();
       await page.selectOption('.model-choice', 'scripted');
       await page.getByRole('button', { name: 'Record with the microphone' }).waitFor();
@@ -278,15 +213,17 @@ describe.skipIf(missing() !== null)('around conversations', () => {
       expect((await tree()).nodes[0]!.parts).toHaveLength(1);
     });
 
-    it('are recorded by the microphone', async () => {
-      const record = page.getByRole('button', { name: 'Record with the microphone' });
-      await record.click();
+    it.each(['mouse', 'keyboard'])('are recorded by the microphone, with the %s', async (way) => {
+      if (way === 'mouse') await page.getByRole('button', { name: 'Record with the microphone' }).click();
+      else await page.keyboard.press('Alt+r');
       const end = page.getByRole('button', { name: 'End the recording' });
       await end.waitFor();
       await page.waitForTimeout(600);
       await page.locator('#composer').focus();
-      await page.keyboard.press('Alt+r');
+      if (way === 'mouse') await end.click();
+      else await page.keyboard.press('Alt+r');
       await page.locator('.attached li', { hasText: 'recording.wav' }).waitFor();
+      await page.locator('#composer').focus();
       const length = await page.locator('.attached audio').evaluate(
         (audio: HTMLAudioElement) =>
           new Promise<number>((resolve) => {

@@ -112,6 +112,7 @@ describe.skipIf(missing() !== null)('branches', () => {
     await page.getByText('1 message was added.').waitFor();
     await page.keyboard.press('Escape');
     await page.locator('.row', { hasText: 'And sugar?' }).waitFor();
+    expect(await texts()).toContain('And sugar?');
   });
 
   it('are removed, and it is undone, with the mouse', async () => {
@@ -130,6 +131,8 @@ describe.skipIf(missing() !== null)('branches', () => {
     await expect.poll(rows).not.toContain('milk');
     await page.keyboard.press('z');
     await expect.poll(rows).toContain('milk');
+    await expect.poll(lastText).toBe('Only black tea, and the milk last.');
+    expect(await texts()).toContain('Only black tea, and the milk last.');
   });
 
   for (const way of ['mouse', 'keyboard']) {
@@ -183,6 +186,13 @@ describe.skipIf(missing() !== null)('branches', () => {
     await page.keyboard.press('f');
     await expect.poll(async () => (await rows()).length).toBe(1);
     expect(page.url()).not.toBe(copied);
+    const stored = async (address: string) => {
+      const of = decodeURIComponent(/#\/c\/([^/]+)/.exec(address)?.[1] ?? '');
+      const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${of}/tree`);
+      return nodes.map((node) => node.text.slice(0, 7));
+    };
+    expect(await stored(copied)).toEqual(['How hot', 'Green t', 'And wit', 'Only bl']);
+    expect(await stored(page.url())).toEqual(['How hot']);
   });
 
   it('are shown alone, with the mouse', async () => {

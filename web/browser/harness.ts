@@ -1,5 +1,6 @@
 // A browser over a real server. ALLOQUY_PAGE_URL names a running one; or else the program that ALLOQUY_PROGRAM names is
-// started, with a store of its own. A program that serves no page yet gets one from here.
+// started, with a store of its own. ALLOQUY_PAGE_FOLDER names a folder with a built page that takes the place of the program's: the
+// page is tried without building the program. A program that serves no page gets that of ../server/page.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -9,7 +10,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 
-const PAGE = process.env['ALLOQUY_PAGE_FOLDER'] ?? path.resolve(import.meta.dirname, '../../server/page');
+const FOLDER = process.env['ALLOQUY_PAGE_FOLDER'];
+const PAGE = FOLDER ?? path.resolve(import.meta.dirname, '../../server/page');
 const CHROMIUM = process.env['ALLOQUY_CHROMIUM'] ?? '/usr/bin/chromium';
 const PROGRAM = process.env['ALLOQUY_PROGRAM'];
 const ADDRESS = process.env['ALLOQUY_PAGE_URL'];
@@ -64,7 +66,7 @@ export async function serve(
   const child = start(['serve', '--model', 'pocket@none', '--bind', '127.0.0.1:0', ...args], folder);
   const api = await addressOf(child);
   const hasPage = await fetch(api).then((response) => response.headers.get('content-type')?.startsWith('text/html'));
-  const proxy = hasPage ? null : await serveFiles(new URL(api));
+  const proxy = hasPage && FOLDER === undefined ? null : await serveFiles(new URL(api), hasPage === true);
   const url = proxy ? `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/` : api;
   return served(url, run, async () => {
     proxy?.closeAllConnections();
@@ -129,12 +131,13 @@ function addressOf(child: ChildProcess): Promise<string> {
 }
 
 /** Serves the built page, and passes everything else to the server. */
-async function serveFiles(api: URL): Promise<Server> {
+async function serveFiles(api: URL, knowsPage: boolean): Promise<Server> {
   const server = createServer((asked, answer) => {
     const name = new URL(asked.url ?? '/', 'http://page').pathname;
     const file = name === '/' ? 'index.html' : name.startsWith('/page/') ? name.slice('/page/'.length) : null;
-    // Such a program does not say what it can do either.
-    if (name === '/v1/alloquy/page') answer.writeHead(200, { 'content-type': 'application/json' }).end('{"models":[]}');
+    // A program without a page does not say what it can do either.
+    if (name === '/v1/alloquy/page' && !knowsPage)
+      answer.writeHead(200, { 'content-type': 'application/json' }).end('{"models":[]}');
     else if (file === null || file.includes('..')) pass(api, asked, answer);
     else void answerFile(file, answer);
   });

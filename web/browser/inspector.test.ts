@@ -194,10 +194,11 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
     await page.getByText(/^Perplexity/).waitFor();
   });
 
-  it('the time of a turn is a waterfall', async () => {
+  it.each(['mouse', 'keyboard'])('the time of a turn is a waterfall, with the %s', async (way) => {
     await ask('When?');
     await page.keyboard.press('Escape');
-    await page.keyboard.press('v');
+    if (way === 'mouse') await page.getByRole('tab', { name: 'Details' }).click();
+    else await page.keyboard.press('v');
     await page.locator('.waterfall-bar.decode').waitFor();
     const names = await page.locator('.waterfall-name').allInnerTexts();
     expect(names[0]).toBe('Queue');
@@ -255,7 +256,7 @@ describe.skipIf(missing() !== null)('what a reply reports', () => {
     return watched;
   }
 
-  it('is shown: sources, guards, warnings, reuse, and tools as trees', async () => {
+  it('is shown with the mouse: sources, guards, warnings, reuse, and tools as trees', async () => {
     const { page, context, problems } = await opened();
     await page.getByRole('tab', { name: 'Details' }).click();
     const report = page.locator('.report');
@@ -276,10 +277,58 @@ describe.skipIf(missing() !== null)('what a reply reports', () => {
     await report.getByText('search_tea').waitFor();
     const result = report.locator('.json').last();
     expect(await result.innerText()).toContain('celsius');
-    await result.locator('summary', { hasText: '0' }).first().press('Enter');
+    await result.locator('summary', { hasText: '0' }).first().click();
     await expect.poll(() => result.innerText()).not.toContain('celsius');
     // Thinking is folded.
-    expect(await page.locator('.message .folded', { hasText: 'Thinking' }).getAttribute('open')).toBeNull();
+    const thinking = page.locator('.message .folded', { hasText: 'Thinking' });
+    expect(await thinking.getAttribute('open')).toBeNull();
+    expect(await thinking.getByText('I look it up.').isVisible()).toBe(false);
+    await thinking.locator('summary').click();
+    await thinking.getByText('I look it up.').waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it('is read with the keyboard: sources, guards, reuse, tools as trees, and thinking', async () => {
+    const { page, context, problems } = await opened();
+    const tabTo = async (of: string) => {
+      for (let stops = 0; stops < 60; stops += 1) {
+        if (await page.locator(`${of}:focus`).count()) return;
+        await page.keyboard.press('Tab');
+      }
+      throw new Error(`${of} is not reached with Tab`);
+    };
+    await page.keyboard.press('m');
+    await page.locator('.message.assistant:focus').waitFor();
+    await page.keyboard.press('v');
+    await page.locator('.panel-content:focus').waitFor();
+    const report = page.locator('.report');
+    await report.getByText('cited 2×').waitFor();
+    await report.getByText('email: 2 replaced').waitFor();
+    await report.getByText('The cached tokens differ', { exact: false }).waitFor();
+    // The panel is long, and scrolls with the keys.
+    const top = () => page.locator('.panel-content').evaluate((panel) => panel.scrollTop);
+    await page.keyboard.press('End');
+    await expect.poll(top).toBeGreaterThan(0);
+    // Back to the reply that called a tool.
+    await page.keyboard.press('m');
+    await page.locator('.message.assistant:focus').waitFor();
+    await page.keyboard.press('k');
+    await page.keyboard.press('k');
+    await page.locator('.message.assistant:focus', { hasText: 'search_tea' }).waitFor();
+    await tabTo('.message .folded summary');
+    const thinking = page.locator('.message .folded', { hasText: 'Thinking' });
+    await page.keyboard.press('Enter');
+    await thinking.getByText('I look it up.').waitFor();
+    await page.keyboard.press('v');
+    await report.getByText('search_tea').waitFor();
+    const result = report.locator('.json').last();
+    await expect.poll(() => result.innerText()).toContain('celsius');
+    await tabTo('.report .json summary');
+    const name = await page.locator('.report .json summary:focus').innerText();
+    await page.keyboard.press('Enter');
+    expect(name).toContain('{ }');
+    await expect.poll(() => report.locator('.json').first().innerText()).not.toContain('green');
     expect(problems).toEqual([]);
     await context.close();
   });

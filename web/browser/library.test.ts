@@ -1,7 +1,7 @@
 // Prompts and flows of the server, in a browser: filled in, sent, begun, answered and approved; with the mouse and the keyboard.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { FlowRun, PromptInfo } from '../src/api/around';
+import type { FlowRun } from '../src/api/around';
 import type { Conversation, TreeObject } from '../src/api/types';
 import { closeBrowser, missing, openPage, serve, type Served, type Watched } from './harness';
 import { library, servesLibraries, type Library } from './library';
@@ -89,36 +89,40 @@ describe.skipIf(missing() !== null || !servesLibraries())('a library', () => {
     );
   });
 
-  it('shows the versions of a prompt, of which one is chosen', async () => {
-    const of = (version: string): PromptInfo => ({
-      id: `user/letter@${version}`,
-      kind: 'user',
-      name: 'letter',
-      version,
-      digest: version,
-      texts: [`Version ${version} for {{name}}`],
-      variables: ['name'],
-      required: ['name'],
-      defaults: {},
-      input: { properties: { name: { type: 'string', description: 'Who gets it' } }, required: ['name'] },
-      model: null,
-      sampling: {},
-      metadata: {},
-    });
-    const all = [of('1.9.0'), of('1.10.0')];
-    await page.route('**/v1/alloquy/prompts?**', (route) => route.fulfill({ json: { data: all, has_more: false } }));
-    await page.route('**/v1/alloquy/prompts/user/**', (route) => {
-      const name = decodeURIComponent(route.request().url());
-      return route.fulfill({ json: all.find((info) => name.endsWith(info.version ?? '')) ?? all[1] });
-    });
+  it('shows the versions of a prompt, of which one is chosen and sent, with the mouse', async () => {
     await page.getByRole('link', { name: 'Prompts' }).click();
     await page.locator('.choices a', { hasText: '1.10.0' }).click();
-    await page.getByText('Version 1.10.0 for').waitFor();
+    await page.getByText('Dear {{name}}, new.').waitFor();
     await page.selectOption('.choice-head select', 'user/letter@1.9.0');
-    await page.getByText('Version 1.9.0 for').waitFor();
-    await page.getByText('Who gets it').waitFor();
+    await page.getByText('Dear {{name}}, old.').waitFor();
     await page.getByRole('button', { name: 'Send in a new conversation' }).click();
     await page.getByText('A value is needed.').waitFor();
+    await page.locator('textarea[name=name]').fill('Ann');
+    await page.getByRole('button', { name: 'Send in a new conversation' }).click();
+    await page.locator('.message.assistant:not(.pending)', { hasText: 'You said' }).waitFor();
+    const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${idOf()}/tree`);
+    expect(nodes[0]).toMatchObject({ text: 'Dear Ann, old.', prompt: 'letter' });
+  });
+
+  it('shows the versions of a prompt, of which one is chosen and sent, with the keyboard', async () => {
+    await page.press('#composer', 'Escape');
+    await page.keyboard.press('P');
+    await page.locator('.choices a', { hasText: 'letter' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Dear {{name}}, new.').waitFor();
+    await page.locator('.choice-head select').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.getByText('Dear {{name}}, old.').waitFor();
+    await page.locator('textarea[name=name]').focus();
+    await page.keyboard.type('Bob');
+    for (let stops = 0; stops < 4; stops += 1) {
+      await page.keyboard.press('Tab');
+      if (await page.locator('.form-foot .primary:focus').count()) break;
+    }
+    await page.keyboard.press('Enter');
+    await page.locator('.message.assistant:not(.pending)', { hasText: 'You said' }).waitFor();
+    const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${idOf()}/tree`);
+    expect(nodes[0]).toMatchObject({ text: 'Dear Bob, old.', prompt: 'letter' });
   });
 
   it('draws a flow, begins it, and answers it, with the mouse', async () => {

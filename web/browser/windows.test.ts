@@ -5,17 +5,7 @@ import type { TreeObject } from '../src/api/types';
 import { closeBrowser, missing, openPage, serve, type Served } from './harness';
 import { scriptedModel, type ScriptedModel } from './model';
 import { sample } from './sample';
-
-const STEPS = Number(process.env['ALLOQUY_PAGE_STEPS'] ?? 40);
-
-/** Numbers that look random and are the same each time. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
+import { SEED, STEPS, numbers, rowsOf } from './steps';
 
 describe.skipIf(missing() !== null)('windows', () => {
   let model: ScriptedModel;
@@ -31,20 +21,7 @@ describe.skipIf(missing() !== null)('windows', () => {
     await closeBrowser();
   });
 
-  /** The nodes of all rows: only those that are seen are drawn, so the outline is scrolled through. */
-  const rows = (page: Page) =>
-    page.locator('.outline .virtual').evaluate(async (list) => {
-      const found = new Set<string>();
-      for (let top = 0; top <= list.scrollHeight; top += list.clientHeight) {
-        list.scrollTop = top;
-        await new Promise(requestAnimationFrame);
-        await new Promise(requestAnimationFrame);
-        for (const row of list.querySelectorAll<HTMLElement>('.row')) found.add(row.dataset['row'] ?? '');
-      }
-      return [...found].sort();
-    });
-
-  it('that both do random things end with the tree of the store', async () => {
+  it('that both do random things end with the tree of the store', { timeout: 60_000 + 1000 * STEPS }, async () => {
     const id = await sample(served);
     model.reply((question) => `Reply to ${question}`);
     const opened = await Promise.all([1, 2].map(() => openPage(`${served.url}#/c/${id}`)));
@@ -71,13 +48,14 @@ describe.skipIf(missing() !== null)('windows', () => {
         await page.waitForTimeout(random(60));
       }
     };
-    await Promise.all(opened.map(({ page }, index) => steps(page, index + 1)));
+    await Promise.all(opened.map(({ page }, index) => steps(page, SEED + index)));
     const stored = async () =>
       (await served.api<TreeObject>('GET', `v1/alloquy/conversations/${id}/tree`)).nodes.map((node) => node.id).sort();
     for (const { page, problems } of opened) {
       await page.locator('.pending').waitFor({ state: 'detached' });
       const difference = async () => {
-        const [shown, kept] = [await rows(page), await stored()];
+        const shown = (await rowsOf(page)).map((row) => row.id);
+        const kept = await stored();
         return {
           missing: kept.filter((node) => !shown.includes(node)),
           extra: shown.filter((node) => !kept.includes(node)),

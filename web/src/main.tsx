@@ -10,6 +10,7 @@ import { begin } from './state/session';
 import { watchAppearance } from './state/settings';
 import { App } from './view/App';
 import { registerAround } from './view/around/register';
+import { keepFocus } from './view/focus';
 import { addLateStyle } from './view/lateStyle';
 
 watchAppearance();
@@ -21,6 +22,7 @@ registerAround();
 document.addEventListener('keydown', dispatch);
 const root = document.getElementById('app');
 if (root) render(<App />, root);
+keepFocus();
 addLateStyle();
 observeTurns();
 begin();

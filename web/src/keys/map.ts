@@ -1,7 +1,7 @@
 // The commands of the page: what each is called, its keys, and when it can be used. Screens add their own.
 import { signal } from '@preact/signals';
 
-export type Group = 'general' | 'line' | 'steering' | 'tree' | 'screens';
+export type Group = 'general' | 'line' | 'steering' | 'tree';
 
 export interface Command {
   id: string;

@@ -3,7 +3,6 @@ import type { steering as english } from './steering.en';
 
 export const steering: typeof english = {
   groupSteering: 'Lenken',
-  groupGraph: 'Graph, Antworten und Vergleich',
   answers: 'Mehrere Antworten',
   answersTo: 'Antworten auf',
   answersTitle: 'Antworten nebeneinander',
@@ -19,6 +18,11 @@ export const steering: typeof english = {
   answersMore: (count) => `${count} frühere stehen im Gespräch.`,
   allAnswered: 'Alle Antworten sind geschrieben.',
   stopAnswers: 'Alle anhalten und behalten',
+  answersChoose: 'Eine Antwort wählen',
+  answersNext: 'Nächste Antwort',
+  answersPrevious: 'Vorige Antwort',
+  answersFirst: 'Erste Antwort',
+  answersLast: 'Letzte Antwort',
   keepAnswer: 'Diese behalten',
   asSettings: 'Wie in den Einstellungen',
   back: 'Zurück zum Gespräch',
@@ -81,6 +85,9 @@ export const steering: typeof english = {
   showGraph: 'Graph zeigen',
   graphHelp:
     'Pfeiltasten bewegen sich im Baum; Enter zeigt die Nachricht im Gespräch; Plus und Minus zoomen; 0 zeigt alles; Umschalt mit Pfeiltasten verschiebt das Bild.',
+  graphMove: 'Im Baum bewegen',
+  graphShow: 'Die Nachricht im Gespräch zeigen',
+  graphPicture: 'Das Bild verschieben',
   zoomIn: 'Größer',
   zoomOut: 'Kleiner',
   zoomAll: 'Alles zeigen',

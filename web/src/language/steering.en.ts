@@ -2,7 +2,6 @@
 
 export const steering = {
   groupSteering: 'Steering',
-  groupGraph: 'Graph, answers and comparison',
   answers: 'Several answers',
   answersTo: 'Answers to',
   answersTitle: 'Answers side by side',
@@ -17,6 +16,11 @@ export const steering = {
   answersMore: (count: number) => `${count} earlier ones are in the conversation.`,
   allAnswered: 'All answers are written.',
   stopAnswers: 'Stop all and keep',
+  answersChoose: 'Choose an answer',
+  answersNext: 'Next answer',
+  answersPrevious: 'Previous answer',
+  answersFirst: 'First answer',
+  answersLast: 'Last answer',
   keepAnswer: 'Keep this one',
   asSettings: 'As in the settings',
   back: 'Back to the conversation',
@@ -77,6 +81,9 @@ export const steering = {
   showGraph: 'Show the graph',
   graphHelp:
     'Arrow keys move along the tree; Enter shows the message in the conversation; plus and minus zoom; 0 shows all; Shift with arrow keys moves the picture.',
+  graphMove: 'Move along the tree',
+  graphShow: 'Show the message in the conversation',
+  graphPicture: 'Move the picture',
   zoomIn: 'Larger',
   zoomOut: 'Smaller',
   zoomAll: 'Show all',

@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Client } from '../api/client';
 import { follow, type ServerEvent } from '../api/events';
-import type { Conversation, Metadata, Node } from '../api/types';
+import type { Conversation, Metadata, Node, Notes } from '../api/types';
 import { isOnPath, leafBelow, pathTo, remember, type Remembered } from '../tree/path';
 import { Tree } from '../tree/tree';
 import { moveDraft } from './drafts';
@@ -30,11 +30,16 @@ export class OpenConversation {
   readonly remembered: Remembered = new Map();
   /** Nodes that are about to be pruned: they are shown no more. */
   readonly #hidden = new Map<string, Node>();
+  /** The labels and bookmarks that were reported last: nodes that are hidden get them when they are shown again. */
+  #notes: Notes | null = null;
+  /** How many events have reported labels and bookmarks. */
+  #events = 0;
   tree = new Tree();
   /** Called for each node that another connection announces. */
   onNode: (node: Node) => void = () => undefined;
-  /** Nodes that were added since the tree was last requested. */
-  #meanwhile: Node[] = [];
+  /** What has changed since the tree was last requested: the answer may not know it. */
+  #added: Node[] = [];
+  #gone = new Set<string>();
   readonly #end = new AbortController();
   #moving = Promise.resolve();
   #settling: ReturnType<typeof setTimeout> | undefined;
@@ -87,12 +92,23 @@ export class OpenConversation {
 
   /** Reads everything. */
   async load(): Promise<void> {
-    this.#meanwhile = [];
+    this.#added = [];
+    this.#gone = new Set();
+    this.#notes = null;
     const [info, tree] = await Promise.all([this.client.conversation(this.id), this.client.tree(this.id)]);
     this.info.value = info;
-    this.tree = Tree.of(tree.nodes, tree.head);
-    for (const node of this.#meanwhile) this.tree.put(node);
-    this.tree.remove([...this.#hidden.keys()]);
+    const nodes = tree.nodes.filter((node) => !this.#gone.has(node.id));
+    this.tree = Tree.of(nodes, tree.head);
+    for (const node of this.#added) this.tree.put(node);
+    this.#added = [];
+    this.#note(this.#notes);
+    // What another one has pruned is not hidden any more: it is gone.
+    for (const id of [...this.#hidden.keys()]) {
+      const node = this.tree.get(id);
+      if (node) this.#hidden.set(id, node);
+      else this.#hidden.delete(id);
+    }
+    this.#withoutHidden([...this.#hidden.keys()]);
     this.#changed();
   }
 
@@ -118,7 +134,8 @@ export class OpenConversation {
     switch (event.name) {
       case 'state': {
         const state = data as { head: string | null; nodes: number; revision: number };
-        const isSame = state.nodes === this.tree.size && state.revision === this.info.value?.revision;
+        const size = this.tree.size + this.#hidden.size;
+        const isSame = state.nodes === size && state.revision === this.info.value?.revision;
         if (!isSame) void this.#reload();
         else this.#moved(state.head);
         break;
@@ -157,14 +174,22 @@ export class OpenConversation {
   }
 
   put(node: Node): void {
-    if (this.#hidden.has(node.id)) return;
-    this.#meanwhile.push(node);
+    if (this.#hidden.has(node.id)) {
+      this.#hidden.set(node.id, node);
+      return;
+    }
+    this.#added.push(node);
     this.tree.put(node);
     this.#changed();
   }
 
   #pruned(ids: readonly string[]): void {
     const gone = new Set(ids);
+    for (const id of ids) {
+      this.#gone.add(id);
+      this.#hidden.delete(id);
+    }
+    this.#added = this.#added.filter((node) => !gone.has(node.id));
     let at = this.at.value;
     while (at !== null && gone.has(at)) at = this.tree.get(at)?.parent ?? null;
     this.tree.remove(ids);
@@ -195,15 +220,28 @@ export class OpenConversation {
   }
 
   #noted(metadata: Metadata): void {
-    this.tree.note(metadata.labels, metadata.bookmarks);
+    this.#events += 1;
+    this.#note(metadata);
     const info = this.info.value;
     if (info) this.info.value = { ...info, metadata: metadata.metadata, revision: metadata.revision };
     this.#changed();
   }
 
-  note(labels: Record<string, string>, bookmarks: Record<string, string>): void {
-    this.tree.note(labels, bookmarks);
+  /**
+   * Changes labels and bookmarks, and shows them as the last answer says; not if an event came meanwhile. Events come in order, and
+   * the answer may be older than the last one.
+   */
+  async note(change: () => Promise<Notes>): Promise<void> {
+    const before = this.#events;
+    const notes = await change();
+    if (this.#events !== before) return;
+    this.#note(notes);
     this.#changed();
+  }
+
+  #note(notes: Notes | null): void {
+    this.#notes = notes;
+    if (notes) this.tree.note(notes.labels, notes.bookmarks);
   }
 
   /** A node that a turn of this window has stored. The line advances to it if it ended where the turn was. */
@@ -263,18 +301,25 @@ export class OpenConversation {
       const node = this.tree.get(id);
       if (node) this.#hidden.set(id, node);
     }
-    const head = this.tree.head;
-    this.tree.remove(ids);
-    this.tree.head = head;
+    this.#withoutHidden(ids);
     this.#changed();
   }
 
+  /** Takes hidden nodes out of the tree. The head may be one of them: it is still where it is. */
+  #withoutHidden(ids: readonly string[]): void {
+    const head = this.tree.head;
+    this.tree.remove(ids);
+    this.tree.head = head;
+  }
+
+  /** Shows hidden nodes again, but for those that are gone meanwhile. */
   unhide(ids: readonly string[]): void {
     for (const id of ids) {
       const node = this.#hidden.get(id);
       this.#hidden.delete(id);
       if (node) this.tree.put(node);
     }
+    this.#note(this.#notes);
     this.#changed();
   }
 

@@ -1,5 +1,6 @@
 // What this window shows: the open conversation, and what can be done with it.
 import { computed, effect, signal, untracked } from '@preact/signals';
+import { ApiError } from '../api/client';
 import type { Model, NewTurn, Node } from '../api/types';
 import { words } from '../language';
 import { leafBelow, pathTo } from '../tree/path';
@@ -289,7 +290,8 @@ export function prune(id: string): void {
   present.hide(ids);
   const undo = () => {
     present.unhide(ids);
-    present.show(before);
+    // Another window may have removed it for good meanwhile.
+    if (before === null || present.tree.get(before)) present.show(before);
   };
   const run = (keepalive: boolean) => {
     const pruned = keepalive ? Promise.resolve() : present.moveHead();
@@ -297,6 +299,8 @@ export function prune(id: string): void {
       .then(() => (keepalive ? undefined : keepRemoved(present.id, nodes)))
       .then(() => client.prune(present.id, id, keepalive))
       .catch((error: unknown) => {
+        // Another window has removed it already.
+        if (error instanceof ApiError && error.status === 404) return;
         present.unhide(ids);
         fail(error);
       });
@@ -308,8 +312,7 @@ export async function setLabel(id: string, label: string): Promise<void> {
   const present = open.value;
   if (!present) return;
   try {
-    const notes = await client.label(present.id, id, label.trim());
-    present.note(notes.labels, notes.bookmarks);
+    await present.note(() => client.label(present.id, id, label.trim()));
   } catch (error) {
     fail(error);
   }
@@ -319,8 +322,7 @@ export async function setBookmark(id: string, name: string): Promise<void> {
   const present = open.value;
   if (!present || name.trim() === '') return;
   try {
-    const notes = await client.bookmark(present.id, name.trim(), id);
-    present.note(notes.labels, notes.bookmarks);
+    await present.note(() => client.bookmark(present.id, name.trim(), id));
   } catch (error) {
     fail(error);
   }
@@ -330,8 +332,7 @@ export async function removeBookmark(name: string): Promise<void> {
   const present = open.value;
   if (!present) return;
   try {
-    const notes = await client.removeBookmark(present.id, name);
-    present.note(notes.labels, notes.bookmarks);
+    await present.note(() => client.removeBookmark(present.id, name));
   } catch (error) {
     fail(error);
   }
@@ -343,10 +344,9 @@ export async function toggleBookmark(id: string): Promise<void> {
   const node = present?.tree.get(id);
   if (!present || !node) return;
   try {
-    let notes = null;
-    for (const name of node.bookmarks) notes = await client.removeBookmark(present.id, name);
-    notes ??= await client.bookmark(present.id, `mark-${id.slice(-6)}`, id);
-    present.note(notes.labels, notes.bookmarks);
+    const names = node.bookmarks;
+    for (const name of names) await present.note(() => client.removeBookmark(present.id, name));
+    if (names.length === 0) await present.note(() => client.bookmark(present.id, `mark-${id.slice(-6)}`, id));
   } catch (error) {
     fail(error);
   }

@@ -49,17 +49,17 @@ export class Tree {
     siblings.splice(at, 0, node.id);
   }
 
-  /** Removes nodes. The others that followed them are not reachable any more. */
+  /** Removes nodes. The others that followed them are not reachable any more, until the nodes are put back. */
   remove(ids: readonly string[]): void {
     for (const id of ids) {
       const node = this.nodes.get(id);
       if (!node) continue;
       this.nodes.delete(id);
-      this.#children.delete(id);
       const siblings = this.#children.get(node.parent);
       const at = siblings?.indexOf(id) ?? -1;
       if (siblings && at >= 0) siblings.splice(at, 1);
     }
+    for (const id of ids) if (this.#children.get(id)?.length === 0) this.#children.delete(id);
     if (this.head !== null && !this.nodes.has(this.head)) this.head = null;
   }
 

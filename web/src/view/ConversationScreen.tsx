@@ -43,7 +43,9 @@ export function ConversationScreen() {
         {!settings.value.list && (
           <IconButton icon="list" label={words.value.showList} class="wide-only" onClick={() => toggle('list')} />
         )}
-        <h1 dir="auto">{present ? title.value || words.value.untitled : words.value.newConversation}</h1>
+        <h1 id="screen-title" tabIndex={-1} dir="auto">
+          {present ? title.value || words.value.untitled : words.value.newConversation}
+        </h1>
         {info && <Menu label={words.value.conversationActions} items={() => conversationItems(info)} />}
         <IconButton
           icon="panel"

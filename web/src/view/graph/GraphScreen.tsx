@@ -1,5 +1,6 @@
 // The tree as a picture: moved and zoomed by mouse, by touch and by keys. Only what is seen is drawn.
 import { useMemo, useRef } from 'preact/hooks';
+import { actionOf } from '../../keys/screens';
 import { words } from '../../language';
 import type { OpenConversation } from '../../state/open';
 import { hoist, rootOf, showLine } from '../../state/steering';
@@ -72,23 +73,20 @@ function Canvas({ present, layout, root }: CanvasProps) {
     showLine(id);
   };
 
-  const keyDone = ({ key, shiftKey }: KeyboardEvent): boolean => {
-    const arrow = ARROWS[key];
-    if (arrow && shiftKey) move(80 * arrow[0], 80 * arrow[1]);
-    else if (arrow || key === 'Home' || key === 'End') {
-      const next = neighbour(present, active, key, runByNode);
-      if (next !== null) present.focused.value = next;
-    } else if (key === '+' || key === '=') zoom(1.25);
-    else if (key === '-' || key === '_') zoom(0.8);
-    else if (key === '0') showAll();
-    else if (key === '.') showActive();
-    else if (key === 'Enter' && active !== null) show(active);
-    else return false;
-    return true;
-  };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== area.current) return;
-    if (!keyDone(event)) return;
+    if (event.target !== area.current) return;
+    const action = actionOf('graph', event);
+    const arrow = ARROWS[event.key];
+    if (action === 'picture' && arrow) move(80 * arrow[0], 80 * arrow[1]);
+    else if (action === 'move') {
+      const next = neighbour(present, active, event.key, runByNode);
+      if (next !== null) present.focused.value = next;
+    } else if (action === 'larger') zoom(1.25);
+    else if (action === 'smaller') zoom(0.8);
+    else if (action === 'all') showAll();
+    else if (action === 'active') showActive();
+    else if (action === 'show' && active !== null) show(active);
+    else return;
     event.preventDefault();
     event.stopPropagation();
   };

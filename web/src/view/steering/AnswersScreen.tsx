@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Node } from '../../api/types';
 import { isText } from '../../keys/dispatch';
+import { actionOf } from '../../keys/screens';
 import { words } from '../../language';
 import { answerAgain, answerAll, isFor, origins, plans, stopAnswers } from '../../state/answers';
 import type { OpenConversation } from '../../state/open';
@@ -95,15 +96,17 @@ function Answers({ present, question }: { present: OpenConversation; question: N
   useEffect(() => ask.current?.focus(), []);
 
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isText(event.target)) return;
+    const action = actionOf('answers', event);
+    if (action === null) return;
     const column = columns[at];
-    const steps: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: columns.length - 1 };
-    const step = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : steps[event.key];
     const isColumn = event.target instanceof Element && event.target.matches('.answer');
-    if (step !== undefined) focus(step);
-    else if (event.key === 'Enter' && isColumn) keep(present, column);
-    else if (event.key === 's' && column?.turn) stop(column.turn);
-    else if (event.key === 'Delete' && column?.nodes[0]) prune(column.nodes[0].id);
+    const places: Record<string, number> = { next: at + 1, previous: at - 1, first: 0, last: columns.length - 1 };
+    const place = action === 'number' ? Number(event.key) - 1 : places[action];
+    if (place !== undefined) focus(place);
+    else if (action === 'keep' && isColumn) keep(present, column);
+    else if (action === 'stop' && column?.turn) stop(column.turn);
+    else if (action === 'remove' && column?.nodes[0]) prune(column.nodes[0].id);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Diff, Node } from '../../api/types';
 import { isText } from '../../keys/dispatch';
+import { actionOf } from '../../keys/screens';
 import { when, words } from '../../language';
 import { client } from '../../state/connection';
 import type { OpenConversation } from '../../state/open';
@@ -145,12 +146,11 @@ function Comparison({ present, left, right }: { present: OpenConversation; left:
     requestAnimationFrame(() => area.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = { n: 1, ArrowDown: 1, p: -1, ArrowUp: -1 }[event.key];
-    const isToggle = event.key === 'x';
-    if (step === undefined && !isToggle) return;
-    if (step !== undefined) go(step);
-    else isMarked.value = !isMarked.value;
+    if (isText(event.target)) return;
+    const action = actionOf('compare', event);
+    if (action === null) return;
+    if (action === 'words') isMarked.value = !isMarked.value;
+    else go(action === 'next' ? 1 : -1);
     event.preventDefault();
     event.stopPropagation();
   };

@@ -1,0 +1,56 @@
+// Keeps the focus on the page: what had it may be gone after a key, or with the screen that was shown before.
+import { effect } from '@preact/signals';
+import { isText } from '../keys/dispatch';
+import { route } from '../state/route';
+import { focusOn, open } from '../state/session';
+
+/** For how many frames a screen is watched, which may have to be loaded first. */
+const FRAMES = 40;
+
+function isLost(): boolean {
+  const { activeElement } = document;
+  return activeElement === null || activeElement === document.body;
+}
+
+/** Calls something at each of some frames. */
+function frames(count: number, call: () => void): void {
+  if (count === 0) return;
+  requestAnimationFrame(() => {
+    call();
+    frames(count - 1, call);
+  });
+}
+
+/** Gives a lost focus to the message that had it last, or else to the title of the screen. */
+function restore(): void {
+  if (!isLost() || document.querySelector('dialog[open]')) return;
+  const present = open.value;
+  const id = present?.state.value === 'ready' ? (present.focused.value ?? present.at.value) : null;
+  if (id !== null && document.querySelector(`.line [data-node="${CSS.escape(id)}"]`)) focusOn('line');
+  else document.getElementById('screen-title')?.focus({ preventScroll: true });
+}
+
+function onKeyDown(event: KeyboardEvent): void {
+  if (isLost() || event.isComposing) return;
+  const { target } = event;
+  // Escape leads out of a field, so that the keys are those of commands again.
+  const isLeft = event.key === 'Escape' && isText(target) && !document.querySelector('dialog[open]');
+  let count = 0;
+  frames(4, () => {
+    count += 1;
+    if (isLeft && count === 1 && target instanceof HTMLElement) target.blur();
+    if (count >= 2) restore();
+  });
+}
+
+export function keepFocus(): void {
+  // Before what removes the element that has the focus.
+  document.addEventListener('keydown', onKeyDown, true);
+  let before = route.value.screen;
+  effect(() => {
+    const { screen } = route.value;
+    if (screen === before) return;
+    before = screen;
+    frames(FRAMES, restore);
+  });
+}
