@@ -1,6 +1,7 @@
 //! `/v1/alloquy/conversations`: stored conversations as trees, with their branches, their head and their notes.
 
 mod archives;
+mod call_timing;
 mod continuing;
 mod conversation_feed;
 mod conversations;
@@ -10,6 +11,7 @@ mod feed;
 mod head;
 pub(crate) mod identity;
 mod listing;
+mod media_bytes;
 mod notes;
 mod objects;
 mod owner_feed;
@@ -62,6 +64,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/alloquy/conversations/{id}/nodes/{node}", get(reading::node))
         .route("/v1/alloquy/conversations/{id}/nodes/{node}/path", get(reading::path))
         .route("/v1/alloquy/conversations/{id}/nodes/{node}/prompt", get(prompt::prompt))
+        .route("/v1/alloquy/conversations/{id}/nodes/{node}/media/{digest}", get(media_bytes::bytes))
         .route("/v1/alloquy/conversations/{id}/diff", get(reading::diff))
         .route("/v1/alloquy/conversations/{id}/head", get(head::read).put(head::set))
         .route("/v1/alloquy/conversations/{id}/turns", post(turns::create))
@@ -140,6 +143,14 @@ fn tree_operations() -> Vec<Operation> {
         )
         .query::<PromptParameters>()
         .answer::<PromptObject>(),
+        Operation::get(
+            "/v1/alloquy/conversations/{id}/nodes/{node}/media/{digest}",
+            "Returns the bytes of an image, an audio clip or a video of a node.",
+        )
+        .bytes("image/*")
+        .bytes("audio/*")
+        .bytes("video/*")
+        .bytes("application/octet-stream"),
         Operation::get("/v1/alloquy/conversations/{id}/diff", "Compares the paths to two nodes.")
             .query::<DiffParameters>()
             .answer::<DiffObject>(),

@@ -1,6 +1,7 @@
 //! The commands with `curl` in docs/server.md, run in their order against a server.
 //!
-//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$APPROVAL`, `$NODE` and `$HEAD`, which are the ids in the answers before it.
+//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$APPROVAL`, `$NODE`, `$HEAD` and `$DIGEST`, which are those of
+//! the answers before it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
@@ -53,7 +54,7 @@ const VARIABLES: [(&str, &str); 5] = [
 ];
 
 /// Variables, and the fields of numbers or texts that are put into them.
-const FIELDS: [(&str, &str); 2] = [("NODE", "node"), ("HEAD", "head")];
+const FIELDS: [(&str, &str); 3] = [("NODE", "node"), ("HEAD", "head"), ("DIGEST", "digest")];
 
 /// Repeats what it is asked after what the reply begins with, reports its prompts, and scores texts.
 #[derive(Debug)]

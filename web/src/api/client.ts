@@ -164,6 +164,12 @@ export class Client {
     return this.#json(this.#of(id, '/tree'));
   }
 
+  /** The bytes of an image, audio or a video of a node, with the type that they have. */
+  async media(id: string, node: string, digest: string): Promise<Blob> {
+    const response = await this.#open(this.#of(id, `/nodes/${part(node)}/media/${part(digest)}`));
+    return response.blob();
+  }
+
   /** The prompt of a reply as it was sent, or that of another message as it would be. */
   prompt(id: string, node: string, signal?: AbortSignal): Promise<PromptObject> {
     return this.#json(this.#of(id, `/nodes/${part(node)}/prompt`), signal ? { signal } : {});

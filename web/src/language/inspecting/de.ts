@@ -108,6 +108,7 @@ export const de: InspectingWords = {
   timingUnknown: 'Nur für Antworten bekannt, die in diesem Fenster geschrieben wurden.',
   span: (kind, name) => {
     const names: Record<string, string> = {
+      begin: 'Bis der Server begann',
       queue: 'Warten',
       first: 'Bis zum ersten Token',
       prefill: 'Prompt',

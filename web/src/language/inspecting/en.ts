@@ -106,6 +106,7 @@ export const en = {
   timingUnknown: 'Known only for replies that were written in this window.',
   span: (kind: string, name: string) => {
     const names: Record<string, string> = {
+      begin: 'Until the server began',
       queue: 'Queue',
       first: 'Until the first token',
       prefill: 'Prompt',
