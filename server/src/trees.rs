@@ -1,5 +1,6 @@
 //! `/v1/alloquy/conversations`: stored conversations as trees, with their branches, their head and their notes.
 
+mod alternatives;
 mod archives;
 mod call_timing;
 mod continuing;
@@ -29,6 +30,7 @@ use crate::app::App;
 use crate::deleted_object::DeletedObject;
 use crate::operation::Operation;
 use crate::paging::{ListOf, PageParameters};
+use alternatives::{AlternativesObject, NewAlternatives};
 use archives::{ExportObject, ExportParameters, ImportObject, NewImport};
 use conversations::{ConversationChange, NewTree};
 use copying::{MergeObject, NewFork, NewMerge, NewPrune, PruneObject};
@@ -70,6 +72,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/alloquy/conversations/{id}/turns", post(turns::create))
         .route("/v1/alloquy/conversations/{id}/nodes", post(turns::add))
         .route("/v1/alloquy/conversations/{id}/score", post(scores::score))
+        .route("/v1/alloquy/conversations/{id}/alternatives", post(alternatives::alternatives))
         .route("/v1/alloquy/conversations/{id}/fork", post(copying::fork))
         .route("/v1/alloquy/conversations/{id}/merge", post(copying::merge))
         .route("/v1/alloquy/conversations/{id}/prune", post(copying::prune))
@@ -182,6 +185,12 @@ fn change_operations() -> Vec<Operation> {
         )
         .body::<NewScores>()
         .answer::<ScoresObject>(),
+        Operation::post(
+            "/v1/alloquy/conversations/{id}/alternatives",
+            "Returns the most probable tokens at a place of a reply. Nothing is stored.",
+        )
+        .body::<NewAlternatives>()
+        .answer::<AlternativesObject>(),
         Operation::post(
             "/v1/alloquy/conversations/{id}/fork",
             "Copies the path to a node into a new conversation.",

@@ -96,7 +96,10 @@ async fn the_bytes_say_what_they_are() {
         (Content::Image(Media::new("image/svg+xml", drawing)), "application/octet-stream"),
         (Content::Image(Media::new("text/html", PNG)), "image/png"),
         (Content::Audio(Media::new("text/html", b"fLaC".as_slice())), "audio/flac"),
-        (Content::Audio(Media::new("image/png", b"\x89PNG\r\n\x1a\nno".as_slice())), "application/octet-stream"),
+        (
+            Content::Audio(Media::new("image/png", b"\x89PNG\r\n\x1a\nno".as_slice())),
+            "application/octet-stream",
+        ),
         (Content::Video(vec![Media::new("image/bmp", b"BM frame".as_slice())]), "image/bmp"),
         (Content::Video(vec![Media::new("video/webm", b"\x1a\x45\xdf\xa3".as_slice())]), "video/webm"),
     ];
@@ -135,7 +138,13 @@ async fn another_owner_gets_what_never_was() {
     let asked = server.request("GET", &path).bearer_auth(&bob).header("if-none-match", "*");
     assert_eq!(server.send(asked).await.status, 404);
     server.send(put(ALL, json!({"name": "tea"}), &bob)).await;
-    server.send(put(&format!("{ALL}/conv_tea/nodes"), json!({"messages": [{"role": "user", "content": "Hi"}]}), &bob)).await;
+    server
+        .send(put(
+            &format!("{ALL}/conv_tea/nodes"),
+            json!({"messages": [{"role": "user", "content": "Hi"}]}),
+            &bob,
+        ))
+        .await;
     assert_eq!(server.send(server.request("GET", &path).bearer_auth(&bob)).await.status, 404);
     assert_eq!(server.get(&path).await.status, 401);
 }
