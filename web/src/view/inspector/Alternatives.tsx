@@ -34,6 +34,11 @@ interface Props {
   back: () => void;
 }
 
+/** The others at the place of a token, where they were reported. */
+function othersOf(token: SampledToken | ScoredToken | null): readonly ScoredToken[] {
+  return token !== null && 'top_logprobs' in token ? token.top_logprobs : [];
+}
+
 /** Moves the focus to the first alternative, where it is still where it was. */
 function toFirst(): void {
   requestAnimationFrame(() => {
@@ -56,10 +61,9 @@ export function Alternatives({
   const text = inspecting.value;
   const conversation = open.value?.id ?? '';
   const here = placeName(conversation, node.id, place);
-  const hasOthers = known !== null && 'top_logprobs' in known && known.top_logprobs.length > 0;
-  const token: SampledToken | ScoredToken | null = hasOthers ? known : (alternativesAt(here) ?? known);
+  const token = othersOf(known).length > 0 ? known : (alternativesAt(here) ?? known);
   const isComputable = isStored && can(model, 'logprobs') !== false && can(model, 'prefix') !== false;
-  const all = token && 'top_logprobs' in token ? token.top_logprobs : [];
+  const all = othersOf(token);
   const isAmong = token !== null && all.some((other) => other.id === token.id);
   const list: ScoredToken[] = token === null ? [] : isAmong ? [...all] : [token, ...all];
   const onKeyDown = (event: KeyboardEvent) => {
