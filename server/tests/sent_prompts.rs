@@ -373,6 +373,8 @@ async fn alternatives_are_those_of_the_place_in_the_reply() {
         let answer = server.post(&path, &body).await;
         assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(param)), "{body}");
     }
+    let wrong = json!({"node": "head", "place": 0, "model": "coffee"});
+    assert_eq!(server.post(&path, &wrong).await.error()["code"], "model_not_found");
     for body in [json!({"node": "head"}), json!({"place": 0}), json!({"node": "head", "place": -1})] {
         assert_eq!(server.post(&path, &body).await.status, 400, "{body}");
     }

@@ -19,6 +19,7 @@ use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::{SampledToken, check_top, must_have_tokens, sampled};
+use crate::models::ModelLease;
 use crate::reply_report::complete;
 
 /// How many tokens are reported unless it is said.
@@ -30,6 +31,9 @@ const CERTAIN: f32 = 1e6;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewAlternatives {
+    /// The model, which has to be that of the reply; the first one unless it is given.
+    #[serde(default)]
+    model: Option<String>,
     /// The reply: its id or a part of it, its position, a bookmark, or `head`.
     node: String,
     /// The place of the token among those of the reply, from 0.
@@ -63,25 +67,25 @@ impl NewAlternatives {
         }
     }
 
-    /// Returns the name of the model of a reply, the ids before the place, and the one at it.
+    /// Returns the ids before the place, and the one at it.
     ///
     /// # Errors
     /// 400 for a node whose ids are not stored, and for a place that it does not have.
-    fn of<'a>(&self, node: &'a Node) -> ApiResult<(&'a str, Vec<TokenId>, TokenId)> {
-        let Some(model) = node.model().filter(|_| !node.tokens.is_empty()) else {
+    fn of(&self, node: &Node) -> ApiResult<(Vec<TokenId>, TokenId)> {
+        if node.reply.is_none() || node.tokens.is_empty() {
             let message = format!(
                 "the ids of the node {} are not stored: it has to be a reply of a local model",
                 node.id
             );
             return Err(ApiError::unsupported("node", message));
-        };
+        }
         let Some(token) = node.tokens.get(self.place) else {
-            let last = node.tokens.len() - 1;
+            let last = node.tokens.len().saturating_sub(1);
             let message = format!("place is {}, expected 0 to {last}", self.place);
             return Err(ApiError::invalid("place", message));
         };
         let before = node.tokens.iter().take(self.place).copied().collect();
-        Ok((model, before, *token))
+        Ok((before, *token))
     }
 }
 
@@ -120,6 +124,19 @@ fn one_token(node: &Node, before: Vec<TokenId>, token: TokenId, top: usize) -> T
     }
 }
 
+/// Checks that ids are those of a model.
+fn must_be_of(node: &Node, model: &ModelLease) -> ApiResult<()> {
+    if node.model().is_some_and(|name| model.opened().chat.names().contains(&name)) {
+        return Ok(());
+    }
+    let message = format!(
+        "the reply is one of the model {:?}, whose ids mean nothing to {:?}: name its model",
+        node.model().unwrap_or_default(),
+        model.name()
+    );
+    Err(ApiError::unsupported("model", message))
+}
+
 fn not_reported(model: &str) -> ApiError {
     let message = format!("the model {model:?} does not report how likely this token was");
     ApiError::unsupported("node", message)
@@ -136,9 +153,10 @@ pub(super) async fn alternatives(
     let conversation = opened(&app, &caller, &id).await?;
     let node = found(&conversation, &new.node, "node").await?;
     let node = app.store().load_node(&caller.owner, conversation.id(), node).await?;
-    let (name, before, token) = new.of(&node)?;
+    let (before, token) = new.of(&node)?;
     let admitted = app.admit(&caller).await?;
-    let model = app.model(Some(name)).await?;
+    let model = app.model(new.model.as_deref()).await?;
+    must_be_of(&node, &model)?;
     must_have_tokens("node", &model)?;
     let temporary = app.temporary_manager(&model, &caller)?;
     let copy = copied(&app.conversations(&caller), &temporary, &conversation, node.parent).await?;
@@ -148,7 +166,7 @@ pub(super) async fn alternatives(
     let scored: Vec<TokenLogprobs> = reply.reply.logprobs.iter().take(1).cloned().collect();
     let is_it = scored.first().is_some_and(|scored| scored.sampled.token == token);
     let found = sampled(&scored, model.opened()).pop().filter(|_| is_it);
-    let Some(found) = found else { return Err(not_reported(name)) };
+    let Some(found) = found else { return Err(not_reported(model.name())) };
     Ok(Json(AlternativesObject {
         object: "alternatives",
         conversation: shown(conversation.id()),

@@ -21,12 +21,19 @@ export function alternativesAt(name: string): SampledToken | null {
 }
 
 /** Asks the model of a reply; returns whether it answered. */
-export async function computeAlternatives(conversation: string, node: string, place: number): Promise<boolean> {
+export async function computeAlternatives(
+  conversation: string,
+  node: string,
+  place: number,
+  model: string | null,
+): Promise<boolean> {
   const name = placeName(conversation, node, place);
   if (computing.value !== null) return false;
   computing.value = name;
   try {
-    const { token } = await client.alternatives(conversation, { node, place, top_logprobs: TOP });
+    const body: Record<string, unknown> = { node, place, top_logprobs: TOP };
+    if (model !== null) body['model'] = model;
+    const { token } = await client.alternatives(conversation, body);
     const all = [...found.value, [name, token] as const];
     found.value = new Map(all.slice(-PLACES));
     return true;

@@ -110,7 +110,7 @@ export function Alternatives({
           type="button"
           class="button small"
           disabled={computing.value !== null}
-          onClick={() => void computeAlternatives(conversation, node.id, place).then((is) => is && toFirst())}
+          onClick={() => void computeAlternatives(conversation, node.id, place, model).then((is) => is && toFirst())}
         >
           {computing.value === here ? text.scoring : text.askAlternatives}
         </button>
