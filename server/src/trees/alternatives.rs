@@ -108,11 +108,13 @@ async fn copied(
 
 /// Returns the turn that draws exactly one token at the place.
 fn one_token(node: &Node, before: Vec<TokenId>, token: TokenId, top: usize) -> TurnRequest {
-    let mut sampling = SamplingOptions::default();
-    sampling.temperature = Some(0.0);
-    sampling.max_tokens = Some(1);
-    sampling.logprobs = Some(top);
-    sampling.logit_bias = BTreeMap::from([(token, CERTAIN)]);
+    let sampling = SamplingOptions {
+        temperature: Some(0.0),
+        max_tokens: Some(1),
+        logprobs: Some(top),
+        logit_bias: BTreeMap::from([(token, CERTAIN)]),
+        ..SamplingOptions::default()
+    };
     let mut ask = TurnRequest::default().at(node.parent).sampling(sampling);
     if !before.is_empty() {
         ask = ask.beginning(ReplyBeginning::Tokens(before));
