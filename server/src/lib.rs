@@ -91,6 +91,7 @@ mod held_streams;
 mod image;
 mod items;
 mod keys;
+mod known_tag;
 mod limited_model;
 mod limits;
 mod logprobs;

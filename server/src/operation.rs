@@ -118,6 +118,11 @@ impl Operation {
         self
     }
 
+    /// The answer, or one of its forms, is bytes of this type, or of these types.
+    pub(crate) fn bytes(self, content_types: &'static str) -> Self {
+        self.text(content_types)
+    }
+
     /// Sets the type of errors, where it is not [`ErrorBody`](crate::error::ErrorBody).
     pub(crate) fn errors<T: JsonSchema>(mut self) -> Self {
         self.errors = Some(SchemaGenerator::subschema_for::<T>);

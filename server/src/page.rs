@@ -6,7 +6,7 @@ mod about;
 use axum::Router;
 use axum::extract::Path;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -18,6 +18,7 @@ use tower_http::compression::CompressionLayer;
 
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
+use crate::known_tag::is_known;
 use crate::operation::Operation;
 
 /// Where the page is found.
@@ -104,21 +105,6 @@ fn tag_of(file: &EmbeddedFile) -> String {
         tag.push_str(&format!("{byte:02x}"));
     }
     tag + "\""
-}
-
-/// Returns whether a client has the file with this tag.
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    let opaque = tag.trim_start_matches("W/");
-    for value in headers.get_all(IF_NONE_MATCH) {
-        let known = value.to_str().unwrap_or_default();
-        for one in known.split(',') {
-            let one = one.trim();
-            if one == "*" || one.trim_start_matches("W/") == opaque {
-                return true;
-            }
-        }
-    }
-    false
 }
 
 /// Returns the type of a file by the end of its name.

@@ -1,6 +1,8 @@
 //! `/v1/alloquy/conversations`: stored conversations as trees, with their branches, their head and their notes.
 
+mod alternatives;
 mod archives;
+mod call_timing;
 mod continuing;
 mod conversation_feed;
 mod conversations;
@@ -10,6 +12,7 @@ mod feed;
 mod head;
 pub(crate) mod identity;
 mod listing;
+mod media_bytes;
 mod notes;
 mod objects;
 mod owner_feed;
@@ -28,6 +31,7 @@ use crate::app::App;
 use crate::deleted_object::DeletedObject;
 use crate::operation::Operation;
 use crate::paging::{ListOf, PageParameters};
+use alternatives::{AlternativesObject, NewAlternatives};
 use archives::{ExportObject, ExportParameters, ImportObject, NewImport};
 use conversations::{ConversationChange, NewTree};
 use copying::{MergeObject, NewFork, NewMerge, NewPrune, PruneObject};
@@ -64,11 +68,13 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/alloquy/conversations/{id}/nodes/{node}", get(reading::node))
         .route("/v1/alloquy/conversations/{id}/nodes/{node}/path", get(reading::path))
         .route("/v1/alloquy/conversations/{id}/nodes/{node}/prompt", get(prompt::prompt))
+        .route("/v1/alloquy/conversations/{id}/nodes/{node}/media/{digest}", get(media_bytes::bytes))
         .route("/v1/alloquy/conversations/{id}/diff", get(reading::diff))
         .route("/v1/alloquy/conversations/{id}/head", get(head::read).put(head::set))
         .route("/v1/alloquy/conversations/{id}/turns", post(turns::create))
         .route("/v1/alloquy/conversations/{id}/nodes", post(turns::add))
         .route("/v1/alloquy/conversations/{id}/score", post(scores::score))
+        .route("/v1/alloquy/conversations/{id}/alternatives", post(alternatives::alternatives))
         .route("/v1/alloquy/conversations/{id}/fork", post(copying::fork))
         .route("/v1/alloquy/conversations/{id}/merge", post(copying::merge))
         .route("/v1/alloquy/conversations/{id}/prune", post(copying::prune))
@@ -147,6 +153,14 @@ fn tree_operations() -> Vec<Operation> {
         )
         .query::<PromptParameters>()
         .answer::<PromptObject>(),
+        Operation::get(
+            "/v1/alloquy/conversations/{id}/nodes/{node}/media/{digest}",
+            "Returns the bytes of an image, an audio clip or a video of a node.",
+        )
+        .bytes("image/*")
+        .bytes("audio/*")
+        .bytes("video/*")
+        .bytes("application/octet-stream"),
         Operation::get("/v1/alloquy/conversations/{id}/diff", "Compares the paths to two nodes.")
             .query::<DiffParameters>()
             .answer::<DiffObject>(),
@@ -178,6 +192,12 @@ fn change_operations() -> Vec<Operation> {
         )
         .body::<NewScores>()
         .answer::<ScoresObject>(),
+        Operation::post(
+            "/v1/alloquy/conversations/{id}/alternatives",
+            "Returns the most probable tokens at a place of a reply. Nothing is stored.",
+        )
+        .body::<NewAlternatives>()
+        .answer::<AlternativesObject>(),
         Operation::post(
             "/v1/alloquy/conversations/{id}/fork",
             "Copies the path to a node into a new conversation.",

@@ -1,6 +1,7 @@
 //! The commands with `curl` in docs/server.md, run in their order against a server.
 //!
-//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$APPROVAL`, `$NODE` and `$HEAD`, which are the ids in the answers before it.
+//! A command may use `$COMPLETION`, `$RESPONSE`, `$CONVERSATION`, `$ITEM`, `$APPROVAL`, `$NODE`, `$HEAD` and `$DIGEST`, which are those of
+//! the answers before it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod shared;
@@ -14,7 +15,7 @@ use alloquy_core::media::Digest;
 use alloquy_core::message::ToolCall;
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::{CacheReport, TextScore};
-use alloquy_core::sampling::TokenLogprob;
+use alloquy_core::sampling::{TokenLogprob, TokenLogprobs};
 use alloquy_core::tool::Toolbox;
 use alloquy_core::{ChatModel, Content, Message, Reply, ReplyStream, Request, Result, Role, Tool, ToolSpec};
 use alloquy_flows::Flow;
@@ -55,9 +56,9 @@ const VARIABLES: [(&str, &str); 5] = [
 ];
 
 /// Variables, and the fields of numbers or texts that are put into them.
-const FIELDS: [(&str, &str); 2] = [("NODE", "node"), ("HEAD", "head")];
+const FIELDS: [(&str, &str); 3] = [("NODE", "node"), ("HEAD", "head"), ("DIGEST", "digest")];
 
-/// Repeats what it is asked after what the reply begins with, reports its prompts, and scores texts.
+/// Repeats what it is asked after what the reply begins with, in tokens that are bytes, reports its prompts, and scores texts.
 #[derive(Debug)]
 struct Echo(ScriptedModel);
 
@@ -68,12 +69,25 @@ impl ChatModel for Echo {
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
-        let Some(ReplyBeginning::Text(beginning)) = request.beginning.clone() else {
-            return EchoModel.reply(request).await;
+        let beginning = match request.beginning.clone() {
+            Some(ReplyBeginning::Text(text)) => text,
+            Some(ReplyBeginning::Tokens(ids)) => ids.into_iter().filter_map(char::from_u32).collect(),
+            _ => String::new(),
         };
-        let echoed = EchoModel.reply(request.clone()).await?.finish().await?;
-        let whole = ScriptedReply::text(&(beginning + &echoed.text()));
-        ScriptedModel::replying([whole]).reply(request).await
+        let mut reply = EchoModel.reply(request.clone()).await?.finish().await?;
+        let forced: String =
+            request.sampling.logit_bias.keys().filter_map(|id| char::from_u32(*id)).collect();
+        let text = beginning.clone() + if forced.is_empty() { reply.text() } else { forced }.as_str();
+        reply.tokens = text.bytes().map(u32::from).collect();
+        reply.begun = beginning.len();
+        if request.sampling.logprobs.is_some() {
+            let likely = |token: &u32| TokenLogprob::new(*token, -0.5);
+            let rest = reply.tokens.iter().skip(reply.begun);
+            reply.logprobs =
+                rest.map(|token| TokenLogprobs::new(likely(token), vec![likely(token)])).collect();
+        }
+        reply.message = Message::assistant(text);
+        ScriptedModel::replying([ScriptedReply::from(reply)]).reply(request).await
     }
 
     fn takes_beginnings(&self) -> bool {

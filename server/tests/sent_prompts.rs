@@ -337,6 +337,72 @@ async fn log_probabilities_name_their_tokens() {
 }
 
 #[tokio::test]
+async fn alternatives_are_those_of_the_place_in_the_reply() {
+    let (server, received) = tagged().await;
+    let id = created(&server, json!([])).await;
+    turn(&server, &id, json!({"text": "Hi"})).await;
+    let scored = turn(&server, &id, json!({"text": "And now?", "logprobs": true, "top_logprobs": 3})).await;
+    let sent = received_ids(&received);
+    let tokens = scored["logprobs"].as_array().unwrap();
+    let path = format!("{ALL}/{id}/alternatives");
+    for (place, top) in [(0, 3), (4, 3), (tokens.len() - 1, 3)] {
+        let asked = json!({"node": scored["node"], "place": place, "top_logprobs": top});
+        let answer = server.post(&path, &asked).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let found = answer.json();
+        assert_eq!((&found["token"], &found["place"]), (&tokens[place], &json!(place)));
+        // The model had exactly the ids before the place.
+        let mut expected = sent.clone();
+        for token in &tokens[..place] {
+            expected.push(u32::try_from(token["id"].as_u64().unwrap()).unwrap());
+        }
+        assert_eq!(received_ids(&received), expected);
+    }
+    let usual = server.post(&path, &json!({"node": "0.0", "place": 1})).await.json();
+    assert_eq!(usual["token"]["top_logprobs"].as_array().unwrap().len(), 8);
+    assert_eq!(usual["token"]["text"], "e");
+    // Nothing was stored of it.
+    let tree = server.get(&format!("{ALL}/{id}/tree")).await.json();
+    assert_eq!((tree["nodes"].as_array().unwrap().len(), &tree["head"]), (4, &scored["head"]));
+    for (body, param) in [
+        (json!({"node": "head", "place": 99}), "place"),
+        (json!({"node": "0", "place": 0}), "node"),
+        (json!({"node": "head", "place": 0, "top_logprobs": 0}), "top_logprobs"),
+        (json!({"node": "head", "place": 0, "top_logprobs": 21}), "top_logprobs"),
+    ] {
+        let answer = server.post(&path, &body).await;
+        assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(param)), "{body}");
+    }
+    let wrong = json!({"node": "head", "place": 0, "model": "coffee"});
+    assert_eq!(server.post(&path, &wrong).await.error()["code"], "model_not_found");
+    for body in [json!({"node": "head"}), json!({"place": 0}), json!({"node": "head", "place": -1})] {
+        assert_eq!(server.post(&path, &body).await.status, 400, "{body}");
+    }
+    let elsewhere = format!("{ALL}/conv_nowhere/alternatives");
+    assert_eq!(server.post(&elsewhere, &json!({"node": "head", "place": 0})).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_times_of_a_turn_are_those_of_the_engine() {
+    let (server, _) = tagged().await;
+    let id = created(&server, json!([])).await;
+    let answer = server.post(&format!("{ALL}/{id}/turns"), &json!({"text": "Hi", "stream": true})).await;
+    let last: Value = serde_json::from_str(answer.events().last().unwrap()).unwrap();
+    let [timing] = last["timings"].as_array().unwrap().as_slice() else { panic!("{last}") };
+    let reply = &last["nodes"].as_array().unwrap().last().unwrap()["reply"];
+    assert_eq!(timing["prefill_tokens"], reply["cache"]["computed"]);
+    assert!(timing["decode_tokens"].as_u64() > Some(0), "{timing}");
+    let milliseconds = |name: &str| timing[name].as_f64().unwrap();
+    let first = milliseconds("first_token_ms");
+    assert!(first >= milliseconds("waiting_ms") + milliseconds("prefill_ms") - 0.01, "{timing}");
+    assert!(milliseconds("decode_ms") >= 0.0);
+    // A model that measures nothing has none, and none are made up.
+    let echo = TestServer::start(Server::builder().model(ServedModel::loaded("echo", EchoModel))).await;
+    let id = created(&echo, json!([])).await;
+    assert_eq!(turn(&echo, &id, json!({"text": "Hi"})).await["timings"], json!([]));
+}
+
+#[tokio::test]
 async fn texts_are_scored_as_replies() {
     let (server, _) = tagged().await;
     let id = created(&server, json!([])).await;

@@ -186,6 +186,50 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
     await branched(place, chosen, sent);
   });
 
+  it('alternatives are there when the page is loaded again, and branch with exactly their prefix', async () => {
+    const place = await likelyReply();
+    await page.locator(`[data-token="${place}"]`).click();
+    const shares = () => page.locator('.alternatives .alternative-share').allInnerTexts();
+    const before = await shares();
+    expect(before.length).toBeGreaterThan(2);
+    await page.reload();
+    await page.locator('.message.assistant').last().click();
+    await page.keyboard.press('x');
+    await page.locator('.token.heat').nth(place).waitFor();
+    await page.locator(`[data-token="${place}"]`).click();
+    expect(await shares()).toEqual(before);
+    const other = page.locator('.alternatives button:enabled').first();
+    const chosen = (await other.locator('.quiet').innerText()).trim();
+    const sent = turnSent();
+    await other.click();
+    await branched(place, chosen, sent);
+  });
+
+  it('alternatives of an old reply are computed for a place, and branch with exactly its prefix', async () => {
+    await ask('Say something about cups.');
+    await page.locator('.message.assistant').last().focus();
+    await page.keyboard.press('x');
+    await page.locator('.token:focus').waitFor();
+    for (let at = 0; at < 2; at += 1) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Compute the alternatives' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.alternatives li button:focus').waitFor();
+    expect(await page.locator('.alternatives li').count()).toBeGreaterThanOrEqual(8);
+    expect(await violations(page)).toEqual([]);
+    const chosen = (await page.locator('.alternatives button:focus .quiet').innerText()).trim();
+    const [first] = await replies();
+    const ids = (await promptOf(first?.id ?? '')).reply_tokens?.map((token) => token.id) ?? [];
+    const sent = turnSent();
+    await page.keyboard.press('Enter');
+    const prefix = [...ids.slice(0, 2), Number(chosen)];
+    expect((await sent).prefix_tokens).toEqual(prefix);
+    await page.getByText('2 of 2').waitFor();
+    const branch = (await replies()).at(-1);
+    const stored = (await promptOf(branch?.id ?? '')).reply_tokens?.map((token) => token.id) ?? [];
+    expect(stored.slice(0, prefix.length)).toEqual(prefix);
+  });
+
   it('the likelihood of a reply is computed afterwards', async () => {
     await ask('Milk?');
     await page.getByRole('tab', { name: 'Tokens' }).click();
@@ -201,8 +245,9 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
     else await page.keyboard.press('v');
     await page.locator('.waterfall-bar.decode').waitFor();
     const names = await page.locator('.waterfall-name').allInnerTexts();
-    expect(names[0]).toBe('Queue');
-    expect(names).toContain('Writing');
+    // The engine within the program measures its calls.
+    expect(names).toEqual(expect.arrayContaining(['Queue', 'Prompt', 'Writing']));
+    await page.getByText('The engine measured the calls of the model', { exact: false }).waitFor();
     expect(await page.locator('.costs thead th').allInnerTexts()).toEqual([
       'This reply',
       'This branch',
@@ -210,6 +255,19 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
     ]);
     await shot(page, 'details');
     expect(await violations(page)).toEqual([]);
+    // They are there when the page is loaded again, and gone with the window.
+    const times = await page.locator('.waterfall').innerText();
+    await page.reload();
+    await page.locator('.message.assistant').last().click();
+    await page.keyboard.press('v');
+    await page.locator('.waterfall-bar.decode').waitFor();
+    expect(await page.locator('.waterfall').innerText()).toBe(times);
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.locator('.message.assistant').last().click();
+    await other.keyboard.press('v');
+    await other.getByText('Known only for replies that were written in this window.').waitFor();
+    await other.close();
   });
 });
 

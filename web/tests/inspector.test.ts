@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { TurnEvent } from '../src/api/client';
 import { de } from '../src/language/inspecting/de';
 import { en } from '../src/language/inspecting/en';
+import { fromText, textOf } from '../src/state/remembered';
 import { TurnClock } from '../src/state/timing';
 import { branchPrefix, chunkAt, chunksOf, citations, heatOf, linesOf, runsOf, visible } from '../src/text/tokens';
 import { node } from './nodes';
@@ -113,7 +114,7 @@ describe('the time of a turn', () => {
 
   it('is what the window saw', () => {
     expect(clock().spans([])).toEqual([
-      { kind: 'queue', from: 0, to: 10 },
+      { kind: 'begin', from: 0, to: 10 },
       { kind: 'first', from: 10, to: 60 },
       { kind: 'decode', from: 60, to: 100 },
       { kind: 'tool', name: 'clock', from: 100, to: 400 },
@@ -124,24 +125,73 @@ describe('the time of a turn', () => {
 
   it('is what the server measured, where it says so', () => {
     const timing = {
-      waiting: 0.005,
-      prefill: 0.02,
+      waiting_ms: 5,
+      prefill_ms: 20,
       prefill_tokens: 9,
-      first_token: 0.03,
-      decode: 0.04,
+      first_token_ms: 30,
+      decode_ms: 40,
       decode_tokens: 4,
     };
     const spans = clock().spans([timing, timing]);
     expect(spans.filter((span) => span.from < 100)).toEqual([
-      { kind: 'queue', from: 0, to: 10 },
-      { kind: 'queue', from: 10, to: 15 },
-      { kind: 'prefill', from: 15, to: 35, tokens: 9 },
-      { kind: 'decode', from: 40, to: 80, tokens: 5 },
+      // The first token was seen at 60, so the call began at 30.
+      { kind: 'begin', from: 0, to: 30 },
+      { kind: 'queue', from: 30, to: 35 },
+      { kind: 'prefill', from: 35, to: 55, tokens: 9 },
+      { kind: 'first', from: 55, to: 60 },
+      { kind: 'decode', from: 60, to: 100, tokens: 5 },
     ]);
+    expect(spans.filter((span) => span.from > 400)[0]).toEqual({ kind: 'queue', from: 420, to: 425 });
+    // The engine may have taken longer than there was time, as the clocks of two machines differ.
+    const slow = clock().spans([{ ...timing, first_token_ms: 90 }, timing]);
+    expect(slow[0]).toEqual({ kind: 'queue', from: 0, to: 5 });
     // Times of another number of calls belong to none.
     expect(clock().spans([timing])).toEqual(clock().spans([]));
   });
 });
+
+describe('what a window keeps of replies', () => {
+  const token = (id: number) => ({ id, text: `t${id}`, logprob: -0.5 });
+  const likely = (count: number) => ({
+    begun: 1,
+    isSampled: true,
+    tokens: Array.from({ length: count }, (_, id) => ({ ...token(id), top_logprobs: [token(id), token(id + 1)] })),
+  });
+
+  it('is read as it was written', () => {
+    const broken = { ...token(3), text: '�', bytes: [195] };
+    const all = {
+      likely: new Map([
+        ['a', likely(3)],
+        ['b', { begun: 0, isSampled: false, tokens: [token(1), broken] }],
+      ]),
+      spans: new Map([['a', clockless]]),
+    };
+    expect(fromText(textOf(all))).toEqual(all);
+  });
+
+  it('has the newest where there are too many', () => {
+    const all = { likely: new Map(['a', 'b', 'c'].map((node) => [node, likely(9000)])), spans: new Map() };
+    const text = textOf(all);
+    expect(text.length).toBeLessThan(1_600_000);
+    expect([...fromText(text).likely.keys()]).toEqual(['b', 'c']);
+  });
+
+  it('is nothing where it is damaged or of another version', () => {
+    for (const text of [
+      null,
+      '',
+      '{',
+      '[]',
+      '7',
+      '{"version":2,"replies":[{"node":"a","spans":[]}]}',
+      '{"version":1,"replies":[7]}',
+    ])
+      expect(fromText(text).spans.size).toBe(0);
+  });
+});
+
+const clockless = [{ kind: 'decode' as const, from: 0, to: 5, tokens: 2 }];
 
 describe('the words of the panels', () => {
   it('are the same in both languages', () => {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::call_timing::CallTiming;
 use super::identity::shown;
 use super::objects::NodeObject;
 use crate::error::{ApiError, broken_reply};
@@ -44,6 +45,8 @@ pub(super) struct TurnObject {
     begun: usize,
     /// The log-probabilities of the last reply's tokens after those, where they were requested; `null` otherwise.
     logprobs: Option<Vec<SampledToken>>,
+    /// How long each call of the model took, in their order. It has none where the model does not report times, and they are not stored.
+    timings: Vec<CallTiming>,
     /// As in Chat Completions.
     usage: Map<String, Value>,
     /// What the reply reports: why it ended, what was cached, warnings, facts.
@@ -70,6 +73,7 @@ impl TurnObject {
             text: reply.text(),
             nodes: NodeObject::all(&reply.nodes, &Annotations::default()),
             pending: reply.pending.iter().map(|call| json!(call)).collect(),
+            timings: CallTiming::all(&reply.timings),
             usage: fields_of(&report.usage()),
             alloquy: fields_of(&report.json()),
         }

@@ -1,6 +1,6 @@
 // The one client of the server: every request of the page is a method here.
 import { eventsOf, type ServerEvent } from './events';
-import type { About, Cost, PromptObject, TokenScores } from './inspecting';
+import type { About, Cost, PromptObject, SampledToken, TokenScores } from './inspecting';
 import type {
   AddedNodes,
   Conversation,
@@ -164,6 +164,12 @@ export class Client {
     return this.#json(this.#of(id, '/tree'));
   }
 
+  /** The bytes of an image, audio or a video of a node, with the type that they have. */
+  async media(id: string, node: string, digest: string): Promise<Blob> {
+    const response = await this.#open(this.#of(id, `/nodes/${part(node)}/media/${part(digest)}`));
+    return response.blob();
+  }
+
   /** The prompt of a reply as it was sent, or that of another message as it would be. */
   prompt(id: string, node: string, signal?: AbortSignal): Promise<PromptObject> {
     return this.#json(this.#of(id, `/nodes/${part(node)}/prompt`), signal ? { signal } : {});
@@ -172,6 +178,11 @@ export class Client {
   /** How likely texts are as answers to a node. */
   scoreTokens(id: string, body: Record<string, unknown>): Promise<TokenScores> {
     return this.#json(this.#of(id, '/score'), { method: 'POST', body });
+  }
+
+  /** What could stand in the place of a token of a reply. */
+  alternatives(id: string, body: Record<string, unknown>): Promise<{ token: SampledToken }> {
+    return this.#json(this.#of(id, '/alternatives'), { method: 'POST', body });
   }
 
   /** What the replies cost on the path to a node, or all of them. */

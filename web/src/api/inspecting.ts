@@ -80,13 +80,14 @@ export interface Cost {
   tokens: { input: number; cached: number; output: number; reasoning: number };
 }
 
-/** How long a call of a model took, in seconds. */
+/** How long a call of a model took, as the engine measured it. */
 export interface CallTiming {
-  waiting: number;
-  prefill: number;
+  waiting_ms: number;
+  prefill_ms: number;
   prefill_tokens: number;
-  first_token: number | null;
-  decode: number;
+  /** Since the request. */
+  first_token_ms: number | null;
+  decode_ms: number;
   decode_tokens: number;
 }
 

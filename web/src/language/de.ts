@@ -47,6 +47,7 @@ export const de: Words = {
   toolCall: (name) => `Ruft ${name} auf`,
   toolResult: 'Ergebnis eines Werkzeugs',
   media: (kind) => `${kind} (mit dem Gespräch gespeichert)`,
+  frames: (shown, all) => `${shown} von ${all} Bildern`,
   interrupted: 'Unterbrochen',
   warning: 'Warnung',
   warnings: 'Warnungen',

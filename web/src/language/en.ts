@@ -46,6 +46,7 @@ export const en = {
   toolCall: (name: string) => `Calls ${name}`,
   toolResult: 'Result of a tool',
   media: (kind: string) => `${kind} (stored with the conversation)`,
+  frames: (shown: number, all: number) => `${shown} of ${all} images`,
   interrupted: 'Interrupted',
   warning: 'Warning',
   warnings: 'Warnings',

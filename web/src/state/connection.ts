@@ -11,6 +11,7 @@ export const wantsKey = signal(false);
 /** Whether the server answered last time. */
 export const isReachable = signal(true);
 export const hasKey = () => key.value !== null;
+export const keyOfServer = () => key.value;
 
 /** Sets the key for as long as this window is open. */
 export function setKeyOfServer(text: string | null): void {

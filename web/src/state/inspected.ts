@@ -1,21 +1,15 @@
 // What this window knows of replies besides what is stored: when things happened in its own turns, and how likely the
-// tokens were. It is forgotten with the window, and the oldest first.
-import { signal } from '@preact/signals';
-import type { About, SampledToken, ScoredToken } from '../api/inspecting';
+// tokens were. It is forgotten with the window and with its key, and the oldest first.
+import { effect, signal } from '@preact/signals';
+import type { About } from '../api/inspecting';
 import type { NewTurn } from '../api/types';
-import { client } from './connection';
-import { settings } from './settings';
+import { client, keyOfServer } from './connection';
+import type { Likely } from './remembered';
+import { keep, kept, settings } from './settings';
 import { TurnClock, type Span } from './timing';
 import { observers, type RunningTurn } from './turns';
 
-/** The likelihood of a reply's tokens. */
-export interface Likely {
-  /** How many tokens of the reply stand before these. */
-  begun: number;
-  tokens: readonly (SampledToken | ScoredToken)[];
-  /** Whether they were reported with the reply, and not computed for its text later. */
-  isSampled: boolean;
-}
+export type { Likely };
 
 /** How many replies are remembered. */
 const REPLIES = 40;
@@ -36,6 +30,48 @@ function remember<T>(all: Map<string, T>, node: string, value: T): void {
   known.value += 1;
 }
 
+/** Under which name the window keeps it. */
+const KEPT = 'alloquy.replies';
+
+/** Adds what was known before, which is older than all that is known. */
+function recall<T>(all: Map<string, T>, before: ReadonlyMap<string, T>): void {
+  const newer = [...all];
+  all.clear();
+  for (const [node, value] of [...before, ...newer]) remember(all, node, value);
+}
+
+/** Recalls what was known before the page was loaded again, and keeps what becomes known from now on. */
+async function keepReplies(): Promise<void> {
+  const { fromText, textOf } = await import('./remembered');
+  const before = fromText(kept('session', KEPT));
+  recall(likely, before.likely);
+  recall(spans, before.spans);
+  let isWaiting = false;
+  effect(() => {
+    void known.value;
+    if (isWaiting) return;
+    isWaiting = true;
+    // Once for all that becomes known together.
+    queueMicrotask(() => {
+      isWaiting = false;
+      if (likely.size + spans.size > 0) keep('session', KEPT, textOf({ likely, spans }));
+    });
+  });
+}
+
+/** Another key may be that of another person. */
+function forgetWithKey(): void {
+  let before = keyOfServer();
+  effect(() => {
+    const key = keyOfServer();
+    if (key === before) return;
+    before = key;
+    likely.clear();
+    spans.clear();
+    keep('session', KEPT, null);
+  });
+}
+
 export function likelyOf(node: string): Likely | null {
   return likely.get(node) ?? null;
 }
@@ -51,6 +87,8 @@ export function spansOf(node: string): readonly Span[] | null {
 
 /** Begins to see the turns of this window. */
 export function observeTurns(): void {
+  forgetWithKey();
+  void keepReplies();
   observers.add((turn, event) => {
     let clock = clocks.get(turn);
     if (!clock) {

@@ -1,19 +1,20 @@
-// The bytes of images and audio of conversations. A node has their digests; the whole document has the bytes.
+// The bytes of images, audio and video of conversations. A node has their digests, and the server gives the bytes at the node.
 import { effect, signal, untracked } from '@preact/signals';
 import { client } from './connection';
 import { open } from './session';
 
-export type Stored = { state: 'loading' } | { state: 'ready'; url: string } | { state: 'missing' };
+export type Shown = 'image' | 'audio' | 'video';
+export type Stored = { state: 'loading' } | { state: 'ready'; url: string; shown: Shown } | { state: 'missing' };
 
 /** How many files that were sent from here are kept, so that they are not asked for again. */
 const KEPT = 12;
 /** What is shown as it is. Others are named only. */
-const SHOWN = /^(image\/(png|jpeg|gif|webp|bmp|x-icon|vnd\.microsoft\.icon)|audio\/[a-z0-9.+-]+)$/;
+const SHOWN =
+  /^(?:(image)\/(?:png|jpeg|gif|webp|bmp|x-icon|vnd\.microsoft\.icon)|(audio|video)\/[a-z0-9.+-]+)(?:;.*)?$/;
 
 const sent = new Map<string, Blob>();
 const stored = signal<ReadonlyMap<string, Stored>>(new Map());
 let of: string | null = null;
-let isAsking = false;
 
 async function digestOf(blob: Blob): Promise<string | null> {
   // Pages of other machines without TLS have no digests.
@@ -31,58 +32,51 @@ export async function keepMedia(blob: Blob): Promise<void> {
   if (sent.size > KEPT && oldest !== undefined) sent.delete(oldest);
 }
 
+/** Returns how the page shows media of a type, if it does. */
+export function shownAs(type: string): Shown | null {
+  const [, image, other] = SHOWN.exec(type) ?? [];
+  return (image ?? other ?? null) as Shown | null;
+}
+
 function put(digest: string, next: Stored): void {
   const all = new Map(stored.value);
   all.set(digest, next);
   stored.value = all;
 }
 
-function blobOf(base64: string, type: string): Blob {
-  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  return new Blob([bytes], { type });
+/** A file is shown by the type that its bytes have: the server says it, and not the message. */
+function ready(digest: string, blob: Blob): void {
+  const shown = shownAs(blob.type);
+  put(digest, shown === null ? { state: 'missing' } : { state: 'ready', url: URL.createObjectURL(blob), shown });
 }
 
-/** Asks for the document of the conversation, and takes the wanted bytes out of it. */
-async function ask(id: string): Promise<void> {
-  if (isAsking) return;
-  isAsking = true;
+async function ask(id: string, node: string, digest: string): Promise<void> {
+  let blob: Blob | null = null;
   try {
-    const { document: text } = await client.export(id, 'alloquy');
-    const { blobs = {} } = JSON.parse(text) as { blobs?: Record<string, string> };
-    if (of !== id) return;
-    for (const [digest, found] of stored.value) {
-      if (found.state !== 'loading') continue;
-      const base64 = blobs[digest];
-      const type = wanted.get(digest) ?? '';
-      if (base64 === undefined) put(digest, { state: 'missing' });
-      else put(digest, { state: 'ready', url: URL.createObjectURL(blobOf(base64, type)) });
-    }
+    blob = await client.media(id, node, digest);
   } catch {
-    for (const [digest, found] of stored.value) if (found.state === 'loading') put(digest, { state: 'missing' });
-  } finally {
-    isAsking = false;
+    // It stays a name: a server of another version may not have it.
   }
+  if (of !== id) return;
+  if (blob === null) put(digest, { state: 'missing' });
+  else ready(digest, blob);
 }
-
-const wanted = new Map<string, string>();
 
 /** Returns the file of a part, or that it is being asked for. */
-export function mediaOf(digest: string, type: string): Stored {
+export function mediaOf(node: string, digest: string): Stored {
   const found = stored.value.get(digest);
   if (found) return found;
   const id = open.peek()?.id ?? null;
-  if (id === null || !SHOWN.test(type)) return { state: 'missing' };
-  wanted.set(digest, type);
-  const kept = sent.get(digest);
+  if (id === null) return { state: 'missing' };
   queueMicrotask(() => {
     if (stored.peek().has(digest)) return;
+    const kept = sent.get(digest);
     if (kept) {
-      put(digest, { state: 'ready', url: URL.createObjectURL(kept) });
+      ready(digest, kept);
       return;
     }
     put(digest, { state: 'loading' });
-    // Those of the messages that are drawn together are asked for together.
-    setTimeout(() => void ask(id), 50);
+    void ask(id, node, digest);
   });
   return { state: 'loading' };
 }
@@ -95,7 +89,6 @@ export function watchMedia(): void {
       if (id === of) return;
       of = id;
       for (const found of stored.value.values()) if (found.state === 'ready') URL.revokeObjectURL(found.url);
-      wanted.clear();
       stored.value = new Map();
     });
   });

@@ -2,7 +2,7 @@
 import type { TurnEvent } from '../api/client';
 import type { CallTiming } from '../api/inspecting';
 
-export type SpanKind = 'queue' | 'first' | 'prefill' | 'decode' | 'tool';
+export type SpanKind = 'begin' | 'queue' | 'first' | 'prefill' | 'decode' | 'tool';
 
 /** A part of a turn, in milliseconds since it was sent. */
 export interface Span {
@@ -78,15 +78,20 @@ export class TurnClock {
     }
   }
 
-  /** Returns the parts, in the order of their beginnings. `timings` are those of the calls, as the server measured them. */
+  /** Returns the parts, in the order of their beginnings. `timings` are those of the calls, as the engine measured them. */
   spans(timings: readonly CallTiming[]): Span[] {
     const spans: Span[] = [];
-    if (this.#started !== null) spans.push({ kind: 'queue', from: 0, to: this.#started });
     const calls = this.#calls.filter((call) => call.to !== null);
+    const isMeasured = calls.length > 0 && timings.length === calls.length;
+    if (this.#started !== null && !isMeasured) spans.push({ kind: 'begin', from: 0, to: this.#started });
     calls.forEach((call, index) => {
-      const timing = timings.length === calls.length ? timings[index] : undefined;
-      if (timing) spans.push(...measured(call.from, timing));
-      else if (call.first !== null && call.to !== null) {
+      const timing = isMeasured ? timings[index] : undefined;
+      if (timing) {
+        // A stream begins with its first token, so the first call began before it.
+        const from = begun(call, timing, index === 0 ? 0 : call.from);
+        if (index === 0 && from > 0) spans.push({ kind: 'begin', from: 0, to: from });
+        spans.push(...measured(from, timing));
+      } else if (call.first !== null && call.to !== null) {
         spans.push({ kind: 'first', from: call.from, to: call.first });
         spans.push({ kind: 'decode', from: call.first, to: call.to });
       }
@@ -98,14 +103,24 @@ export class TurnClock {
   }
 }
 
-/** The parts of a call that the server has measured. */
+/** Returns when a call began: as long before its first token was seen as the engine says, and not before `earliest`. */
+function begun({ from, first }: Call, timing: CallTiming, earliest: number): number {
+  if (first === null || timing.first_token_ms === null) return from;
+  return Math.max(earliest, first - timing.first_token_ms);
+}
+
+/** The parts of a call that the engine has measured. */
 function measured(from: number, timing: CallTiming): Span[] {
-  const prefill = from + 1000 * timing.waiting;
-  const first = prefill + 1000 * timing.prefill;
-  const decode = Math.max(first, from + 1000 * (timing.first_token ?? 0));
-  return [
+  const prefill = from + timing.waiting_ms;
+  const first = prefill + timing.prefill_ms;
+  const decode = Math.max(first, from + (timing.first_token_ms ?? 0));
+  const spans: Span[] = [
     { kind: 'queue', from, to: prefill },
     { kind: 'prefill', from: prefill, to: first, tokens: timing.prefill_tokens },
-    { kind: 'decode', from: decode, to: decode + 1000 * timing.decode, tokens: timing.decode_tokens + 1 },
   ];
+  if (timing.first_token_ms === null) return spans;
+  // Choosing the first token, and what was computed for others meanwhile.
+  if (decode > first) spans.push({ kind: 'first', from: first, to: decode });
+  spans.push({ kind: 'decode', from: decode, to: decode + timing.decode_ms, tokens: timing.decode_tokens + 1 });
+  return spans;
 }

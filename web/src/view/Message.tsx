@@ -159,14 +159,20 @@ function Body({ node }: { node: Node }) {
   return (
     <div class="message-body">
       {node.parts.map((part, index) => (
-        <PartView key={index} part={part} isFormatted={isFormatted} />
+        <PartView key={index} node={node.id} part={part} isFormatted={isFormatted} />
       ))}
     </div>
   );
 }
 
+interface PartProps {
+  node: string;
+  part: Part;
+  isFormatted: boolean;
+}
+
 /** A part of a message. */
-export function PartView({ part, isFormatted }: { part: Part; isFormatted: boolean }): ComponentChildren {
+export function PartView({ node, part, isFormatted }: PartProps): ComponentChildren {
   const present = words.value;
   if (part.text !== undefined) return isFormatted ? <Text text={part.text} /> : <PlainText text={clean(part.text)} />;
   if (part.thinking !== undefined) return <Folded title={present.thinking} text={part.thinking} />;
@@ -182,9 +188,7 @@ export function PartView({ part, isFormatted }: { part: Part; isFormatted: boole
   }
   for (const kind of ['image', 'audio', 'video'] as const) {
     const stored = part[kind];
-    if (stored === undefined) continue;
-    if (kind === 'video' || Array.isArray(stored)) return <p class="media">{present.media(kind)}</p>;
-    return <StoredMedia kind={kind} part={stored} />;
+    if (stored !== undefined) return <StoredMedia node={node} kind={kind} part={stored} />;
   }
   return null;
 }

@@ -98,6 +98,7 @@ export const de: InspectingWords = {
   below: (percent) => `unter ${percent}`,
   alternatives: (text) => `Statt ${text}`,
   alternativesEmpty: 'Wähle ein Token, um zu sehen, was an seiner Stelle stehen könnte.',
+  askAlternatives: 'Alternativen berechnen',
   alternativesUnknown: 'Für dieses Token sind keine Alternativen bekannt.',
   branch: (text) => `Mit ${text} fortsetzen`,
   chosen: 'gezogen',
@@ -106,8 +107,11 @@ export const de: InspectingWords = {
     'Die gespeicherten Ids dieser Antwort sind andere als die gemeldeten, daher ist hier kein Zweig möglich.',
   timing: 'Zeit',
   timingUnknown: 'Nur für Antworten bekannt, die in diesem Fenster geschrieben wurden.',
+  timingMeasured: 'Die Aufrufe des Modells hat die Engine gemessen, den Rest hat dieses Fenster gesehen.',
+  timingSeen: 'Wie dieses Fenster es sah: Die Antwort hat keine Zeiten des Modells.',
   span: (kind, name) => {
     const names: Record<string, string> = {
+      begin: 'Bis der Server begann',
       queue: 'Warten',
       first: 'Bis zum ersten Token',
       prefill: 'Prompt',

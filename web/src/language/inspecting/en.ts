@@ -97,6 +97,7 @@ export const en = {
   below: (percent: string) => `below ${percent}`,
   alternatives: (text: string) => `Instead of ${text}`,
   alternativesEmpty: 'Select a token to see what could stand in its place.',
+  askAlternatives: 'Compute the alternatives',
   alternativesUnknown: 'No alternatives are known for this token.',
   branch: (text: string) => `Continue with ${text}`,
   chosen: 'sampled',
@@ -104,8 +105,11 @@ export const en = {
   branchRefused: 'The stored ids of this reply differ from those that were reported, so it cannot be branched here.',
   timing: 'Time',
   timingUnknown: 'Known only for replies that were written in this window.',
+  timingMeasured: 'The engine measured the calls of the model; the rest is what this window saw.',
+  timingSeen: 'As this window saw it: the answer has no times of the model.',
   span: (kind: string, name: string) => {
     const names: Record<string, string> = {
+      begin: 'Until the server began',
       queue: 'Queue',
       first: 'Until the first token',
       prefill: 'Prompt',

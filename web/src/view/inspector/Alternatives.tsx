@@ -3,6 +3,9 @@ import type { SampledToken, ScoredToken } from '../../api/inspecting';
 import type { Node } from '../../api/types';
 import { number } from '../../language';
 import { inspecting } from '../../language/inspecting';
+import { alternativesAt, computeAlternatives, computing, placeName } from '../../state/alternatives';
+import { can } from '../../state/inspected';
+import { open } from '../../state/session';
 import { visible } from '../../text/tokens';
 import { shown } from '../Shown';
 import { branchAtToken } from './branch';
@@ -24,14 +27,43 @@ interface Props {
   /** The place of the token among them. */
   place: number;
   isGiven: boolean;
+  /** Whether the ids of the reply are stored, so that the server finds the place again. */
+  isStored: boolean;
   model: string | null;
   /** Returns the focus to the token. */
   back: () => void;
 }
 
-export function Alternatives({ node, shown: name, token, before, place, isGiven, model, back }: Props) {
+/** The others at the place of a token, where they were reported. */
+function othersOf(token: SampledToken | ScoredToken | null): readonly ScoredToken[] {
+  return token !== null && 'top_logprobs' in token ? token.top_logprobs : [];
+}
+
+/** Moves the focus to the first alternative, where it is still where it was. */
+function toFirst(): void {
+  requestAnimationFrame(() => {
+    const isHere = document.activeElement === document.body || document.activeElement?.closest('.alternatives');
+    if (isHere) document.querySelector<HTMLElement>('.alternatives li button:not(:disabled)')?.focus();
+  });
+}
+
+export function Alternatives({
+  node,
+  shown: name,
+  token: known,
+  before,
+  place,
+  isGiven,
+  isStored,
+  model,
+  back,
+}: Props) {
   const text = inspecting.value;
-  const all = token && 'top_logprobs' in token ? token.top_logprobs : [];
+  const conversation = open.value?.id ?? '';
+  const here = placeName(conversation, node.id, place);
+  const token = othersOf(known).length > 0 ? known : (alternativesAt(here) ?? known);
+  const isComputable = isStored && can(model, 'logprobs') !== false && can(model, 'prefix') !== false;
+  const all = othersOf(token);
   const isAmong = token !== null && all.some((other) => other.id === token.id);
   const list: ScoredToken[] = token === null ? [] : isAmong ? [...all] : [token, ...all];
   const onKeyDown = (event: KeyboardEvent) => {
@@ -50,7 +82,6 @@ export function Alternatives({ node, shown: name, token, before, place, isGiven,
         {text.alternatives('')} <code>{shown(name)}</code>
         <span class="quiet"> {token ? percent(token.logprob) : isGiven ? text.given : ''}</span>
       </p>
-      {list.length === 0 && <p class="quiet">{text.alternativesUnknown}</p>}
       <ol>
         {list.map((other) => {
           const isChosen = other.id === token?.id;
@@ -73,7 +104,17 @@ export function Alternatives({ node, shown: name, token, before, place, isGiven,
           );
         })}
       </ol>
-      {token !== null && list.length < 2 && <p class="quiet">{text.alternativesUnknown}</p>}
+      {list.length < 2 && <p class="quiet">{text.alternativesUnknown}</p>}
+      {list.length < 2 && isComputable && (
+        <button
+          type="button"
+          class="button small"
+          disabled={computing.value !== null}
+          onClick={() => void computeAlternatives(conversation, node.id, place, model).then((is) => is && toFirst())}
+        >
+          {computing.value === here ? text.scoring : text.askAlternatives}
+        </button>
+      )}
     </section>
   );
 }

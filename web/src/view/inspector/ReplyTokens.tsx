@@ -217,6 +217,7 @@ function Tokens({ node, tokens, likely, stored, model }: TokensProps) {
         before={stored ?? (likely?.begun === 0 ? likely.tokens : null)}
         place={active.value + (stored === tokens ? 0 : (likely?.begun ?? 0))}
         isGiven={active.value < begun}
+        isStored={stored !== null && stored === tokens}
         model={model ?? null}
         back={() => (wanted.value += 1)}
       />

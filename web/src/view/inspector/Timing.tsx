@@ -24,30 +24,34 @@ export function Timing({ node }: { node: string }) {
   const spans = spansOf(node);
   if (!spans || spans.length === 0) return <p class="quiet">{text.timingUnknown}</p>;
   const total = Math.max(1, ...spans.map((span) => span.to));
+  const isMeasured = spans.some((span) => span.kind === 'prefill');
   return (
-    <ol class="waterfall">
-      {spans.map((span, index) => (
-        <li key={index}>
-          <span class="waterfall-name">{plainName(text.span(span.kind, span.name ?? ''))}</span>
-          <span class="waterfall-time">
-            {duration(span.to - span.from)}
-            {rate(span)}
-          </span>
-          <span class="waterfall-line" aria-hidden="true">
-            <span
-              class={`waterfall-bar ${span.kind}`}
-              style={{
-                insetInlineStart: `${(100 * span.from) / total}%`,
-                width: `${Math.max(0.5, (100 * (span.to - span.from)) / total)}%`,
-              }}
-            />
-          </span>
+    <>
+      <ol class="waterfall">
+        {spans.map((span, index) => (
+          <li key={index}>
+            <span class="waterfall-name">{plainName(text.span(span.kind, span.name ?? ''))}</span>
+            <span class="waterfall-time">
+              {duration(span.to - span.from)}
+              {rate(span)}
+            </span>
+            <span class="waterfall-line" aria-hidden="true">
+              <span
+                class={`waterfall-bar ${span.kind}`}
+                style={{
+                  insetInlineStart: `${(100 * span.from) / total}%`,
+                  width: `${Math.max(0.5, (100 * (span.to - span.from)) / total)}%`,
+                }}
+              />
+            </span>
+          </li>
+        ))}
+        <li class="waterfall-total">
+          <span class="waterfall-name">{text.total}</span>
+          <span class="waterfall-time">{duration(total)}</span>
         </li>
-      ))}
-      <li class="waterfall-total">
-        <span class="waterfall-name">{text.total}</span>
-        <span class="waterfall-time">{duration(total)}</span>
-      </li>
-    </ol>
+      </ol>
+      <p class="quiet">{isMeasured ? text.timingMeasured : text.timingSeen}</p>
+    </>
   );
 }

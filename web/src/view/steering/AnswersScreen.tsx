@@ -212,7 +212,7 @@ function Answer({ column, index, count, isChosen, onChoose, onKeep, onAgain }: A
       </header>
       <div class="answer-body">
         {nodes.map((node) =>
-          node.parts.map((part, at) => <PartView key={`${node.id} ${at}`} part={part} isFormatted />),
+          node.parts.map((part, at) => <PartView key={`${node.id} ${at}`} node={node.id} part={part} isFormatted />),
         )}
         {turn && <Written turn={turn} onAgain={onAgain} />}
       </div>
