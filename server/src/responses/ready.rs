@@ -96,6 +96,7 @@ impl Ready {
                 owner: caller.owner.clone(),
                 conversation,
                 decisions,
+                is_claimed: false,
                 toolbox,
                 messages,
                 at: place.at,
