@@ -22,7 +22,7 @@ use tokio::sync::broadcast::Receiver;
 
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
-use crate::charged::ChargedCall;
+use crate::charged::{ChargedCall, SettledCall};
 use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
 use crate::flow_set::Flows;
@@ -316,6 +316,21 @@ impl App {
     /// As [`ChargedCall::take`].
     pub(crate) async fn charge(&self, call: ChargedCall, caller: &Caller) -> Result<()> {
         call.take(of_nothing(caller), &self.limits_of(caller, call)?).await
+    }
+
+    /// Makes a call that is no turn under the limits of the caller's key: `most` tokens are reserved, and those that `work` reports are
+    /// taken.
+    ///
+    /// # Errors
+    /// As [`SettledCall::make`].
+    pub(crate) async fn charge_for<'a, T: Send>(
+        &self,
+        most: Option<usize>,
+        caller: &Caller,
+        work: impl Future<Output = Result<(T, usize)>> + Send + 'a,
+    ) -> Result<T> {
+        let limits = self.limits_of(caller, ChargedCall(most))?;
+        SettledCall::new(most, Box::pin(work)).make(of_nothing(caller), &limits).await
     }
 
     /// Prepares a turn of the caller's: its calls are measured, the limits of the key apply, and it ends with the server.

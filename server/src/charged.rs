@@ -1,6 +1,7 @@
-//! The limits of a key for calls that are no turns: those of models of vectors, and of rerankers.
+//! The limits of a key for calls that are no turns: those of models of vectors, of rerankers, and of what scores texts.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::chat_model::ChatModel;
 use alloquy_core::middleware::{Middleware, Next};
@@ -9,6 +10,7 @@ use alloquy_core::report::{CacheReport, Usage};
 use alloquy_core::stream::EventStream;
 use alloquy_core::{Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, SamplingOptions};
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 
 /// A call of so many tokens, where they are known.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,66 @@ impl ChatModel for ChargedCall {
     async fn reply(&self, _: Request) -> Result<ReplyStream> {
         let mut reply = Reply::new(Message::assistant(""));
         reply.usage = Usage::new(self.0.unwrap_or_default(), 0);
+        Ok(EventStream::new(|_| async { Ok(reply) }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+/// A call whose exact tokens are known once it has ended: the most that it may take are reserved before.
+pub(crate) struct SettledCall<'a, T> {
+    /// The most tokens, where they are known.
+    most: Option<usize>,
+    /// What is done, and how many tokens it took. It is done once.
+    work: Mutex<Option<BoxFuture<'a, Result<(T, usize)>>>>,
+    outcome: Mutex<Option<T>>,
+}
+
+impl<T> fmt::Debug for SettledCall<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SettledCall").field("most", &self.most).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Send> SettledCall<'a, T> {
+    /// A call that takes `most` tokens at most. `work` returns what it made and how many tokens it took.
+    pub(crate) fn new(most: Option<usize>, work: BoxFuture<'a, Result<(T, usize)>>) -> Self {
+        Self { most, work: Mutex::new(Some(work)), outcome: Mutex::new(None) }
+    }
+
+    /// Makes the call within limits, which are those of [`ChargedCall::take`]. One that fails takes no tokens.
+    ///
+    /// # Errors
+    /// As [`ChargedCall::take`], and those of the work.
+    pub(crate) async fn make(self, mut request: Request, limits: &[Arc<dyn Middleware>]) -> Result<T> {
+        // No reply follows.
+        request.sampling = SamplingOptions { max_tokens: Some(0), ..SamplingOptions::default() };
+        Next::new(limits, &self).call(request).await?.finish().await?;
+        let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outcome.ok_or_else(was_done)
+    }
+}
+
+/// The error for work that a limit wants done twice, or not at all.
+fn was_done() -> Error {
+    Error::new(ErrorKind::Backend, "a limit did not make the call once")
+}
+
+#[async_trait]
+impl<T: Send> ChatModel for SettledCall<'_, T> {
+    fn name(&self) -> &'static str {
+        "settled"
+    }
+
+    /// Does the work, reports its tokens, and writes nothing.
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (made, tokens) = work.ok_or_else(was_done)?.await?;
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+        let mut reply = Reply::new(Message::assistant(""));
+        reply.usage = Usage::new(tokens, 0);
         Ok(EventStream::new(|_| async { Ok(reply) }))
     }
 

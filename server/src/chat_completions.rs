@@ -20,6 +20,7 @@ use axum::{Json, Router};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
+use crate::client_tools::ClientTools;
 use crate::deleted_object::DeletedObject;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::must_have_tokens;
@@ -108,6 +109,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
         Storing::Stored => (app.stored_turn(turn, &model, &caller)?, app.manager(&model, &caller)),
         Storing::Temporary => (app.turn(turn, &model, &caller)?, app.temporary_manager(&model, &caller)?),
     };
+    let tools = ClientTools::of(&asked.preface);
     let mut new = NewConversation::from(asked.preface);
     if asked.storing == Storing::Stored {
         let metadata = serde_json::json!({"model": model.name(), "metadata": asked.metadata});
@@ -115,7 +117,7 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
     }
     let conversation = manager.create(new).await?;
     let turn = conversation.send(turn);
-    let completion = completion(&model, &conversation, asked.storing);
+    let completion = completion(&model, &conversation, asked.storing, tools);
     let stored = (asked.storing == Storing::Stored).then_some(Opened { manager, conversation });
     let Some(options) = asked.stream else {
         let unfinished = Unfinished(stored);
@@ -133,12 +135,18 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<ChatReque
     streaming::respond_or(streaming::PlainTurn(turn), writer, app.limits(), held, otherwise).await
 }
 
-fn completion(model: &ModelLease, conversation: &Conversation, storing: Storing) -> Completion {
+fn completion(
+    model: &ModelLease,
+    conversation: &Conversation,
+    storing: Storing,
+    tools: ClientTools,
+) -> Completion {
     Completion {
         id: conversation.id().clone(),
         created: unix_seconds(SystemTime::now()),
         model: model.name().to_owned(),
         is_stored: storing == Storing::Stored,
+        tools,
     }
 }
 

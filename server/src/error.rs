@@ -115,7 +115,12 @@ impl ApiError {
         self.param.as_deref()
     }
 
-    /// Returns whether it says that something does not exist.
+    /// Returns whether what was requested was stopped.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.code == Some("cancelled")
+    }
+
+    /// Returns whether what was requested does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }

@@ -15,6 +15,7 @@ use axum::{Json, Router};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
+use crate::client_tools::ClientTools;
 use crate::error::{ApiError, ApiResult};
 use crate::error_form::AnthropicErrorBody;
 use crate::operation::Operation;
@@ -50,12 +51,14 @@ async fn create(State(app): State<App>, caller: Caller, body: JsonBody<MessagesR
     let model = app.model(asked.model.as_deref()).await?;
     let turn = app.turn(asked.turn, &model, &caller)?;
     let manager = app.temporary_manager(&model, &caller)?;
+    let tools = ClientTools::of(&asked.preface);
     let conversation = manager.create(NewConversation::from(asked.preface)).await?;
     let heading = Heading {
         conversation: conversation.id().clone(),
         model: model.name().to_owned(),
         hides_thinking: asked.hides_thinking,
         is_compared: asked.is_compared,
+        tools,
     };
     let turn = conversation.send(turn);
     if asked.is_streamed {

@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::caller::Caller;
+use crate::client_tools::ClientTools;
 use crate::error::{ApiError, ApiResult};
 use crate::error_form::OllamaErrorBody;
 use crate::operation::Operation;
@@ -86,12 +87,19 @@ async fn answer(app: &App, caller: &Caller, asked: Asked, form: Form) -> ApiResu
     let start = Instant::now();
     let place = app.admit(caller).await?;
     let model = app.model(Some(&served_name(app, &asked.model))).await?;
-    let mut heading = Heading { form, model: model.name().to_owned(), start, load: start.elapsed() };
+    let mut heading = Heading {
+        form,
+        model: model.name().to_owned(),
+        start,
+        load: start.elapsed(),
+        tools: ClientTools::default(),
+    };
     let Some((preface, turn)) = asked.question else {
         // A request without a question loads the model.
         return Ok(Json(heading.loaded()).into_response());
     };
     must_fit(asked.context_length, model.opened().context_length)?;
+    heading.tools = ClientTools::of(&preface);
     let turn = app.turn(turn, &model, caller)?;
     let manager = app.temporary_manager(&model, caller)?;
     let conversation = manager.create(NewConversation::from(preface)).await?;

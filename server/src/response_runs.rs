@@ -17,8 +17,10 @@ use crate::streaming::Frame;
 
 /// How long the events of a response are kept after its end.
 const KEPT: Duration = Duration::from_secs(5 * 60);
-/// How many responses that have ended keep their events.
+/// How many responses of an owner that have ended keep their events.
 const ENDED: usize = 64;
+/// How many responses of all owners that have ended keep their events.
+const ALL_ENDED: usize = 1024;
 /// How many bytes of events a response keeps.
 const BYTES: usize = 4 << 20;
 /// Of how many responses the last node is known.
@@ -151,15 +153,40 @@ impl ResponseRuns {
     }
 }
 
-/// Forgets the events of responses that have ended long ago, and those of the oldest ones where there are many.
+/// Forgets the events of responses that have ended long ago, and the oldest ones where an owner has many. Where there are too many of all
+/// owners, the oldest one of the owner with the most goes first, so that no owner pushes out those of others.
 fn forget_old(runs: &mut HashMap<RunKey, Arc<Run>>) {
     runs.retain(|_, run| run.log().ended.is_none_or(|ended| ended.elapsed() < KEPT));
-    let mut ended: Vec<(Instant, RunKey)> =
-        runs.iter().filter_map(|(id, run)| Some((run.log().ended?, id.clone()))).collect();
-    ended.sort_by_key(|(ended, _)| std::cmp::Reverse(*ended));
-    for (_, id) in ended.into_iter().skip(ENDED) {
-        runs.remove(&id);
+    let mut ended: HashMap<Owner, Vec<(Instant, RunKey)>> = HashMap::new();
+    for (key, run) in runs.iter() {
+        let at = run.log().ended;
+        if let Some(at) = at {
+            ended.entry(key.owner.clone()).or_default().push((at, key.clone()));
+        }
     }
+    let most = fair_share(ended.values().map(Vec::len).collect(), ALL_ENDED).min(ENDED);
+    for mut of_owner in ended.into_values() {
+        of_owner.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        for (_, key) in of_owner.into_iter().skip(most) {
+            runs.remove(&key);
+        }
+    }
+}
+
+/// Returns how many each owner may keep, so that those of all owners are `total` at most: owners with fewer leave the rest to others.
+fn fair_share(mut counts: Vec<usize>, total: usize) -> usize {
+    counts.sort_unstable();
+    let mut left = total;
+    let mut owners = counts.len();
+    for count in counts {
+        let share = left / owners;
+        if count > share {
+            return share;
+        }
+        left -= count;
+        owners -= 1;
+    }
+    usize::MAX
 }
 
 impl Run {
@@ -288,8 +315,27 @@ mod tests {
     }
 
     fn id() -> RunKey {
+        id_of(&Owner::local())
+    }
+
+    fn id_of(owner: &Owner) -> RunKey {
         let id = ResponseId { conversation: alloquy_core::ConversationId::new(), node: NodeId::new() };
-        RunKey::new(&Owner::local(), id)
+        RunKey::new(owner, id)
+    }
+
+    /// Begins and ends responses of an owner.
+    fn ended(runs: &ResponseRuns, owner: &Owner, count: usize) -> Vec<RunKey> {
+        let mut keys = Vec::new();
+        for _ in 0..count {
+            let key = id_of(owner);
+            runs.begin(key.clone(), StopSignal::default()).end();
+            keys.push(key);
+        }
+        keys
+    }
+
+    fn kept(runs: &ResponseRuns, keys: &[RunKey]) -> usize {
+        keys.iter().filter(|key| runs.find(key).is_some()).count()
     }
 
     #[tokio::test]
@@ -331,6 +377,30 @@ mod tests {
             runs.begin(id.clone(), StopSignal::default()).end();
         }
         assert_eq!(ids.iter().filter(|id| runs.find(id).is_some()).count(), ENDED);
+    }
+
+    #[test]
+    fn an_owner_with_many_responses_pushes_out_none_of_another() {
+        let runs = ResponseRuns::default();
+        let (ann, bob): (Owner, Owner) = ("ann".parse().unwrap(), "bob".parse().unwrap());
+        let of_ann = ended(&runs, &ann, 2);
+        let of_bob = ended(&runs, &bob, ENDED + 10);
+        assert_eq!((kept(&runs, &of_ann), kept(&runs, &of_bob)), (2, ENDED));
+        assert!(runs.find(of_bob.last().unwrap()).is_some() && runs.find(&of_bob[0]).is_none());
+    }
+
+    #[test]
+    fn the_responses_of_all_owners_are_bounded() {
+        let runs = ResponseRuns::default();
+        let few = ended(&runs, &"few".parse().unwrap(), 3);
+        let mut many = Vec::new();
+        for number in 0..ALL_ENDED / ENDED + 4 {
+            let owner: Owner = format!("owner-{number}").parse().unwrap();
+            many.extend(ended(&runs, &owner, ENDED));
+        }
+        let most = kept(&runs, &many);
+        assert!(most <= ALL_ENDED - 3 && most > ALL_ENDED - 40, "{most}");
+        assert_eq!(kept(&runs, &few), 3);
     }
 
     #[test]

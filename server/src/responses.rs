@@ -4,6 +4,7 @@
 //! a turn at that place: a branch.
 
 mod approvals;
+mod approved_runs;
 mod background;
 mod compact;
 mod events;
@@ -293,6 +294,9 @@ async fn delete(
     progress.cancel().await;
     let stored = StoredResponse::open(&manager, &id).await?;
     app.responses().forget(&RunKey::new(&caller.owner, stored.id.clone()));
+    if stored.is_lost() {
+        approved_runs::forget(&app, &caller.owner, &stored.id.conversation, stored.id.node).await;
+    }
     stored.delete(&manager).await?;
     Ok(Json(DeletedObject::new(id, "response")))
 }

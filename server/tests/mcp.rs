@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::store::MemoryStore;
-use alloquy_core::{Message, Reply};
+use alloquy_core::tool::Toolbox;
+use alloquy_core::{Message, Reply, Tool, ToolSpec};
 use alloquy_server::{KeyFile, KeyLimits, ServedModel, ServedTools, Server};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
+use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use shared::host_tools::{calling, sums};
@@ -476,7 +478,7 @@ async fn names_select_tools_and_max_tool_calls_limits_them() {
 }
 
 #[tokio::test]
-async fn tools_run_in_the_background_and_approvals_do_not() {
+async fn tools_run_in_the_background() {
     let (server, calls) = server(vec![calling(&[("call_0", "add")]), text("Five.")]).await;
     let made = response(&server, json!({"tools": never(), "background": true})).await;
     let id = made["id"].as_str().unwrap();
@@ -487,9 +489,141 @@ async fn tools_run_in_the_background_and_approvals_do_not() {
         (vec!["mcp_list_tools", "mcp_call", "message"], 1)
     );
     assert_eq!(server.get(&format!("/v1/responses/{id}")).await.json()["output"], last["output"]);
-    let input = approval(&json!({"id": "mcpr_1"}), true);
-    let fields = json!({"tools": always(), "background": true, "input": input, "previous_response_id": id});
-    assert_eq!(refused(&server, fields).await["param"], "background");
+}
+
+/// Starts a server of its own over a store, as after a restart.
+async fn over(store: &Arc<MemoryStore>, tools: &ServedTools, reply: Reply) -> TestServer {
+    let model = ServedModel::loaded("tea", ScriptedModel::replying([ScriptedReply::from(reply)]));
+    let builder = Server::builder().model(model).store(Arc::clone(store) as _).tools(tools.clone());
+    TestServer::start(builder).await
+}
+
+/// Waits for the end of a response in the background, and returns it.
+async fn ended(server: &TestServer, made: &Value) -> Value {
+    let path = format!("/v1/responses/{}", made["id"].as_str().unwrap());
+    let last = events(&server.get(&format!("{path}?stream=true")).await).pop().unwrap()["response"].clone();
+    let found = server.get(&path).await.json();
+    assert_eq!((&found["output"], &found["status"]), (&last["output"], &last["status"]));
+    last
+}
+
+#[tokio::test]
+async fn an_approval_is_requested_and_answered_in_the_background_also_after_restarts() {
+    let store = Arc::new(MemoryStore::default());
+    let (tools, calls) = sums();
+    let first = over(&store, &tools, calling(&[("call_0", "add")])).await;
+    let asked = response(&first, json!({"tools": always(), "background": true})).await;
+    assert_eq!(asked["status"], "queued");
+    let asked = ended(&first, &asked).await;
+    assert_eq!(
+        (types(&asked), asked["status"].as_str()),
+        (vec!["mcp_list_tools", "mcp_approval_request"], Some("completed"))
+    );
+    first.handle.shut_down();
+    let second = over(&store, &tools, text("Five.")).await;
+    let request = &asked["output"][1];
+    let input = approval(request, true);
+    let next =
+        json!({"tools": always(), "input": input, "previous_response_id": asked["id"], "background": true});
+    let made = response(&second, next.clone()).await;
+    assert_eq!(made["status"], "queued");
+    let last = ended(&second, &made).await;
+    assert_eq!((types(&last), &last["status"]), (vec!["mcp_call", "message"], &json!("completed")));
+    let call = &last["output"][0];
+    assert_eq!((&call["output"], &call["approval_request_id"]), (&json!("5"), &request["id"]));
+    assert_eq!(refused(&second, next.clone()).await["code"], "approval_already_answered");
+    second.handle.shut_down();
+    let third = over(&store, &tools, text("Six.")).await;
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(third.get(&format!("/v1/responses/{id}")).await.json()["output"], last["output"]);
+    let sent = third.get(&format!("/v1/responses/{id}/input_items")).await.json();
+    assert_eq!(sent["data"][0]["approval_request_id"], request["id"]);
+    assert_eq!(refused(&third, next).await["code"], "approval_already_answered");
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    let conversation = asked["alloquy"]["conversation"].as_str().unwrap();
+    let record = third.get(&format!("/v1/alloquy/conversations/{conversation}")).await;
+    assert!(!record.text.contains("openai_running_approvals"), "{}", record.text);
+    let more = json!({"input": "And now?", "previous_response_id": id});
+    assert_eq!(types(&response(&third, more).await), ["message"]);
+}
+
+/// Waits without end, and says that it runs.
+#[derive(Debug)]
+struct Endless(Arc<tokio::sync::Notify>);
+
+#[async_trait]
+impl Tool for Endless {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("wait", "Waits", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &Value) -> alloquy_core::Result<Value> {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_approved_in_the_background_is_found_and_cancelled_while_it_runs() {
+    let store = Arc::new(MemoryStore::default());
+    let runs = Arc::new(tokio::sync::Notify::new());
+    let tools = ServedTools::new("sums", Toolbox::default().tool(Endless(Arc::clone(&runs))));
+    let server = over(&store, &tools, calling(&[("call_0", "wait")])).await;
+    let asked = response(&server, json!({"tools": always()})).await;
+    let input = approval(&asked["output"][1], true);
+    let fields =
+        json!({"tools": always(), "input": input, "previous_response_id": asked["id"], "background": true});
+    let made = response(&server, fields).await;
+    runs.notified().await;
+    let id = made["id"].as_str().unwrap();
+    let path = format!("/v1/responses/{id}");
+    assert_eq!(server.get(&path).await.json()["status"], "in_progress");
+    // A server that has only the store, as after a crash.
+    let other = over(&store, &tools, text("Five.")).await;
+    assert_eq!(other.get(&path).await.json()["status"], "incomplete");
+    let more = json!({"input": "And now?", "previous_response_id": id});
+    let error = refused(&other, more.clone()).await;
+    assert!(error["message"].as_str().unwrap().contains("continue the response before it"), "{error}");
+    let cancelled = server.post(&format!("{path}/cancel"), &json!({})).await.json();
+    assert_eq!((types(&cancelled), cancelled["status"].as_str()), (vec!["mcp_call"], Some("cancelled")));
+    assert!(cancelled["output"][0]["error"].is_object(), "{cancelled}");
+    assert_eq!(other.get(&path).await.json()["output"], cancelled["output"]);
+    assert_eq!(types(&response(&other, more).await), ["message"]);
+}
+
+#[tokio::test]
+async fn what_is_lost_with_its_server_can_be_deleted_and_the_conversation_goes_further() {
+    let store = Arc::new(MemoryStore::default());
+    let runs = Arc::new(tokio::sync::Notify::new());
+    let tools = ServedTools::new("sums", Toolbox::default().tool(Endless(Arc::clone(&runs))));
+    let server = over(&store, &tools, calling(&[("call_0", "wait")])).await;
+    let asked = response(&server, json!({"tools": always()})).await;
+    let input = approval(&asked["output"][1], true);
+    let fields =
+        json!({"tools": always(), "input": input, "previous_response_id": asked["id"], "background": true});
+    let made = response(&server, fields.clone()).await;
+    runs.notified().await;
+    let other = over(&store, &tools, text("Five.")).await;
+    let path = format!("/v1/responses/{}", made["id"].as_str().unwrap());
+    assert_eq!(other.delete(&path).await.status, 200);
+    assert_eq!(other.get(&path).await.status, 404);
+    assert_eq!(refused(&other, fields).await["code"], "approval_already_answered");
+    let more = json!({"input": "And now?", "previous_response_id": asked["id"]});
+    assert_eq!(types(&response(&other, more).await), ["message"]);
+}
+
+#[tokio::test]
+async fn an_approved_call_of_the_background_that_cannot_begin_has_a_result_that_says_so() {
+    let (server, calls) = server(vec![calling(&[("call_0", "add")])]).await;
+    let asked = response(&server, json!({"tools": always()})).await;
+    let input = approval(&asked["output"][1], true);
+    // The model has no texts of tokens, which is found once it is loaded.
+    let fields = json!({"tools": always(), "input": input, "previous_response_id": asked["id"],
+        "background": true, "include": ["message.output_text.logprobs"]});
+    let made = response(&server, fields).await;
+    let last = ended(&server, &made).await;
+    assert_eq!((types(&last), &last["status"]), (vec!["mcp_call"], &json!("failed")));
+    assert!(last["output"][0]["error"].is_object() && calls.load(Ordering::SeqCst) == 0, "{last}");
 }
 
 #[test]

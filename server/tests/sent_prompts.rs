@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::model_info::ModelInfo;
+use alloquy_core::processor::{DataProcessor, ProcessorInput, PromptPart, ReplyParser};
 use alloquy_core::prompt::Prompt;
 use alloquy_core::sampling::TokenLogprob;
-use alloquy_core::template::PromptTemplate;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Message, Preface, Request, Result};
 use alloquy_engine::decoder::{DecodeRequest, Decoder, TokenStream};
@@ -233,6 +234,105 @@ async fn what_cannot_be_shown_is_refused() {
     turn(&server, &id, json!({"text": "Hi"})).await;
     let answer = server.get(&format!("{ALL}/{id}/nodes/head/prompt")).await;
     assert_eq!((answer.status, answer.error()["param"].as_str()), (400, Some("model")), "{}", answer.text);
+}
+
+/// A template of these words.
+fn with_effort(source: &str) -> JinjaTemplate {
+    JinjaTemplate::builder(source).polyfill(Polyfill::LeaveOut).build().unwrap()
+}
+
+/// Names the tools in the prompt.
+#[derive(Debug)]
+struct NamingTools;
+
+impl DataProcessor for NamingTools {
+    fn name(&self) -> &str {
+        "naming"
+    }
+
+    fn template_input(&self, source: ProcessorInput<'_>) -> Result<TemplateInput> {
+        let mut input = TaggedProcessor.template_input(source)?;
+        let names: Vec<&str> = source.preface.tools.iter().map(|tool| tool.name.as_str()).collect();
+        input.extra.insert("names".to_owned(), names.join(" ").into());
+        Ok(input)
+    }
+
+    fn prompt_parts(&self, rendered: &str, source: ProcessorInput<'_>) -> Result<Vec<PromptPart>> {
+        TaggedProcessor.prompt_parts(rendered, source)
+    }
+
+    fn reply_parser(&self, rendered: &str, source: ProcessorInput<'_>) -> Box<dyn ReplyParser> {
+        TaggedProcessor.reply_parser(rendered, source)
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        TaggedProcessor.stop_strings()
+    }
+}
+
+const MESSAGES: &str =
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}<end>{% endfor %}";
+
+#[tokio::test]
+async fn settings_of_the_turn_are_kept_with_its_reply() {
+    let received = Received::default();
+    let template =
+        with_effort(&format!("{MESSAGES}[{{{{ reasoning_effort | default('none') }}}}]<assistant>"));
+    let script = [
+        ("<user>Hi<end>[high]<assistant>".to_owned(), "Hello!"),
+        ("<user>Hi<end>[none]<assistant>".to_owned(), "Hi."),
+    ];
+    let server = serving(language_model(&script, template, &received)).await;
+    let id = created(&server, json!([])).await;
+    for fields in [
+        json!({"text": "Hi", "reasoning_effort": "high"}),
+        json!({"action": "retry"}),
+        json!({"action": "retry", "reasoning_effort": "high"}),
+    ] {
+        let said = turn(&server, &id, fields).await;
+        let prompt = shown(&server, &id, said["node"].as_str().unwrap()).await;
+        assert_eq!(ids(&prompt), received_ids(&received));
+        assert_eq!((&prompt["agrees"], &prompt["differences"]), (&json!(true), &json!([])));
+    }
+    let taken = json!({"text": "Hi", "metadata": {"alloquy_prompt": {}}});
+    assert_eq!(refused(&server, &id, taken).await.error()["param"], "metadata.alloquy_prompt");
+    // The same for a stored completion.
+    let chat = json!({"model": "tea", "store": true, "reasoning_effort": "high",
+        "messages": [{"role": "user", "content": "Hi"}]});
+    let chat = server.post("/v1/chat/completions", &chat).await.json();
+    let ours = &chat["alloquy"];
+    let id = format!("conv_{}", ours["conversation"].as_str().unwrap());
+    let prompt = shown(&server, &id, ours["node"].as_str().unwrap()).await;
+    assert_eq!((ids(&prompt), &prompt["agrees"]), (received_ids(&received), &json!(true)));
+}
+
+#[tokio::test]
+async fn what_differs_from_the_prompt_of_a_reply_has_a_name() {
+    let received = Received::default();
+    let script = [("<user>Hi<end><assistant>".to_owned(), "Hello!")];
+    let tea = language_model(&script, with_effort(&format!("{MESSAGES}<assistant>")), &received);
+    let other = language_model(&script, with_effort(&format!("Be brief. {MESSAGES}<assistant>")), &received);
+    let server = TestServer::start(
+        Server::builder().model(ServedModel::loaded("tea", tea)).model(ServedModel::loaded("coffee", other)),
+    )
+    .await;
+    let id = created(&server, json!([])).await;
+    let said = turn(&server, &id, json!({"text": "Hi"})).await;
+    let path = format!("{ALL}/{id}/nodes/{}/prompt", said["node"].as_str().unwrap());
+    let prompt = server.get(&format!("{path}?model=coffee")).await.json();
+    assert_eq!((&prompt["agrees"], &prompt["differences"]), (&json!(false), &json!(["model", "template"])));
+    // The tools of one response are no part of the conversation.
+    let template = with_effort(&format!("{{{{ names }}}}{MESSAGES}<assistant>"));
+    let script: Vec<_> = script.iter().map(|(cue, reply)| (cue.as_str(), *reply)).collect();
+    let decoder = Generator::new(Arc::new(ScriptedEngine::new(script)), 1).unwrap();
+    let model = LanguageModel::builder(decoder).template(template).processor(NamingTools);
+    let server = serving(model.build().unwrap()).await;
+    let weather = json!([{"type": "function", "name": "weather", "parameters": {"type": "object"}}]);
+    let request = json!({"model": "tea", "input": "Hi", "tools": weather});
+    let ours = server.post("/v1/responses", &request).await.json()["alloquy"].clone();
+    let id = format!("conv_{}", ours["conversation"].as_str().unwrap());
+    let prompt = shown(&server, &id, ours["node"].as_str().unwrap()).await;
+    assert_eq!((&prompt["agrees"], &prompt["differences"]), (&json!(false), &json!(["tools"])));
 }
 
 #[tokio::test]
@@ -494,12 +594,50 @@ async fn a_key_sees_its_own_limits_and_use() {
         (&json!("bob"), &Value::Null, &Value::Null)
     );
     assert_eq!(server.get("/v1/alloquy/usage").await.status, 401);
-    // What is scored is not counted, so a key with limits may not.
-    let made = server.send(server.posting(ALL, &json!({"name": "tea"})).bearer_auth(&ann)).await;
-    assert_eq!(made.status, 201, "{}", made.text);
-    let scored =
-        server.posting(&format!("{ALL}/conv_tea/score"), &json!({"texts": ["Hello"]})).bearer_auth(&ann);
-    assert_eq!(server.send(scored).await.status, 400);
+}
+
+#[tokio::test]
+async fn keys_with_limits_score_within_them() {
+    let mut keys = KeyFile::default();
+    let mut limits = KeyLimits::default();
+    limits.tokens_per_day = Some(100);
+    let ann = keys.add("ann".parse().unwrap(), limits.clone()).unwrap();
+    limits.calls_per_minute = Some(1);
+    let bob = keys.add("bob".parse().unwrap(), limits).unwrap();
+    let received = Received::default();
+    let model = language_model(&[], TaggedTemplate, &received);
+    let server =
+        TestServer::start(Server::builder().model(ServedModel::loaded("tea", model)).keys(keys)).await;
+    let posted = async |key: &str, path: &str, body: Value| {
+        server.send(server.posting(path, &body).bearer_auth(key)).await
+    };
+    let spent = async |key: &str| {
+        let usage = server.send(server.request("GET", "/v1/alloquy/usage").bearer_auth(key)).await.json();
+        usage["used"]["tokens"].as_u64().unwrap()
+    };
+    let path = format!("{ALL}/conv_tea/score");
+    for key in [&ann, &bob] {
+        assert_eq!(posted(key, ALL, json!({"name": "tea"})).await.status, 201);
+        let question = json!({"messages": [{"role": "user", "content": "Hi"}]});
+        let added = posted(key, &format!("{ALL}/conv_tea/nodes"), question).await;
+        assert!(added.status < 300, "{}", added.text);
+    }
+    // More may be reserved than is taken, and what does not fit is refused before it is computed.
+    let asked = json!({"texts": ["Hello", "Goodbye"]});
+    let scores = posted(&ann, &path, asked.clone()).await;
+    assert_eq!(scores.status, 200, "{}", scores.text);
+    let shown = format!("{ALL}/conv_tea/nodes/head/prompt");
+    let shown = server.send(server.request("GET", &shown).bearer_auth(&ann)).await.json();
+    let taken = shown["positions"].as_u64().unwrap() + 5 + 7;
+    assert_eq!(spent(&ann).await, taken);
+    let long = posted(&ann, &path, json!({"texts": ["a".repeat(200)]})).await;
+    assert_eq!(long.status, 400, "{}", long.text);
+    assert!(long.text.contains("the budget of 100 tokens a day"), "{}", long.text);
+    // A call that fails takes nothing, and one more call a minute is too many.
+    assert_eq!(spent(&ann).await, taken);
+    assert_eq!(posted(&bob, &path, asked.clone()).await.status, 200);
+    let second = posted(&bob, &path, asked).await;
+    assert_eq!((second.status, spent(&bob).await), (429, taken), "{}", second.text);
 }
 
 /// The files of public templates, where the shared folder has them.

@@ -1,5 +1,6 @@
 //! The chunks of a streamed completion, in their order: the role, the pieces, the finish reason, the usage, and `[DONE]`.
 
+use alloquy_core::message::ToolCall;
 use alloquy_core::{Delta, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
@@ -43,28 +44,34 @@ impl ChunkWriter {
         Frame::json(&self.chunk(&choices))
     }
 
+    fn call(&mut self, call: &ToolCall) -> Frame {
+        let mut call = call_of(call);
+        if let Value::Object(fields) = &mut call {
+            fields.insert("index".to_owned(), self.calls.into());
+        }
+        self.calls += 1;
+        self.piece(&json!({"tool_calls": [call]}))
+    }
+
     fn delta(&mut self, delta: Delta) -> Option<Frame> {
         let fields = match delta {
             Delta::Text(text) => json!({"content": text}),
             Delta::Malformed(malformed) => json!({"content": malformed.raw}),
             Delta::Thinking(text) => json!({"reasoning_content": text}),
-            Delta::ToolCall(call) => {
-                let mut call = call_of(&call);
-                if let Value::Object(fields) = &mut call {
-                    fields.insert("index".to_owned(), self.calls.into());
-                }
-                self.calls += 1;
-                json!({"tool_calls": [call]})
-            }
+            Delta::ToolCall(call) if self.completion.tools.offer(&call) => return Some(self.call(&call)),
             // A call is written once it is whole, since a part of one may turn out to be none.
             _ => return None,
         };
         Some(self.piece(&fields))
     }
 
-    fn end(&self, reply: &TurnReply) -> Vec<Frame> {
+    fn end(&mut self, reply: &TurnReply) -> Vec<Frame> {
         if let Some(error) = &reply.reply.error {
             return vec![Frame::json(&broken_reply(error).body())];
+        }
+        let mut frames = Vec::new();
+        for call in self.completion.tools.left_open(&reply.pending) {
+            frames.push(self.call(call));
         }
         let report = self.completion.report(reply);
         let logprobs = self.has_logprobs.then(|| choice_logprobs(&reply.reply.logprobs, &self.model));
@@ -74,7 +81,7 @@ impl ChunkWriter {
         if let Value::Object(fields) = &mut last {
             fields.insert("alloquy".to_owned(), report.json());
         }
-        let mut frames = vec![Frame::json(&last)];
+        frames.push(Frame::json(&last));
         if self.options.includes_usage() {
             let mut chunk = self.completion.chunk(&json!([]));
             if let Value::Object(fields) = &mut chunk {

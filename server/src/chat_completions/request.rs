@@ -13,6 +13,7 @@ use super::messages;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::check_top;
 use crate::media_policy::MediaPolicy;
+use crate::prompt_settings::PromptSettings;
 use crate::turn_options::{Stops, check_metadata, must_ask, only, validated};
 
 /// The fields of a request. Those that this server cannot follow are absent, so that they are refused by name.
@@ -143,6 +144,7 @@ impl ChatRequest {
         must_ask(&transcript.messages)?;
         let (preface, path) = transcript.into_preface();
         let turn = TurnRequest::from(path).sampling(sampling);
+        let turn = PromptSettings::new(&options.arguments, &[]).keep(turn);
         let turn = turn.output(options.output).arguments(options.arguments);
         let storing = if self.store == Some(true) { Storing::Stored } else { Storing::Temporary };
         let logprobs = self.logprobs.unwrap_or_default();

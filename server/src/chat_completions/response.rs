@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::identity::ID;
 use crate::call_arguments;
+use crate::client_tools::ClientTools;
 use crate::logprobs;
 use crate::models::OpenedModel;
 use crate::reply_report::ReplyReport;
@@ -17,6 +18,7 @@ pub(super) struct Completion {
     pub(super) created: u64,
     pub(super) model: String,
     pub(super) is_stored: bool,
+    pub(super) tools: ClientTools,
 }
 
 impl Completion {
@@ -34,7 +36,8 @@ impl Completion {
     /// Returns the object of a whole reply.
     pub(super) fn whole(&self, reply: &TurnReply, model: &OpenedModel, has_logprobs: bool) -> Value {
         let logprobs = has_logprobs.then(|| choice_logprobs(&reply.reply.logprobs, model));
-        self.object(reply.message(), &self.report(reply), logprobs.as_ref())
+        let message = self.tools.shown(reply.message(), &reply.pending);
+        self.object(&message, &self.report(reply), logprobs.as_ref())
     }
 
     /// Returns the object of a message and its report.

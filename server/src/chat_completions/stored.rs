@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use alloquy_core::message::ToolCall;
 use alloquy_core::query::{Filter, MetadataKey, Sort, SortKey};
 use alloquy_core::store::{ConversationRecord, ConversationStoreExt as _};
 use alloquy_core::{
@@ -17,6 +18,7 @@ use super::response::Completion;
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
 use crate::caller::Caller;
+use crate::client_tools::ClientTools;
 use crate::deleted_object::DeletedObject;
 use crate::error::{ApiError, ApiResult};
 use crate::paging::{Order, Page, PageQuery};
@@ -89,13 +91,25 @@ impl StoredCompletion {
             created: unix_seconds(self.record.created),
             model: self.field("model").as_str().unwrap_or(&facts.model).to_owned(),
             is_stored: true,
+            tools: ClientTools::of(&self.record.preface),
         };
-        let mut object = completion.object(&node.message, &report, None);
+        let message = completion.tools.shown(&node.message, &open_calls(node, &path));
+        let mut object = completion.object(&message, &report, None);
         if let Value::Object(fields) = &mut object {
             fields.insert("metadata".to_owned(), self.field("metadata"));
         }
         Ok(Some(object))
     }
+}
+
+/// Returns the calls of a reply without a result in the rest of its path.
+fn open_calls(reply: &Node, path: &[Node]) -> Vec<ToolCall> {
+    let mut open: Vec<ToolCall> = reply.message.tool_calls().cloned().collect();
+    let after = path.iter().skip_while(|node| node.id != reply.id);
+    for result in after.flat_map(|node| node.message.tool_results()) {
+        open.retain(|call| call.id != result.id);
+    }
+    open
 }
 
 /// Returns nothing for what was deleted meanwhile.

@@ -94,6 +94,9 @@ impl EventWriter {
             return vec![event(&anthropic_event(&broken_reply(error)))];
         }
         let mut frames = self.close();
+        for call in self.heading.tools.left_open(&reply.pending) {
+            frames.extend(self.call(call));
+        }
         let report = self.heading.report(reply);
         frames.push(event(&json!({
             "type": "message_delta",
@@ -117,7 +120,7 @@ impl TurnWriter for EventWriter {
             TurnEvent::Delta(Delta::Text(text)) => self.piece(OpenBlock::Text, &text),
             TurnEvent::Delta(Delta::Malformed(malformed)) => self.piece(OpenBlock::Text, &malformed.raw),
             TurnEvent::Delta(Delta::Thinking(text)) => self.piece(OpenBlock::Thinking, &text),
-            TurnEvent::Delta(Delta::ToolCall(call)) => self.call(&call),
+            TurnEvent::Delta(Delta::ToolCall(call)) if self.heading.tools.offer(&call) => self.call(&call),
             TurnEvent::Finished(reply) => self.end(&reply),
             _ => Vec::new(),
         }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::call_arguments::object_of;
+use crate::client_tools::ClientTools;
 use crate::reply_report::ReplyReport;
 
 /// The beginning of the ids of messages; the rest is the id of the conversation, which ends with the request.
@@ -22,6 +23,7 @@ pub(super) struct Heading {
     pub(super) model: String,
     pub(super) hides_thinking: bool,
     pub(super) is_compared: bool,
+    pub(super) tools: ClientTools,
 }
 
 /// A message of the assistant.
@@ -116,7 +118,7 @@ impl Heading {
 
     fn blocks(&self, reply: &TurnReply) -> Vec<BlockObject> {
         let mut blocks = Vec::new();
-        for part in &reply.message().parts {
+        for part in &self.tools.shown(reply.message(), &reply.pending).parts {
             match &part.content {
                 Content::Text(text) => add_text(&mut blocks, text),
                 // What could not be read as a call is shown as the model wrote it.

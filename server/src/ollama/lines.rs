@@ -1,5 +1,6 @@
 //! The lines of a streamed reply: its pieces, then how it ended.
 
+use alloquy_core::message::ToolCall;
 use alloquy_core::{Delta, TurnEvent, TurnReply};
 use serde_json::json;
 
@@ -25,21 +26,29 @@ impl LineWriter {
             Delta::Text(text) => Some(Said { text, ..Said::default() }),
             Delta::Malformed(malformed) => Some(Said { text: malformed.raw, ..Said::default() }),
             Delta::Thinking(text) => Some(Said { thinking: Some(text), ..Said::default() }),
-            Delta::ToolCall(call) => {
-                let calls = vec![CallObject::of(&call, self.calls)];
-                self.calls += 1;
-                Some(Said { calls, ..Said::default() })
-            }
+            Delta::ToolCall(call) if self.heading.tools.offer(&call) => Some(self.call(&call)),
             // A call is written once it is whole, since a part of one may turn out to be none.
             _ => None,
         }
     }
 
-    fn end(&self, reply: &TurnReply) -> Frame {
-        match &reply.reply.error {
-            Some(error) => Frame::line(&ollama(&broken_reply(error))),
-            None => Frame::line(&json!(self.heading.last(reply))),
+    fn call(&mut self, call: &ToolCall) -> Said {
+        let calls = vec![CallObject::of(call, self.calls)];
+        self.calls += 1;
+        Said { calls, ..Said::default() }
+    }
+
+    fn end(&mut self, reply: &TurnReply) -> Vec<Frame> {
+        if let Some(error) = &reply.reply.error {
+            return vec![Frame::line(&ollama(&broken_reply(error)))];
         }
+        let mut frames = Vec::new();
+        for call in self.heading.tools.left_open(&reply.pending) {
+            let said = self.call(call);
+            frames.push(Frame::line(&json!(self.heading.piece(said))));
+        }
+        frames.push(Frame::line(&json!(self.heading.last(reply))));
+        frames
     }
 }
 
@@ -58,7 +67,7 @@ impl TurnWriter for LineWriter {
                 Some(said) => vec![Frame::line(&json!(self.heading.piece(said)))],
                 None => Vec::new(),
             },
-            TurnEvent::Finished(reply) => vec![self.end(&reply)],
+            TurnEvent::Finished(reply) => self.end(&reply),
             _ => Vec::new(),
         }
     }

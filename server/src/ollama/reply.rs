@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::message::ToolCall;
 use alloquy_core::report::FinishReason;
-use alloquy_core::{Content, TurnReply};
+use alloquy_core::{Content, Message, TurnReply};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::call_arguments::object_of;
+use crate::client_tools::ClientTools;
 use crate::reply_report::ReplyReport;
 use crate::times::now;
 
@@ -29,6 +30,7 @@ pub(super) struct Heading {
     pub(super) start: Instant,
     /// How long it took until the model was loaded.
     pub(super) load: Duration,
+    pub(super) tools: ClientTools,
 }
 
 /// A reply, or a piece of one.
@@ -108,9 +110,9 @@ impl CallObject {
 }
 
 impl Said {
-    fn of(reply: &TurnReply) -> Self {
+    fn of(message: &Message) -> Self {
         let mut said = Self::default();
-        for part in &reply.message().parts {
+        for part in &message.parts {
             match &part.content {
                 Content::Text(text) => said.text.push_str(text),
                 // What could not be read as a call is shown as the model wrote it.
@@ -153,7 +155,8 @@ impl Heading {
 
     /// Returns a whole reply.
     pub(super) fn whole(&self, reply: &TurnReply) -> ReplyObject {
-        self.ended(Said::of(reply), reply)
+        let message = self.tools.shown(reply.message(), &reply.pending);
+        self.ended(Said::of(&message), reply)
     }
 
     /// Returns the last object of a stream, whose pieces have all that was said.

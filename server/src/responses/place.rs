@@ -384,6 +384,12 @@ async fn previous(
         return Ok((conversation, last));
     }
     match StoredResponse::open(manager, id).await {
+        Ok(stored) if stored.is_lost() => {
+            let message = format!(
+                "the approved calls of the response {id:?} run on another server, or their server ended before their results were stored: continue the response before it"
+            );
+            Err(ApiError::invalid("previous_response_id", message))
+        }
         Ok(stored) => {
             let last = stored.last();
             Ok((stored.conversation, last))

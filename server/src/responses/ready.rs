@@ -102,6 +102,7 @@ impl Ready {
                 owner: caller.owner.clone(),
                 conversation,
                 decisions,
+                is_claimed: false,
                 toolbox,
                 messages,
                 at: place.at,

@@ -18,6 +18,7 @@ use super::tools::{AllowedTools, GivenTool, chat_choice, offered};
 use crate::error::{ApiError, ApiResult};
 use crate::items::{GivenItem, Input, SERVERS, parsed_items};
 use crate::logprobs::check_top;
+use crate::prompt_settings::PromptSettings;
 use crate::served_tools::ToolServers;
 use crate::turn_options::{Metadata, Stops, check_metadata, only, renamed, validated};
 
@@ -195,7 +196,9 @@ pub(super) struct TurnOptions {
 impl TurnOptions {
     /// Returns the request of a turn with these messages.
     fn turn(&self, messages: Vec<Message>) -> TurnRequest {
-        TurnRequest::from(messages)
+        let turn = TurnRequest::from(messages);
+        PromptSettings::new(&self.arguments, &self.tools)
+            .keep(turn)
             .sampling(self.sampling.clone())
             .output(self.output.clone())
             .arguments(self.arguments.clone())

@@ -7,6 +7,7 @@ use alloquy_core::{Conversation, ConversationManager as _, Manager, Node, NodeId
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::approved_runs;
 use super::object::{Ending, HeadPlace, ResponseObject, Sources, Status};
 use super::settings::ResponseMark;
 use crate::error::{ApiError, ApiResult};
@@ -48,7 +49,10 @@ impl StoredResponse {
         let record = conversation.record().await?;
         let tree = conversation.tree().await?;
         let annotations = Annotations::of(&record)?;
-        let Ok(question) = tree.node(response.node) else { return Err(no_response(id)) };
+        let Ok(question) = tree.node(response.node) else {
+            let Some(mark) = approved_runs::find(&record, response.node) else { return Err(no_response(id)) };
+            return Ok(Self::without_messages(response, conversation, mark, record, tree));
+        };
         let metadata = annotations.metadata(question);
         // A deleted response has no mark any more.
         let Some(mark) = ResponseMark::read(&metadata) else { return Err(no_response(id)) };
@@ -67,6 +71,22 @@ impl StoredResponse {
         // The replies have the tools as well.
         let mark = nodes.first().and_then(|node| ResponseMark::read(&node.metadata)).unwrap_or(mark);
         Ok(Self { id: response, conversation, mark, given, nodes, record, tree, ending })
+    }
+
+    /// A response whose messages are not stored yet, or were lost with the server that ran its approved calls.
+    fn without_messages(
+        id: ResponseId,
+        conversation: Conversation,
+        mark: ResponseMark,
+        record: ConversationRecord,
+        tree: Tree,
+    ) -> Self {
+        Self { id, conversation, mark, given: Vec::new(), nodes: Vec::new(), record, tree, ending: None }
+    }
+
+    /// Returns whether there is no message of it: unless its approved calls still run, nothing can follow it.
+    pub(super) fn is_lost(&self) -> bool {
+        self.given.is_empty()
     }
 
     /// Returns the last node.

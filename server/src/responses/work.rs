@@ -42,6 +42,8 @@ pub(super) struct ApprovedTurn {
     pub(super) owner: Owner,
     pub(super) conversation: Conversation,
     pub(super) decisions: Decisions,
+    /// Whether the calls are claimed already.
+    pub(super) is_claimed: bool,
     /// All tools of the host.
     pub(super) toolbox: Toolbox,
     pub(super) messages: Vec<Message>,
@@ -130,7 +132,9 @@ impl ApprovedTurn {
         emit: &mut Emitter<Result<TurnEvent, ApiError>>,
     ) -> Result<(), ApiError> {
         let id = self.conversation.id().clone();
-        self.decisions.claim(&self.app, &self.owner, &id).await?;
+        if !self.is_claimed {
+            self.decisions.claim(&self.app, &self.owner, &id).await?;
+        }
         let calls = self.decisions.approved();
         for call in &calls {
             emit.send(Ok(TurnEvent::Delta(Delta::ToolCall(call.clone())))).await;
@@ -171,6 +175,9 @@ impl ApprovedTurn {
         let origin = Origin::new(self.owner.clone(), self.conversation.id().clone()).parent(self.at);
         let tools = self.toolbox.now()?.with_context(ToolContext::default().origin(origin));
         let ended = self.task.stop_signal();
+        if stop.is_stopped() || ended.is_stopped() {
+            return Ok(Vec::new());
+        }
         let mut answers = stop.cut(ended.cut(Box::pin(tools.answer(calls, &[]))));
         let mut results = Vec::with_capacity(calls.len());
         while let Some(result) = answers.next().await {

@@ -30,6 +30,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::logprobs::text_and_bytes;
 use crate::models::{ModelLease, OpenedModel};
+use crate::prompt_settings::PromptSettings;
 use alignment::MEDIA;
 use marks::{FoundText, Marks};
 use origin::TokenOrigin;
@@ -54,9 +55,10 @@ pub(super) struct PromptObject {
     node: String,
     /// The model whose prompt it is.
     model: String,
-    /// Whether the reply reports the template and the length of this prompt. It does not where the turn had settings that are not stored,
-    /// or where the model is another one. `null` where the reply reports neither, and for other messages.
+    /// Whether the reply reports the template and the length of this prompt; `differences` says why it does not. `null` where the reply reports neither, and for other messages.
     agrees: Option<bool>,
+    /// What differs from the prompt that the reply reports. It is empty where `agrees` is not `false`.
+    differences: Vec<PromptDifference>,
     /// The whole text, with U+FFFC where media are.
     text: String,
     /// The text in pieces by their origins.
@@ -75,6 +77,21 @@ pub(super) struct PromptObject {
     reply_tokens: Option<Vec<ReplyToken>>,
     /// What the prompt lacks or has elsewhere than asked.
     warnings: Vec<Value>,
+}
+
+/// What differs between a prompt that is made again and the one that a reply reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum PromptDifference {
+    /// It is the prompt of another model than that of the reply.
+    Model,
+    /// The template of the model has changed, or is another one.
+    Template,
+    /// The turn had tools of its own, which are not kept with its reply.
+    Tools,
+    /// The length is another one, although all that is kept is the same: what else shaped the prompt, such as middleware of the host, or
+    /// a setting of a reply that an earlier version has stored, is not known.
+    Length,
 }
 
 /// A piece of the text.
@@ -185,7 +202,10 @@ pub(super) async fn prompt(
         return Err(ApiError::unsupported("model", message));
     };
     let authored = authored(&conversation, &node).await?;
-    let sent = Sent { id: shown(conversation.id()), node, model, prepared, request, authored };
+    let is_other_model =
+        node.model().and_then(|name| app.models().served_as(name)).as_deref() != Some(model.name());
+    let sent =
+        Sent { id: shown(conversation.id()), node, model, prepared, request, authored, is_other_model };
     let object = tokio::task::spawn_blocking(move || sent.object()).await;
     drop(place);
     object.map(Json).map_err(|source| {
@@ -206,7 +226,7 @@ async fn model_of(app: &App, named: Option<String>, node: &Node) -> ApiResult<Mo
 /// Returns the request that a reply answers, or that a message would be sent with.
 fn draft_of(node: &Node) -> TurnRequest {
     let at: Option<NodeId> = if is_reply(node) { node.parent } else { Some(node.id) };
-    let draft = TurnRequest::default().at(at);
+    let draft = TurnRequest::default().at(at).arguments(PromptSettings::of(node).arguments);
     match node.reply.as_ref().and_then(|facts| facts.system_prompt.clone()) {
         Some(text) => draft.system_prompt(text),
         None => draft,
@@ -236,6 +256,8 @@ struct Sent {
     prepared: PreparedPrompt,
     request: Request,
     authored: Vec<Message>,
+    /// Whether the model is another one than that of the reply.
+    is_other_model: bool,
 }
 
 impl Sent {
@@ -245,13 +267,15 @@ impl Sent {
         let places = self.places(&text, &sources);
         let facts = self.node.reply.as_deref();
         let report = facts.and_then(|facts| facts.cache);
+        let differences = facts.and_then(|facts| self.differences(facts));
         let reply_tokens = (!self.node.tokens.is_empty()).then(|| self.reply_tokens());
         PromptObject {
             object: "prompt",
             conversation: self.id.clone(),
             node: self.node.id.to_string(),
             model: self.model.name().to_owned(),
-            agrees: facts.and_then(|facts| agrees(facts, &self.prepared)),
+            agrees: differences.as_ref().map(Vec::is_empty),
+            differences: differences.unwrap_or_default(),
             spans: spans(&text, &sources, &places),
             tokens: self.tokens(&text, &sources, &places),
             positions: self.prepared.positions(),
@@ -262,6 +286,31 @@ impl Sent {
             warnings: self.prepared.warnings.iter().map(|warning| json!(warning)).collect(),
             text,
         }
+    }
+
+    /// Returns what differs from the prompt that the reply reports; `None` where it reports too little.
+    fn differences(&self, facts: &ReplyFacts) -> Option<Vec<PromptDifference>> {
+        let usage = facts.usage?;
+        let is_same_template = facts.template? == self.prepared.template;
+        if is_same_template && usage.prompt == self.prepared.positions() + facts.begun {
+            return Some(Vec::new());
+        }
+        let mut differences = Vec::new();
+        if self.is_other_model {
+            differences.push(PromptDifference::Model);
+        }
+        if !is_same_template {
+            differences.push(PromptDifference::Template);
+        }
+        let tools = PromptSettings::of(&self.node).tools;
+        let offered = &self.request.preface.tools;
+        if tools.iter().any(|name| offered.iter().all(|tool| tool.name != *name)) {
+            differences.push(PromptDifference::Tools);
+        }
+        if differences.is_empty() {
+            differences.push(PromptDifference::Length);
+        }
+        Some(differences)
     }
 
     /// Finds the texts of the request in the text of the prompt.
@@ -333,13 +382,6 @@ impl Sent {
         }
         tokens
     }
-}
-
-/// Returns whether a reply reports this prompt; `None` where it does not say.
-fn agrees(facts: &ReplyFacts, prepared: &PreparedPrompt) -> Option<bool> {
-    let usage = facts.usage?;
-    let template = facts.template?;
-    Some(template == prepared.template && usage.prompt == prepared.positions() + facts.begun)
 }
 
 /// Returns the text of a prompt's parts.

@@ -1,7 +1,7 @@
 //! How likely texts are as replies at a node.
 
-use alloquy_core::TurnRequest;
 use alloquy_core::report::TextScore;
+use alloquy_core::{Conversation, Result, TurnRequest};
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -82,14 +82,28 @@ impl ScoreObject {
     }
 }
 
-/// Refuses keys with limits: what is scored is not counted.
-fn must_be_unlimited(caller: &Caller) -> ApiResult<()> {
-    if caller.limits.calls_per_minute.is_none() && caller.limits.tokens_per_day.is_none() {
-        return Ok(());
+/// Scores texts, and returns how many tokens were read: those of the prompt once, and those of each text.
+async fn counted(
+    conversation: &Conversation,
+    draft: TurnRequest,
+    texts: &[String],
+    prompt: usize,
+) -> Result<(Vec<TextScore>, usize)> {
+    let scores = conversation.score(draft, texts).await?;
+    let mut tokens = prompt;
+    for score in &scores {
+        tokens += score.tokens.len();
     }
-    let message =
-        "scores are not counted, so a key with calls_per_minute or tokens_per_day cannot ask for them";
-    Err(ApiError::unsupported("texts", message))
+    Ok((scores, tokens))
+}
+
+/// Returns the most tokens that texts have: each token has a byte at least, and a tokenizer may put one before a text.
+fn most_tokens(texts: &[String]) -> usize {
+    let mut most = 0;
+    for text in texts {
+        most += text.len() + 1;
+    }
+    most
 }
 
 /// `POST /v1/alloquy/conversations/{id}/score`
@@ -103,7 +117,6 @@ pub(super) async fn score(
     // An unknown conversation loads no model.
     let conversation = opened(&app, &caller, &id).await?;
     let node = place(&conversation, new.node.as_deref().unwrap_or(HEAD), "node").await?;
-    must_be_unlimited(&caller)?;
     let admitted = app.admit(&caller).await?;
     let model = app.model(new.model.as_deref()).await?;
     let conversation = opened_in(&app.manager(&model, &caller), &id).await?;
@@ -111,7 +124,11 @@ pub(super) async fn score(
     if let Some(text) = new.system_prompt {
         draft = draft.system_prompt(text);
     }
-    let scores = conversation.score(draft, &new.texts).await?;
+    // Models that report no prompt are not counted before, which limits of tokens refuse.
+    let prompt = conversation.prompt(draft.clone()).await?.map(|prompt| prompt.positions());
+    let most = prompt.map(|prompt| prompt + most_tokens(&new.texts));
+    let work = counted(&conversation, draft, &new.texts, prompt.unwrap_or_default());
+    let scores = app.charge_for(most, &caller, work).await?;
     drop(admitted);
     Ok(Json(ScoresObject {
         object: "scores",

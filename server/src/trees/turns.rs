@@ -25,6 +25,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::logprobs::{check_top, must_have_tokens};
 use crate::media_policy::MediaPolicy;
 use crate::models::ModelLease;
+use crate::prompt_settings::{PROMPT_SETTINGS, PromptSettings};
 use crate::reply_report::complete;
 use crate::streaming;
 
@@ -160,9 +161,16 @@ impl NewTurn {
         if let Some(beginning) = beginning(self.prefix.take(), self.prefix_tokens.take())? {
             ask = ask.beginning(beginning);
         }
+        if self.metadata.contains_key(PROMPT_SETTINGS) {
+            let place = format!("metadata.{PROMPT_SETTINGS}");
+            let message =
+                format!("{place}: the server keeps the settings of the turn there: choose another name");
+            return Err(ApiError::invalid(place, message));
+        }
         ask = noted(ask, self.label.take(), std::mem::take(&mut self.metadata));
         self.score_tokens()?;
         let sampling = std::mem::take(&mut self.sampling);
+        let ask = PromptSettings::new(&options.arguments, &[]).keep(ask);
         Ok(ask.sampling(sampling).output(options.output).arguments(options.arguments))
     }
 
