@@ -54,7 +54,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn killed_servers_over_one_database() {
     let Some(url) = database() else { return };
-    torture(Cluster::on_loopback(&url), FEW.0, FEW.1);
+    torture(&Cluster::on_loopback(&url), FEW.0, FEW.1);
 }
 
 #[cfg(target_os = "linux")]
@@ -63,7 +63,7 @@ fn killed_servers_in_namespaces() {
     let Some(url) = database() else { return };
     // A probe: only root may create one.
     match Namespace::new(2) {
-        Ok(_) => torture(Cluster::in_namespaces(&url), 2, 8),
+        Ok(_) => torture(&Cluster::in_namespaces(&url), 2, 8),
         Err(error) => eprintln!("skipped: {error}"),
     }
 }
@@ -74,7 +74,7 @@ fn killed_servers_as_the_environment_says() {
         return eprintln!("skipped: {KILLS} and {CONVERSATIONS} say no numbers");
     };
     let Some(url) = database() else { return };
-    torture(cluster(&url), kills.parse().unwrap(), conversations.parse().unwrap());
+    torture(&cluster(&url), kills.parse().unwrap(), conversations.parse().unwrap());
 }
 
 /// Returns the servers as the environment says.
@@ -444,18 +444,18 @@ fn verify(
     }
 }
 
-fn torture(cluster: Cluster, kills: usize, conversations: usize) {
+fn torture(cluster: &Cluster, kills: usize, conversations: usize) {
     let servers = [cluster.start(0), cluster.start(1)];
-    let protocol = Protocol::of(&cluster);
+    let protocol = Protocol::of(cluster);
     let figures = Figures::default();
     let are_done = AtomicBool::new(false);
     let (held, servers) = thread::scope(|scope| {
-        let killing = scope.spawn(|| kill(&cluster, servers, kills, &are_done, &figures));
-        let held = hold(&cluster, protocol, conversations, kills, &figures);
+        let killing = scope.spawn(|| kill(cluster, servers, kills, &are_done, &figures));
+        let held = hold(cluster, protocol, conversations, kills, &figures);
         are_done.store(true, Ordering::Relaxed);
         (held, killing.join().unwrap())
     });
-    verify(&cluster, protocol, &held, &figures);
+    verify(cluster, protocol, &held, &figures);
     drop(servers);
     println!("torture serve, {protocol:?}, {} conversations, {figures}", held.len());
     let examples = figures.examples.lock().unwrap();

@@ -56,12 +56,15 @@ impl ChatModel for ChargedCall {
     }
 }
 
+/// What is done in a call, and how many tokens it took.
+type Work<'a, T> = BoxFuture<'a, Result<(T, usize)>>;
+
 /// A call whose exact tokens are known once it has ended: the most that it may take are reserved before.
 pub(crate) struct SettledCall<'a, T> {
     /// The most tokens, where they are known.
     most: Option<usize>,
-    /// What is done, and how many tokens it took. It is done once.
-    work: Mutex<Option<BoxFuture<'a, Result<(T, usize)>>>>,
+    /// It is done once.
+    work: Mutex<Option<Work<'a, T>>>,
     outcome: Mutex<Option<T>>,
 }
 
@@ -73,7 +76,7 @@ impl<T> fmt::Debug for SettledCall<'_, T> {
 
 impl<'a, T: Send> SettledCall<'a, T> {
     /// A call that takes `most` tokens at most. `work` returns what it made and how many tokens it took.
-    pub(crate) fn new(most: Option<usize>, work: BoxFuture<'a, Result<(T, usize)>>) -> Self {
+    pub(crate) fn new(most: Option<usize>, work: Work<'a, T>) -> Self {
         Self { most, work: Mutex::new(Some(work)), outcome: Mutex::new(None) }
     }
 

@@ -12,6 +12,21 @@ use super::snapshot::{Snapshot, SnapshotError, SnapshotIdentity, SnapshotSource}
 /// A chat model whose computed prompts can be saved, and restored by another process with the same model.
 ///
 /// `LanguageModel` of alloquy-inference is one, and so is `alloquy::Model`. The requests are those that the model replies to.
+///
+/// ```
+/// use alloquy_core::{Owner, Request, Result};
+/// use alloquy_engine::decoder::{SnapshotModel, SnapshotSource};
+///
+/// /// Restores a snapshot where the model has computed nothing of a prompt, and returns how many units are computed then.
+/// async fn resume(model: &dyn SnapshotModel, request: &Request, from: SnapshotSource) -> Result<usize> {
+///     let held = model.held(request).await?.held;
+///     if held > 0 {
+///         return Ok(held);
+///     }
+///     // A snapshot only saves time: where it is refused, the prompt is computed.
+///     Ok(model.restore_for(&Owner::local(), from).await.unwrap_or(0))
+/// }
+/// ```
 #[async_trait]
 pub trait SnapshotModel: Send + Sync + Debug {
     /// Returns what its snapshots are of; `None` where its state cannot be saved.

@@ -1,4 +1,4 @@
-//! What could stand in the place of a token of a stored reply, as the model says when it is asked afterwards.
+//! The alternatives of a token of a stored reply, which the model computes afterwards.
 
 use std::collections::BTreeMap;
 
