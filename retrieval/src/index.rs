@@ -2,6 +2,7 @@
 
 mod files;
 mod loaded;
+mod lock;
 mod manifest;
 mod options;
 mod segment;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::loaded::Loaded;
+use self::lock::Lock;
 use self::manifest::Manifest;
 use self::update::{Others, Update};
 use crate::embedding::embed_query;
@@ -247,7 +249,7 @@ impl Index {
         progress: &'a (dyn Fn(IndexProgress) + Send + Sync),
     ) -> Result<Update<'a>> {
         // What is there is read only when no other writer may change it.
-        let lock = update::lock(folder, owner)?;
+        let lock = Lock::of(folder, owner)?;
         let loaded = self.current(owner)?;
         Ok(Update::new(&self.options, self.embedder.as_deref(), folder, lock, loaded, progress))
     }

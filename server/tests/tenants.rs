@@ -132,6 +132,11 @@ fn mixed(own: &str, foreign: &str) -> Option<String> {
     Some([&own[..2], &foreign[2..]].concat().join("_"))
 }
 
+/// What an id begins with, and how many parts it has.
+fn form(id: &str) -> (&str, usize) {
+    (id.split('_').next().unwrap_or(id), id.split('_').count())
+}
+
 /// A text in which the ids that were sent, and their parts, are one word.
 fn without(text: &str, id: &str) -> String {
     let mut text = text.replace(id, "ID");
@@ -155,16 +160,19 @@ impl Attack<'_> {
     async fn send(&mut self, draws: &mut Draws) -> bool {
         let example = &self.grammar.examples[draws.below(self.grammar.examples.len())];
         let mut places = KINDS.to_vec();
-        places.retain(|(kind, place)| example.has(place) && self.anns.has(kind) && self.ghosts.has(kind));
+        places.retain(|(_, place)| example.has(place));
         let sending = Sending::with_key(&self.servers.first, &self.servers.bob);
-        if places.is_empty() {
+        let mut ids = None;
+        if !places.is_empty() {
+            let (kind, place) = places[draws.below(places.len())];
+            ids = self.ids(kind, draws).map(|ids| (place, ids));
+        }
+        let Some((place, (foreign, unknown))) = ids else {
             // Lists and the like.
             let answer = sending.send(self.with_own(example, "", draws)).await;
             self.check(&answer, "none");
             return false;
-        }
-        let (kind, place) = places[draws.below(places.len())];
-        let (foreign, unknown) = self.ids(kind, draws);
+        };
         let drawn = self.with_own(example, place, draws);
         let answer = sending.send(drawn.replace(place, &foreign)).await;
         let expected = sending.send(drawn.replace(place, &unknown)).await;
@@ -174,17 +182,24 @@ impl Attack<'_> {
         true
     }
 
-    /// An id of Ann's and one that never was, both at times within an id of Bob's.
-    fn ids(&self, kind: &str, draws: &mut Draws) -> (String, String) {
-        let foreign = self.anns.draw(kind, draws).unwrap();
-        let unknown = self.ghosts.draw(kind, draws).unwrap();
+    /// An id of Ann's and one that never was, both at times within an id of Bob's. They have one form: what an answer says of a form
+    /// says nothing of what is stored.
+    fn ids(&self, kind: &str, draws: &mut Draws) -> Option<(String, String)> {
+        let foreign = self.anns.draw(kind, draws)?;
+        let mut unknown: Vec<&str> =
+            self.ghosts.all().filter(|(other, _)| *other == kind).map(|(_, id)| id).collect();
+        unknown.retain(|id| form(id) == form(foreign));
+        if unknown.is_empty() {
+            return None;
+        }
+        let unknown = unknown[draws.below(unknown.len())];
         if draws.below(3) == 0
             && let Some(own) = self.bobs.draw(kind, draws)
             && let (Some(foreign), Some(unknown)) = (mixed(own, foreign), mixed(own, unknown))
         {
-            return (foreign, unknown);
+            return Some((foreign, unknown));
         }
-        (foreign.to_owned(), unknown.to_owned())
+        Some((foreign.to_owned(), unknown.to_owned()))
     }
 
     /// The request with Bob's ids in all places but one.

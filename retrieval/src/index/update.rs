@@ -1,17 +1,17 @@
 //! Changes of an owner's index: what is new, what is kept, what is gone.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, Owner, Result};
+use alloquy_core::Result;
 use serde::Serialize;
 
 use super::loaded::Loaded;
+use super::lock::Lock;
 use super::manifest::{Manifest, SegmentEntry};
 use super::options::IndexOptions;
-use super::{files, segment};
+use super::segment;
 use crate::embedding::{BATCH, embed_batch};
 use crate::{Document, Embedder, Passage, Vectors};
 
@@ -84,7 +84,7 @@ pub(super) struct Update<'a> {
     report: IndexReport,
     progress: IndexProgress,
     notify: &'a (dyn Fn(IndexProgress) + Send + Sync),
-    _lock: File,
+    _lock: Lock,
 }
 
 impl<'a> Update<'a> {
@@ -93,7 +93,7 @@ impl<'a> Update<'a> {
         options: &'a IndexOptions,
         embedder: Option<&'a dyn Embedder>,
         folder: &'a Path,
-        lock: File,
+        lock: Lock,
         loaded: Arc<Loaded>,
         notify: &'a (dyn Fn(IndexProgress) + Send + Sync),
     ) -> Self {
@@ -302,22 +302,5 @@ impl<'a> Update<'a> {
             return Ok(None);
         }
         segment::write(self.folder, &passages, vectors.as_ref(), &self.options.words).map(Some)
-    }
-}
-
-/// Locks an owner's folder against other changes, until the file is dropped.
-pub(super) fn lock(folder: &Path, owner: &Owner) -> Result<File> {
-    files::create_folder(folder)?;
-    let path = folder.join("lock");
-    let file = files::create(&path).map_err(|error| files::failed("opened", &path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let message = format!(
-                "the index of {owner:?} is being changed by another call or program: try again later"
-            );
-            Err(Error::new(ErrorKind::Busy, message))
-        }
-        Err(std::fs::TryLockError::Error(error)) => Err(files::failed("locked", &path, error)),
     }
 }
