@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use alloquy_core::{Error, ErrorKind, Result};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::handle::ServerHandle;
 use crate::server::Server;
@@ -12,11 +13,16 @@ use crate::service_manager::{self, READY};
 
 /// The exit code after Ctrl-C: 128 and the number of SIGINT.
 const INTERRUPTED: i32 = 130;
+/// The variable of the environment that sets the threads of every runtime of tokio.
+const THREADS: &str = "TOKIO_WORKER_THREADS";
 
 impl Server {
     /// Serves until the process is asked to end, and blocks the thread. SIGTERM and Ctrl-C end the server as
     /// [`ServerHandle::shut_down`] does, and a further Ctrl-C ends the process at once, with exit code 130. At SIGHUP `reload` replaces
     /// what has changed, in a thread that may block; where it fails, all stays as it is.
+    ///
+    /// Requests are served by half as many threads as there are cores, since models compute on all of them. The variable
+    /// `TOKIO_WORKER_THREADS` sets another number.
     ///
     /// ```no_run
     /// use alloquy_server::{KeyFile, Server, ServedModel};
@@ -36,8 +42,7 @@ impl Server {
         listener: TcpListener,
         reload: impl Fn(&ServerHandle) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let runtime = runtime.map_err(|source| failed("the runtime", source))?;
+        let runtime = runtime().map_err(|source| failed("the runtime", source))?;
         let served = runtime.block_on(async {
             listener.set_nonblocking(true).map_err(|source| failed("the listener", source))?;
             let listener = tokio::net::TcpListener::from_std(listener);
@@ -55,6 +60,17 @@ impl Server {
         runtime.shutdown_background();
         served
     }
+}
+
+/// Creates the runtime, with half as many threads as there are cores. A model within the program computes on all of them, and each wake-up of
+/// a further thread takes time from it: with two threads on two cores, HTTP adds twice as much to a reply.
+fn runtime() -> std::io::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    if std::env::var_os(THREADS).is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        builder.worker_threads((cores / 2).max(1));
+    }
+    builder.enable_all().build()
 }
 
 fn failed(what: &str, source: std::io::Error) -> Error {

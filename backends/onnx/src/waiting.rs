@@ -26,7 +26,7 @@ pub enum ThreadWaiting {
     /// [`OnnxEngine::waiting`](crate::OnnxEngine::waiting) reports that.
     #[default]
     Brief,
-    /// Threads spin for some milliseconds. OtherGraph one other busy program, both lose more than half of their speed.
+    /// Threads spin for some milliseconds. Beside one other busy program, both lose more than half of their speed.
     Spin,
     /// Threads sleep at once. This is a tenth slower than the others on an idle machine.
     Sleep,

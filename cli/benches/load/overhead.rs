@@ -1,4 +1,5 @@
-//! One stream, by the library and by the server, in turns: what HTTP adds.
+//! One stream, by the library and by the server, in turns: what HTTP adds. With as many threads as cores, the server takes its time from the model;
+//! with one thread less, it has a core of its own.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,15 @@ const QUESTION: &str = "Count from 1 to 20.";
 const PATH: &str = "/v1/chat/completions";
 
 pub(crate) fn run(pairs: usize) {
-    let model = Model::pocket().unwrap();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    compare(pairs, cores);
+    if cores > 1 {
+        compare(pairs, cores - 1);
+    }
+}
+
+fn compare(pairs: usize, threads: usize) {
+    let model = Model::pocket_builder().threads(threads).build().unwrap();
     let address = serve(Server::builder().model(ServedModel::loaded("pocket", model.clone())));
     let manager = model.manager().build().unwrap();
     let mut client = Client::connect(address).unwrap();
@@ -40,7 +49,7 @@ pub(crate) fn run(pairs: usize) {
     let (library, http) = (quantile(&mut library, 0.5), quantile(&mut http, 0.5));
     let added = http.saturating_sub(library);
     eprintln!(
-        "overhead: a reply of {tokens} tokens takes {} by the library and {} over HTTP, median of {pairs}: {} or {:.2} % more",
+        "overhead, threads of the model {threads}: a reply of {tokens} tokens takes {} by the library and {} over HTTP, median of {pairs}: {} or {:.2} % more",
         milliseconds(library),
         milliseconds(http),
         milliseconds(added),
