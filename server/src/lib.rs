@@ -89,6 +89,7 @@ mod flow_set;
 mod handle;
 mod health;
 mod held_streams;
+mod host_tools;
 mod image;
 mod items;
 mod keys;

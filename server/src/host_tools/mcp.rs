@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use alloquy_core::message::ToolCall;
 use alloquy_core::tool::{ApprovalDecision, ToolApproval, ToolContext, Toolbox, Tools};
-use alloquy_core::{Error, ErrorKind, Result, Tool, ToolSpec};
+use alloquy_core::{Error, ErrorKind, Node, Result, Tool, ToolSpec};
 use async_trait::async_trait;
 use futures::StreamExt;
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ impl GivenMcp {
     /// # Errors
     /// 400 for a label and an address that the host does not have, for names that the server does not have, and for what is not done here;
     /// those of a source of tools that fails.
-    pub(super) fn offered(&self, place: &str, servers: &ToolServers) -> ApiResult<Vec<Offered>> {
+    pub(crate) fn offered(&self, place: &str, servers: &ToolServers) -> ApiResult<Vec<Offered>> {
         let label = &self.server_label;
         let Some(server) = servers.get(label) else {
             let place = format!("{place}.server_label");
@@ -201,18 +201,18 @@ fn must_be_among(names: &[String], all: &[&str], place: &str, label: &str) -> Ap
 
 /// The tools of the host in a request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HostTools {
+pub(crate) struct HostTools {
     offered: Vec<Offered>,
     /// The names of those that the choice among tools leaves.
     allowed: Vec<String>,
     /// How many of their calls may run.
     most: Option<u64>,
-    pub(super) servers: McpServers,
+    pub(crate) servers: McpServers,
 }
 
 impl HostTools {
     /// Takes those of the host.
-    pub(super) fn new(offered: &[Offered], allowed: &[ToolSpec], most: Option<u64>) -> Self {
+    pub(crate) fn new(offered: &[Offered], allowed: &[ToolSpec], most: Option<u64>) -> Self {
         let mut servers: Vec<McpServer> = Vec::new();
         for tool in offered {
             let Some(by) = &tool.server else { continue };
@@ -234,12 +234,12 @@ impl HostTools {
     }
 
     /// Returns whether there is none.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.offered.is_empty()
     }
 
     /// Returns whether a tool of a server is offered.
-    pub(super) fn has(&self, label: &str, name: &str) -> bool {
+    pub(crate) fn has(&self, label: &str, name: &str) -> bool {
         self.offered.iter().any(|tool| {
             tool.spec.name == name && tool.server.as_ref().is_some_and(|server| server.label == label)
         })
@@ -247,7 +247,7 @@ impl HostTools {
 
     /// Returns the toolboxes of a request: of all tools, for calls that were approved, and of those that need no approval. Together they run
     /// as many calls as the request allows.
-    pub(super) fn toolboxes(&self) -> (Toolbox, Toolbox) {
+    pub(crate) fn toolboxes(&self) -> (Toolbox, Toolbox) {
         let mut all = Toolbox::default();
         let mut free = Toolbox::default();
         if let Some(most) = self.most {
@@ -264,6 +264,15 @@ impl HostTools {
             all = all.tool(labelled);
         }
         (all, free)
+    }
+}
+
+/// Notes which lists of tools a path has shown already: those that are the same are not shown again.
+pub(crate) fn note_lists(servers: &mut McpServers, path: &[Node]) {
+    for server in &mut servers.0 {
+        let of_path = path.iter().flat_map(|node| McpServers::of(&node.metadata).0);
+        let stored = of_path.rev().find(|other| other.label == server.label);
+        server.is_listed = !stored.is_some_and(|other| other.tools == server.tools);
     }
 }
 

@@ -14,53 +14,53 @@ use alloquy_core::{
     TurnRequest,
 };
 use futures::{Stream, StreamExt, stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::approvals::Decisions;
-use super::settings::ResponseMark;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::items::{DECISIONS, MARK};
 use crate::streaming::Running;
 
 /// What answers a request.
-pub(super) enum Work {
+pub(crate) enum Work {
     Turn(Box<Turn>),
     Approved(Approved),
 }
 
 /// Approved calls, and the turn after them. If it is dropped, the calls end, and what they returned is stored.
-pub(super) struct Approved {
+pub(crate) struct Approved {
     run: Option<EventStream<Result<TurnEvent, ApiError>, ()>>,
     stop: StopSignal,
 }
 
 /// What runs approved calls.
-pub(super) struct ApprovedTurn {
-    pub(super) app: App,
-    pub(super) owner: Owner,
-    pub(super) conversation: Conversation,
-    pub(super) decisions: Decisions,
+pub(crate) struct ApprovedTurn {
+    pub(crate) app: App,
+    pub(crate) owner: Owner,
+    pub(crate) conversation: Conversation,
+    pub(crate) decisions: Decisions,
     /// Whether the calls are claimed already.
-    pub(super) is_claimed: bool,
+    pub(crate) is_claimed: bool,
     /// All tools of the host.
-    pub(super) toolbox: Toolbox,
-    pub(super) messages: Vec<Message>,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) messages: Vec<Message>,
     /// The node that the messages follow.
-    pub(super) at: Option<NodeId>,
+    pub(crate) at: Option<NodeId>,
     /// Where the head was.
-    pub(super) head: Option<NodeId>,
-    pub(super) mark: ResponseMark,
+    pub(crate) head: Option<NodeId>,
+    /// What marks the messages.
+    pub(crate) mark: Value,
     /// The turn after the messages, without them.
-    pub(super) turn: TurnRequest,
+    pub(crate) turn: TurnRequest,
     /// The group of the server's turns.
-    pub(super) task: Task,
+    pub(crate) task: Task,
 }
 
 impl Work {
     /// Begins with the calls that are approved.
-    pub(super) fn approved(turn: ApprovedTurn) -> Self {
+    pub(crate) fn approved(turn: ApprovedTurn) -> Self {
         let stop = StopSignal::default();
         let signal = stop.clone();
         let run = EventStream::new(|mut emit| async move {
@@ -76,7 +76,7 @@ impl Work {
     ///
     /// # Errors
     /// Those of the turn, and of the claim of an approval.
-    pub(super) async fn finish(mut self) -> Result<(TurnReply, Vec<Node>), ApiError> {
+    pub(crate) async fn finish(mut self) -> Result<(TurnReply, Vec<Node>), ApiError> {
         let mut given = Vec::new();
         let mut reply = None;
         while let Some(event) = self.next().await {
@@ -220,7 +220,7 @@ impl ApprovedTurn {
             .at(self.at)
             .expected_head(head)
             .last_message_id(self.decisions.question)
-            .message_metadata(MARK, self.mark.of_message())
+            .message_metadata(MARK, self.mark.clone())
             .message_metadata(DECISIONS, json!(self.decisions.all))
     }
 }
