@@ -3,10 +3,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import AxeBuilder from '@axe-core/playwright';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Conversation, Node, TreeObject, Turn } from '../src/api/types';
-import { closeBrowser, missing, openPage, serve, type Served, type Watched } from './harness';
+import { closeBrowser, missing, openPage, serve, type Served, type View, type Watched } from './harness';
 import { scriptedModel, type ScriptedModel } from './model';
 
 /** A server of tools in a few lines, which needs no package. It writes each call to a file. */
@@ -25,6 +26,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: answers[method] }));
 });
 `;
+
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const VIEWS: Record<string, View> = {
+  light: {},
+  dark: { scheme: 'dark' },
+  phone: { width: 390, height: 844, isTouch: true },
+};
 
 const own = missing() !== null || process.env['ALLOQUY_PAGE_URL'] !== undefined;
 
@@ -158,6 +166,23 @@ describe.skipIf(own)('tools of the host', () => {
     await page.locator('.message.assistant', { hasText: 'So it is.' }).waitFor();
     await expect.poll(() => form().count()).toBe(0);
     expect(await calls()).toBe(1);
+  });
+
+  it.each(Object.entries(VIEWS))('break no rule that axe knows: %s', async (_, view) => {
+    await watched?.context.close();
+    watched = await openPage(served.url, view);
+    page = watched.page;
+    await page.selectOption('.model-choice', 'scripted');
+    await page.getByRole('button', { name: 'Tools of the host' }).click();
+    await dialog().getByText('Returns the weather').waitFor();
+    const rules = async () => (await new AxeBuilder({ page }).withTags(TAGS).analyze()).violations.map(({ id }) => id);
+    expect(await rules()).toEqual([]);
+    await page.keyboard.press('Escape');
+    await ask();
+    await form().getByText('Refuse').click();
+    expect(await rules()).toEqual([]);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(width).toBeLessThanOrEqual(0);
   });
 
   it('speak German', async () => {

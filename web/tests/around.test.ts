@@ -1,13 +1,15 @@
 // Graphs of flows, forms, audio, calls of tools, and the conditions of a search.
 import { describe, expect, it } from 'vitest';
 import { parametersOf, type PromptInfo } from '../src/api/around';
+import type { Conversation } from '../src/api/types';
 import { layOut, readGraphs } from '../src/flow/graph';
 import { fieldOf, fieldsOf, filled, promptFields } from '../src/form/fields';
 import { mono, wave } from '../src/form/wave';
 import { de } from '../src/language/around/de';
 import { en } from '../src/language/around/en';
 import { messageOf, type Attachment } from '../src/state/attachments';
-import { answerOf, resultsOf, waitingApprovals, waitingCalls } from '../src/state/calls';
+import { waitingCalls } from '../src/state/calls';
+import { answerOf, resultsOf, waitingApprovals } from '../src/state/decisions';
 import { nameOf, versionsOf } from '../src/state/library';
 import { conditionsOf, metadataOf, NOTHING, secondOf } from '../src/state/search';
 import { readSettings } from '../src/state/settings';
@@ -171,8 +173,10 @@ describe('calls of tools', () => {
     const result = { ...node('2', '1'), role: 'tool', parts: [{ tool_result: { id: 'b', content: '12:00' } }] };
     const tree = Tree.of([reply, result], '2');
     expect(waitingCalls(tree, result)).toEqual([call]);
-    expect(waitingApprovals(tree, result)).toEqual([waiting]);
-    expect(waitingApprovals(tree, reply)).toEqual([waiting]);
+    expect(waitingApprovals(tree, result, null)).toEqual([waiting]);
+    expect(waitingApprovals(tree, reply, null)).toEqual([waiting]);
+    const decided = { metadata: { openai_approvals: { 1: '2' } } } as unknown as Conversation;
+    expect(waitingApprovals(tree, reply, decided)).toEqual([]);
     tree.put({ ...node('3', '2'), role: 'tool' });
     expect(waitingCalls(tree, result)).toEqual([]);
   });

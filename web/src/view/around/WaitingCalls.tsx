@@ -4,7 +4,8 @@ import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import type { Call, WaitingCall } from '../../api/types';
 import { around } from '../../language/around';
-import { answerOf, waitingApprovals, waitingCalls, type Decision } from '../../state/calls';
+import { waitingCalls } from '../../state/calls';
+import { answerOf, waitingApprovals, type Decision } from '../../state/decisions';
 import type { OpenConversation } from '../../state/open';
 import { send } from '../../state/session';
 import { namedTools, usedTools } from '../../state/tools';
@@ -21,7 +22,7 @@ export function WaitingCalls({ conversation }: { conversation: OpenConversation 
   if (!node || turnsAt(conversation.id, node.id).some((turn) => turn.state.value !== 'failed')) return null;
   const calls = waitingCalls(tree, node);
   if (calls.length === 0) return null;
-  const approvals = waitingApprovals(tree, node);
+  const approvals = waitingApprovals(tree, node, conversation.info.value);
   return <Decisions key={node.id} calls={calls} approvals={approvals} conversation={conversation} />;
 }
 
