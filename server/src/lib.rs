@@ -44,6 +44,7 @@
 //! | `GET`, `PUT`, `DELETE /v1/alloquy/conversations/{id}/snapshot` | what a model has computed of a conversation, for other servers and for later ([`ServerBuilder::snapshots`]) |
 //! | `GET /v1/alloquy/search`, `POST /v1/alloquy/import` | finds messages, stores conversations of a document |
 //! | `/v1/alloquy/prompts`, `/v1/alloquy/flows` | the prompts and the flows of the host ([`ServerBuilder::prompts`], [`ServerBuilder::flow`]) |
+//! | `GET /v1/alloquy/tools` | the tools of the host, which a turn or a response names ([`ServerBuilder::tools`]) |
 //! | `GET /v1/alloquy/usage`, `GET /v1/alloquy/page` | the limits of a key and what is used; the models and what they can do |
 //! | `GET /` | the page with the conversations ([`ServerBuilder::page`]) |
 //! | `GET /openapi.json` | all of these with the forms of their requests and answers |
@@ -89,6 +90,7 @@ mod flow_set;
 mod handle;
 mod health;
 mod held_streams;
+mod host_tools;
 mod image;
 mod items;
 mod keys;
@@ -130,6 +132,7 @@ mod streaming;
 mod tally;
 mod text_or;
 mod times;
+mod tool_list;
 mod trees;
 mod turn_options;
 mod usage;

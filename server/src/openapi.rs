@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::operation::{Operation, Schemas};
 use crate::{
     chat_completions, conversations, embeddings, flow_runs, health, messages, metrics_page, model_list,
-    ollama, page, prompts, rerank, responses, trees, usage,
+    ollama, page, prompts, rerank, responses, tool_list, trees, usage,
 };
 
 /// The beginning of references to types.
@@ -44,6 +44,7 @@ fn all() -> Vec<Operation> {
         trees::operations(),
         prompts::operations(),
         flow_runs::operations(),
+        tool_list::operations(),
         health::operations(),
         metrics_page::operations(),
         page::operations(),

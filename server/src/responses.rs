@@ -11,10 +11,8 @@ mod events;
 mod foreground;
 mod host_calls;
 mod include;
-mod mcp;
 mod media;
 mod object;
-mod offered;
 mod parameters;
 mod place;
 mod ready;
@@ -22,7 +20,6 @@ mod request;
 mod settings;
 mod stored;
 mod tools;
-mod work;
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -15,7 +15,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::observation::{FollowTrace, Observer, REQUEST_ID, observe};
 use crate::{
     chat_completions, conversations, embeddings, error_form, flow_runs, health, messages, metrics_page,
-    model_list, ollama, openapi, page, prompts, rerank, responses, trees, usage,
+    model_list, ollama, openapi, page, prompts, rerank, responses, tool_list, trees, usage,
 };
 
 /// The routes of all protocols.
@@ -32,6 +32,7 @@ fn protocols() -> Router<App> {
         .merge(trees::routes())
         .merge(prompts::routes())
         .merge(flow_runs::routes())
+        .merge(tool_list::routes())
         .merge(usage::routes())
         .merge(page::about_routes())
 }

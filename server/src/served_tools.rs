@@ -79,6 +79,11 @@ impl ToolServers {
         self.0.iter().find(|server| server.label == label)
     }
 
+    /// Returns all of them.
+    pub(crate) fn all(&self) -> &[ServedTools] {
+        &self.0
+    }
+
     /// Returns the labels.
     pub(crate) fn labels(&self) -> Vec<&str> {
         self.0.iter().map(ServedTools::label).collect()

@@ -22,6 +22,7 @@ mod scores;
 mod seen;
 mod snapshots;
 mod turn_events;
+mod turn_tools;
 mod turns;
 
 use axum::Router;
@@ -176,7 +177,7 @@ fn change_operations() -> Vec<Operation> {
     vec![
         Operation::post(
             "/v1/alloquy/conversations/{id}/turns",
-            "Sends messages, edits one, answers one again, or continues a reply; whole or as events.",
+            "Sends messages, edits one, answers one again, continues a reply, or decides on calls; whole or as events.",
         )
         .header(IF_MATCH.0, IF_MATCH.1)
         .body::<NewTurn>()

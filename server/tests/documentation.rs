@@ -122,14 +122,14 @@ impl Tool for Clock {
     }
 }
 
-/// A model that calls the clock and then answers, twice.
+/// A model that calls the clock and then answers, as often as the page asks it.
 fn caller() -> ServedModel {
     let call = || {
         let call = Content::ToolCall(ToolCall::new("call_0", "time", json!({})));
         ScriptedReply::from(Reply::new(Message::new(Role::Assistant, vec![call])))
     };
     let noon = || ScriptedReply::text("It is noon.");
-    replying("caller", [call(), noon(), call(), noon()])
+    replying("caller", [call(), noon(), call(), noon(), call(), noon(), call(), noon()])
 }
 
 /// Keeps the order of texts.

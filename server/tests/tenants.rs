@@ -186,13 +186,11 @@ impl Attack<'_> {
     /// says nothing of what is stored.
     fn ids(&self, kind: &str, draws: &mut Draws) -> Option<(String, String)> {
         let foreign = self.anns.draw(kind, draws)?;
-        let mut unknown: Vec<&str> =
+        let mut ghosts: Vec<&str> =
             self.ghosts.all().filter(|(other, _)| *other == kind).map(|(_, id)| id).collect();
-        unknown.retain(|id| form(id) == form(foreign));
-        if unknown.is_empty() {
-            return None;
-        }
-        let unknown = unknown[draws.below(unknown.len())];
+        ghosts.retain(|id| form(id) == form(foreign));
+        let other = never_was(foreign);
+        let unknown = if ghosts.is_empty() { other.as_str() } else { ghosts[draws.below(ghosts.len())] };
         if draws.below(3) == 0
             && let Some(own) = self.bobs.draw(kind, draws)
             && let (Some(foreign), Some(unknown)) = (mixed(own, foreign), mixed(own, unknown))

@@ -7,11 +7,27 @@ export interface ScriptedModel {
   args: readonly string[];
   /** Sets what is replied to a question, and how many milliseconds each piece takes. */
   reply: (text: (question: string) => string, delay?: number) => void;
+  /** Sets which tool is called instead, if any. */
+  call: (of: (asked: { tools: readonly string[]; result: string | null }) => Called | null) => void;
   close: () => void;
+}
+
+export interface Called {
+  name: string;
+  arguments: Record<string, unknown>;
 }
 
 interface Asked {
   messages: { role: string; content: unknown }[];
+  tools?: { function: { name: string } }[];
+}
+
+/** The names of the tools, and the result of a call if it is the last message. */
+function offered(body: string): { tools: string[]; result: string | null } {
+  const { messages, tools } = JSON.parse(body) as Asked;
+  const last = messages.at(-1);
+  const result = last?.role === 'tool' ? JSON.stringify(last.content) : null;
+  return { tools: (tools ?? []).map((tool) => tool.function.name), result };
 }
 
 function question(body: string): string {
@@ -27,6 +43,8 @@ function pieces(text: string): string[] {
 
 export async function scriptedModel(): Promise<ScriptedModel> {
   let textOf: (question: string) => string = (asked) => `You said: ${asked}`;
+  let callOf: Parameters<ScriptedModel['call']>[0] = () => null;
+  let count = 0;
   let delay = 0;
   const server = createServer((request, response) => {
     let body = '';
@@ -38,6 +56,15 @@ export async function scriptedModel(): Promise<ScriptedModel> {
         return;
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const called = callOf(offered(body));
+      if (called) {
+        const made = { name: called.name, arguments: JSON.stringify(called.arguments) };
+        const delta = { tool_calls: [{ index: 0, id: `call_${(count += 1)}`, type: 'function', function: made }] };
+        response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`);
+        const end = { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] };
+        response.end(`data: ${JSON.stringify(end)}\n\ndata: [DONE]\n\n`);
+        return;
+      }
       const waiting = pieces(textOf(question(body)));
       const send = () => {
         const piece = waiting.shift();
@@ -63,6 +90,9 @@ export async function scriptedModel(): Promise<ScriptedModel> {
     reply: (text, wait = 0) => {
       textOf = text;
       delay = wait;
+    },
+    call: (of) => {
+      callOf = of;
     },
     close: () => {
       server.closeAllConnections();

@@ -1,13 +1,15 @@
 // Graphs of flows, forms, audio, calls of tools, and the conditions of a search.
 import { describe, expect, it } from 'vitest';
 import { parametersOf, type PromptInfo } from '../src/api/around';
+import type { Conversation } from '../src/api/types';
 import { layOut, readGraphs } from '../src/flow/graph';
 import { fieldOf, fieldsOf, filled, promptFields } from '../src/form/fields';
 import { mono, wave } from '../src/form/wave';
 import { de } from '../src/language/around/de';
 import { en } from '../src/language/around/en';
 import { messageOf, type Attachment } from '../src/state/attachments';
-import { resultsOf, waitingCalls } from '../src/state/calls';
+import { waitingCalls } from '../src/state/calls';
+import { answerOf, resultsOf, waitingApprovals } from '../src/state/decisions';
 import { nameOf, versionsOf } from '../src/state/library';
 import { conditionsOf, metadataOf, NOTHING, secondOf } from '../src/state/search';
 import { readSettings } from '../src/state/settings';
@@ -162,6 +164,41 @@ describe('calls of tools', () => {
     expect(waitingCalls(tree, asked)).toEqual([call]);
     tree.put({ ...node('3', '1'), role: 'tool' });
     expect(waitingCalls(tree, asked)).toEqual([]);
+  });
+
+  it('wait after the results of others', () => {
+    const other = { id: 'b', name: 'clock', arguments: {} };
+    const waiting = { call_id: 'a', server_label: 'sky', name: 'weather', arguments: call.arguments };
+    const reply = { ...asked, parts: [{ tool_call: other }, { tool_call: call }], waiting: [waiting] };
+    const result = { ...node('2', '1'), role: 'tool', parts: [{ tool_result: { id: 'b', content: '12:00' } }] };
+    const tree = Tree.of([reply, result], '2');
+    expect(waitingCalls(tree, result)).toEqual([call]);
+    expect(waitingApprovals(tree, result, null)).toEqual([waiting]);
+    expect(waitingApprovals(tree, reply, null)).toEqual([waiting]);
+    const decided = { metadata: { openai_approvals: { 1: '2' } } } as unknown as Conversation;
+    expect(waitingApprovals(tree, reply, decided)).toEqual([]);
+    tree.put({ ...node('3', '2'), role: 'tool' });
+    expect(waitingCalls(tree, result)).toEqual([]);
+  });
+
+  it('of the host are decided, and others have results', () => {
+    const other = { id: 'b', name: 'clock', arguments: {} };
+    const waiting = { call_id: 'a', server_label: 'sky', name: 'weather', arguments: call.arguments };
+    const decided = [
+      { isAllowed: true, text: '12:00' },
+      { isAllowed: true, text: '' },
+    ];
+    expect(answerOf([other, call], [waiting], decided)).toEqual({
+      approvals: [{ call_id: 'a', approve: true }],
+      messages: [{ role: 'tool', tool_call_id: 'b', name: 'clock', content: '12:00' }],
+    });
+    expect(answerOf([call], [waiting], [{ isAllowed: false, text: 'no' }])).toEqual({
+      approvals: [{ call_id: 'a', approve: false, reason: 'no' }],
+    });
+    expect(answerOf([call], [waiting], [])).toEqual({ approvals: [{ call_id: 'a', approve: false }] });
+    expect(answerOf([call], [], [{ isAllowed: true, text: 'sun' }])).toEqual({
+      messages: [{ role: 'tool', tool_call_id: 'a', name: 'weather', content: 'sun' }],
+    });
   });
 
   it('are refused unless they are allowed', () => {

@@ -18,6 +18,7 @@ const PROBE: &str = "alloquy_probe";
 
 /// What the page has to know of the server.
 #[derive(Debug, JsonSchema, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the answer")]
 struct PageObject {
     object: &'static str,
     /// The name of the program.
@@ -33,6 +34,8 @@ struct PageObject {
     prompts: bool,
     /// Whether there are flows.
     flows: bool,
+    /// Whether there are tools of the host.
+    tools: bool,
     /// Whether requests need a key.
     keys: bool,
 }
@@ -129,6 +132,7 @@ async fn about(State(app): State<App>) -> Json<PageObject> {
         rerankers: app.rerankers().list().iter().map(|one| one.name().to_owned()).collect(),
         prompts: app.prompts().is_some(),
         flows: app.flows().iter().next().is_some(),
+        tools: !app.tools().all().is_empty(),
         keys: app.has_keys(),
     })
 }

@@ -14,7 +14,6 @@ use futures::StreamExt;
 use futures::stream;
 use tokio::time::timeout;
 
-use super::approvals::Decisions;
 use super::approved_runs;
 use super::events::{Event, EventWriter};
 use super::object::{Ending, Sources, Status};
@@ -22,11 +21,11 @@ use super::place::Place;
 use super::request::Asked;
 use super::settings::ResponseMark;
 use super::stored::note_ending;
-use super::work::{ApprovedTurn, Work};
 use crate::admission::Admission;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult, broken_reply};
+use crate::host_tools::{ApprovedTurn, Decisions, Work};
 use crate::items::{MARK, ResponseId};
 use crate::logprobs::must_have_tokens;
 use crate::models::ModelLease;
@@ -220,7 +219,7 @@ impl Background {
             messages: approving.messages.clone(),
             at: approving.at,
             head: approving.head,
-            mark: self.mark.clone(),
+            mark: self.mark.of_message(),
             turn,
             task: self.app.turns().begin(),
         })

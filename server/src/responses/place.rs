@@ -9,13 +9,14 @@ use alloquy_core::{
 };
 use serde_json::{Value, json};
 
-use super::approvals::{self, Decisions};
+use super::approvals;
 use super::request::{Asked, Context};
 use super::settings::ResponseMark;
 use super::stored::StoredResponse;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
+use crate::host_tools::{Decisions, note_lists};
 use crate::items::{
     Calls, GivenItem, ItemId, ItemPlace, MARK, McpServers, References, ResponseId, conversation_of,
 };
@@ -116,21 +117,19 @@ impl Place {
 
     /// Notes which lists of tools the conversation has shown already: those that are the same are not shown again.
     pub(super) async fn note_lists(&self, asked: &mut Asked) -> ApiResult<()> {
-        let servers = &mut asked.tools.servers.0;
-        if servers.is_empty() {
+        if asked.tools.servers.0.is_empty() {
             return Ok(());
         }
         let path = self.path().await?;
-        for server in servers {
-            let of_path = path.iter().flat_map(|node| McpServers::of(&node.metadata).0);
-            let stored = of_path.rev().find(|other| other.label == server.label);
+        note_lists(&mut asked.tools.servers, &path);
+        for server in &mut asked.tools.servers.0 {
             let mut given = asked.items.iter().filter_map(|item| match item {
                 GivenItem::McpListTools(list) if list.server_label == server.label => Some(&list.tools),
                 _ => None,
             });
-            let is_known = stored.is_some_and(|other| other.tools == server.tools)
-                || given.next_back().is_some_and(|tools| *tools == server.tools);
-            server.is_listed = !is_known;
+            if given.next_back().is_some_and(|tools| *tools == server.tools) {
+                server.is_listed = false;
+            }
         }
         Ok(())
     }
@@ -138,7 +137,7 @@ impl Place {
     /// Returns the decisions of the input on approvals.
     ///
     /// # Errors
-    /// As [`Decisions::read`].
+    /// As [`approvals::read`].
     pub(super) async fn decisions(
         &self,
         asked: &Asked,
@@ -149,7 +148,7 @@ impl Place {
             return Ok(None);
         }
         let path = self.path().await?;
-        Decisions::read(asked, &path, self.conversation.id(), app, &caller.owner)
+        approvals::read(asked, &path, self.conversation.id(), app, &caller.owner)
     }
 
     /// Returns the messages of the input, which ask something.

@@ -3,15 +3,14 @@
 use alloquy_core::tool::Toolbox;
 use alloquy_core::{Message, TurnRequest};
 
-use super::approvals::Decisions;
 use super::events::EventWriter;
 use super::place::{Place, managers, marked};
 use super::request::Asked;
 use super::settings::ResponseMark;
-use super::work::{ApprovedTurn, Work};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiResult;
+use crate::host_tools::{ApprovedTurn, Decisions, Work};
 use crate::logprobs;
 use crate::models::ModelLease;
 
@@ -107,7 +106,7 @@ impl Ready {
                 messages,
                 at: place.at,
                 head: place.record.head,
-                mark: mark.clone(),
+                mark: mark.of_message(),
                 turn,
                 task: app.turns().begin(),
             }),

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::events::EventWriter;
 use super::include::Included;
-use super::mcp::HostTools;
 use super::settings::{ConversationOf, Settings};
 use super::tools::{AllowedTools, GivenTool, chat_choice, offered};
 use crate::error::{ApiError, ApiResult};
+use crate::host_tools::HostTools;
 use crate::items::{GivenItem, Input, SERVERS, parsed_items};
 use crate::logprobs::check_top;
 use crate::prompt_settings::PromptSettings;

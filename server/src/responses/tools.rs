@@ -5,9 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::mcp::GivenMcp;
-use super::offered::Offered;
 use crate::error::{ApiError, ApiResult};
+use crate::host_tools::{GivenMcp, Offered, add_offered};
 use crate::served_tools::ToolServers;
 
 /// A tool.
@@ -47,30 +46,9 @@ pub(super) fn offered(tools: &[GivenTool], servers: &ToolServers) -> ApiResult<V
             }
             GivenTool::Mcp(given) => given.offered(&place, servers)?,
         };
-        for tool in new {
-            if offered.iter().any(|other| other.name() == tool.name()) {
-                return Err(taken(&place, &tool));
-            }
-            offered.push(tool);
-        }
+        add_offered(&mut offered, new, &place)?;
     }
     Ok(offered)
-}
-
-fn taken(place: &str, tool: &Offered) -> ApiError {
-    let name = tool.name();
-    match tool.label() {
-        None => {
-            let place = format!("{place}.name");
-            ApiError::invalid(place.clone(), format!("{place}: another tool has the name {name:?}"))
-        }
-        Some(label) => {
-            let message = format!(
-                "{place}: another tool has the name {name:?}, which one of {label:?} has too: name the others in allowed_tools"
-            );
-            ApiError::invalid(format!("{place}.allowed_tools"), message)
-        }
-    }
 }
 
 /// Which tools may be called.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::feed::{Feed, FeedSource, Frames, LAST_EVENT_ID, Listener, last_event};
 use super::identity::{opened, shown};
 use super::notes::{bookmarks_of, labels_of};
-use super::objects::NodeObject;
+use super::objects::{NodeNotes, NodeObject};
 use super::seen::{Change, EventId, Seen};
 use crate::app::App;
 use crate::body::PathOf;
@@ -122,13 +122,13 @@ fn push_changes(
     record: &ConversationRecord,
     tree: &Tree,
 ) -> ApiResult<()> {
-    let notes = Annotations::of(record)?;
+    let notes = NodeNotes::of(record)?;
     for (change, id) in seen.changes(record, tree) {
         let (name, data) = match change {
             Change::Added(node) => ("node.added", json!(NodeObject::of(&node, &notes))),
             Change::Pruned(nodes) => ("nodes.pruned", json!({"nodes": nodes})),
             Change::Head(head) => ("head.moved", json!({"head": head})),
-            Change::Metadata => ("metadata.changed", metadata(record, tree, &notes)),
+            Change::Metadata => ("metadata.changed", metadata(record, tree, &notes.annotations)),
         };
         frames.push(name, Some(&id.to_string()), &data);
     }

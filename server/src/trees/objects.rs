@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloquy_core::annotations::{ANNOTATIONS_KEY, Annotations};
 use alloquy_core::conversation::Branch;
-use alloquy_core::store::ConversationSummary;
+use alloquy_core::store::{ConversationRecord, ConversationSummary};
 use alloquy_core::tree::Tree;
 use alloquy_core::{ConversationId, Node, NodeId};
 use schemars::JsonSchema;
@@ -13,6 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::identity::shown;
 use super::notes::bookmarks_of;
+use crate::error::ApiResult;
+use crate::items::{DECISIONS, McpServers};
 use crate::times::unix_seconds;
 
 /// A conversation without its nodes.
@@ -62,6 +64,60 @@ impl ConversationObject {
     }
 }
 
+/// A call of a tool of the host that waits for an approval.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct WaitingCall {
+    pub(super) call_id: String,
+    /// The label of the tools of the host.
+    server_label: String,
+    name: String,
+    arguments: Value,
+}
+
+impl WaitingCall {
+    /// Returns those of a reply.
+    fn all(node: &Node) -> Vec<Self> {
+        if node.reply.is_none() {
+            return Vec::new();
+        }
+        let servers = McpServers::of(&node.metadata);
+        let mut all = Vec::new();
+        for call in node.message.tool_calls() {
+            let Some(server) = servers.find(&call.name).filter(|server| server.waits(&call.name)) else {
+                continue;
+            };
+            all.push(Self {
+                call_id: call.id.clone(),
+                server_label: server.label.clone(),
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            });
+        }
+        all
+    }
+}
+
+/// What a conversation has noted of its nodes.
+#[derive(Debug, Default)]
+pub(crate) struct NodeNotes {
+    pub(super) annotations: Annotations,
+    /// The replies whose approvals are decided.
+    decided: Vec<String>,
+}
+
+impl NodeNotes {
+    /// Reads those of a conversation.
+    ///
+    /// # Errors
+    /// Those of notes that are damaged.
+    pub(super) fn of(record: &ConversationRecord) -> ApiResult<Self> {
+        let annotations = Annotations::of(record)?;
+        let decided = record.metadata.get(DECISIONS).and_then(Value::as_object);
+        let decided = decided.map(|decided| decided.keys().cloned().collect()).unwrap_or_default();
+        Ok(Self { annotations, decided })
+    }
+}
+
 /// A message at its place in a tree.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(crate) struct NodeObject {
@@ -81,6 +137,8 @@ pub(crate) struct NodeObject {
     label: Option<String>,
     bookmarks: Vec<String>,
     metadata: Map<String, Value>,
+    /// The calls of tools of the host that wait for an approval: `approvals` of a turn answers them.
+    pub(super) waiting: Vec<WaitingCall>,
     /// What the model reported of its reply; `null` for other messages.
     reply: Option<Value>,
     /// The prompt of the library that the message was made of.
@@ -88,10 +146,13 @@ pub(crate) struct NodeObject {
 }
 
 impl NodeObject {
-    pub(crate) fn of(node: &Node, notes: &Annotations) -> Self {
+    pub(crate) fn of(node: &Node, notes: &NodeNotes) -> Self {
+        let id = node.id.to_string();
+        let waiting = if notes.decided.contains(&id) { Vec::new() } else { WaitingCall::all(node) };
+        let notes = &notes.annotations;
         let bookmarks = notes.bookmarks().filter(|(_, at)| *at == node.id);
         Self {
-            id: node.id.to_string(),
+            id,
             object: "node",
             parent: node.parent.map(|parent| parent.to_string()),
             created_at: unix_seconds(node.id.created()),
@@ -102,13 +163,14 @@ impl NodeObject {
             label: notes.label(node).map(str::to_owned),
             bookmarks: bookmarks.map(|(name, _)| name.to_owned()).collect(),
             metadata: notes.metadata(node),
+            waiting,
             reply: node.reply.as_ref().map(|facts| json!(facts)),
             prompt: node.prompt_name.clone(),
         }
     }
 
     /// Returns the objects of several nodes.
-    pub(crate) fn all(nodes: &[Node], notes: &Annotations) -> Vec<Self> {
+    pub(crate) fn all(nodes: &[Node], notes: &NodeNotes) -> Vec<Self> {
         nodes.iter().map(|node| Self::of(node, notes)).collect()
     }
 }
@@ -127,14 +189,14 @@ pub(crate) struct TreeObject {
 }
 
 impl TreeObject {
-    pub(super) fn of(id: &ConversationId, head: Option<NodeId>, tree: &Tree, notes: &Annotations) -> Self {
+    pub(super) fn of(id: &ConversationId, head: Option<NodeId>, tree: &Tree, notes: &NodeNotes) -> Self {
         let nodes = tree.walk().map(|(_, node)| NodeObject::of(node, notes));
         Self {
             id: shown(id),
             object: "tree",
             head: head.map(|head| head.to_string()),
             nodes: nodes.collect(),
-            bookmarks: bookmarks_of(notes),
+            bookmarks: bookmarks_of(&notes.annotations),
         }
     }
 }

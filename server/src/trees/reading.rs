@@ -1,14 +1,13 @@
 //! Nodes, paths and branches of a tree.
 
 use alloquy_core::Conversation;
-use alloquy_core::annotations::Annotations;
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::identity::{HEAD, node as found, opened, place};
-use super::objects::{BranchObject, NodeObject, TreeObject};
+use super::objects::{BranchObject, NodeNotes, NodeObject, TreeObject};
 use crate::app::App;
 use crate::body::{PathOf, QueryOf};
 use crate::caller::Caller;
@@ -46,7 +45,7 @@ pub(super) async fn tree(
     let conversation = opened(&app, &caller, &id).await?;
     // One call, so that the head is a node of the tree.
     let (record, tree) = app.store().load(&caller.owner, conversation.id()).await?;
-    Ok(Json(TreeObject::of(&record.id, record.head, &tree, &Annotations::of(&record)?)))
+    Ok(Json(TreeObject::of(&record.id, record.head, &tree, &NodeNotes::of(&record)?)))
 }
 
 pub(super) async fn branches(
@@ -102,6 +101,6 @@ pub(super) async fn diff(
     }))
 }
 
-pub(super) async fn notes(conversation: &Conversation) -> ApiResult<Annotations> {
-    Ok(conversation.annotations().await?)
+pub(super) async fn notes(conversation: &Conversation) -> ApiResult<NodeNotes> {
+    NodeNotes::of(&conversation.record().await?)
 }

@@ -1,6 +1,6 @@
 //! What a turn answers: one object, or events with names.
 
-use alloquy_core::annotations::Annotations;
+use alloquy_core::message::ToolCall;
 use alloquy_core::store::HeadMove;
 use alloquy_core::{ConversationId, Delta, NodeId, TurnEvent, TurnReply};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::call_timing::CallTiming;
 use super::identity::shown;
-use super::objects::NodeObject;
+use super::objects::{NodeNotes, NodeObject, WaitingCall};
 use crate::error::{ApiError, broken_reply};
 use crate::logprobs::{SampledToken, sampled};
 use crate::models::ModelLease;
@@ -23,7 +23,7 @@ pub(super) struct TurnObject {
     /// The conversation.
     conversation: String,
     model: String,
-    /// Why it ended: `answered`, `host_calls` (`pending` is to be answered), `tool_limit`, `cancelled`.
+    /// Why it ended: `answered`, `host_calls` (`pending` and `waiting` are to be answered), `tool_limit`, `cancelled`.
     end: Value,
     /// The node of the last reply.
     node: String,
@@ -41,6 +41,8 @@ pub(super) struct TurnObject {
     nodes: Vec<NodeObject>,
     /// The calls of tools that wait for results of the client.
     pending: Vec<Value>,
+    /// The calls of tools of the host that wait for an approval.
+    waiting: Vec<WaitingCall>,
     /// How many tokens at its start were given by `prefix`, `prefix_tokens`, or the reply that was continued.
     begun: usize,
     /// The log-probabilities of the last reply's tokens after those, where they were requested; `null` otherwise.
@@ -58,6 +60,13 @@ impl TurnObject {
         let scored = &reply.reply.logprobs;
         let report = ReplyReport::of(&reply.reply, Some((id.clone(), reply.node)));
         let (head, head_moved) = head_after(reply.head, Some(reply.last));
+        let nodes = NodeObject::all(&reply.nodes, &NodeNotes::default());
+        let node = reply.node.to_string();
+        let last = nodes.iter().find(|object| object.id == node);
+        let waiting = last.map(|object| object.waiting.clone()).unwrap_or_default();
+        let of_client =
+            |call: &&ToolCall| waiting.iter().all(|waiting: &WaitingCall| waiting.call_id != call.id);
+        let pending = reply.pending.iter().filter(of_client).map(|call| json!(call)).collect();
         Self {
             object: "turn",
             conversation: shown(id),
@@ -65,14 +74,15 @@ impl TurnObject {
             begun: reply.reply.begun,
             logprobs: (!scored.is_empty()).then(|| sampled(scored, model.opened())),
             end: json!(reply.end),
-            node: reply.node.to_string(),
+            node,
             last: reply.last.to_string(),
             answers: reply.answers.map(|node| node.to_string()),
             head,
             head_moved,
             text: reply.text(),
-            nodes: NodeObject::all(&reply.nodes, &Annotations::default()),
-            pending: reply.pending.iter().map(|call| json!(call)).collect(),
+            nodes,
+            pending,
+            waiting,
             timings: CallTiming::all(&reply.timings),
             usage: fields_of(&report.usage()),
             alloquy: fields_of(&report.json()),
@@ -117,7 +127,7 @@ impl TurnWriter for TurnEventWriter {
             TurnEvent::Delta(delta) => Vec::from_iter(Self::delta(&delta)),
             TurnEvent::ToolResult(result) => vec![Frame::named("turn.tool_result", &json!(result))],
             TurnEvent::Node(node) => {
-                let object = NodeObject::of(&node, &Annotations::default());
+                let object = NodeObject::of(&node, &NodeNotes::default());
                 vec![Frame::named("turn.node", &json!(object))]
             }
             TurnEvent::Finished(reply) => match &reply.reply.error {

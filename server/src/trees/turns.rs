@@ -1,6 +1,8 @@
 //! Turns: messages that are sent, edited or answered again, and messages that are added without a reply.
 
-use alloquy_core::{Conversation, Message, SamplingOptions, Turn, TurnRequest};
+use std::future::ready;
+
+use alloquy_core::{Conversation, Message, Node, Role, SamplingOptions, ToolSpec, Turn, TurnRequest};
 use alloquy_formats::messages::OpenAiOptions;
 use axum::Json;
 use axum::extract::State;
@@ -17,11 +19,14 @@ use super::identity::{HEAD, node as found, opened, opened_in, place, shown};
 use super::objects::NodeObject;
 use super::reading::notes;
 use super::turn_events::{TurnEventWriter, TurnObject, head_after};
+use super::turn_tools::{Approving, GivenTurnTool, TurnApproval, TurnTools, path_to};
 use crate::app::App;
 use crate::body::{JsonBody, PathOf};
 use crate::caller::Caller;
 use crate::chat_completions::messages;
 use crate::error::{ApiError, ApiResult};
+use crate::host_tools::Work;
+use crate::items::SERVERS;
 use crate::logprobs::{check_top, must_have_tokens};
 use crate::media_policy::MediaPolicy;
 use crate::models::ModelLease;
@@ -103,6 +108,12 @@ pub(super) struct NewTurn {
     /// The metadata of the reply.
     #[serde(default)]
     metadata: Map<String, Value>,
+    /// Tools of the host that are offered in this turn, beside those of the conversation: `{"type": "mcp", "server_label": …}`.
+    #[serde(default)]
+    tools: Vec<GivenTurnTool>,
+    /// Whether calls that wait for an approval run. All calls of a reply are answered in one turn.
+    #[serde(default)]
+    approvals: Option<Vec<TurnApproval>>,
     /// Whether the reply is sent as events while it is generated.
     #[serde(default)]
     stream: bool,
@@ -139,18 +150,16 @@ pub(super) struct AddedNodes {
 }
 
 impl NewTurn {
-    /// Reads what is sent and how it is answered, without its place.
-    fn asked(&mut self, media: &MediaPolicy) -> ApiResult<TurnRequest> {
+    /// Reads what is sent and how it is answered, without its place. The messages of a turn that answers approvals are beside it: they are
+    /// stored with the results.
+    fn asked(&mut self, media: &MediaPolicy, tools: &[ToolSpec]) -> ApiResult<(TurnRequest, Vec<Message>)> {
         self.sampling.validate().map_err(|error| ApiError::from(error).param("sampling"))?;
         let options = self.options()?;
-        let mut ask = match (self.text.take(), self.messages.take()) {
-            (Some(_), Some(_)) => {
-                return Err(ApiError::invalid("text", "text and messages are both given: send one of them"));
-            }
-            (Some(text), None) => TurnRequest::from(Message::user(text)),
-            (None, Some(list)) => TurnRequest::from(messages_of(list, media)?),
-            (None, None) => TurnRequest::default(),
-        };
+        let mut beside = self.sent(media)?;
+        let mut ask = TurnRequest::default();
+        if self.approvals.is_none() {
+            ask = TurnRequest::from(std::mem::take(&mut beside));
+        }
         if let Some(prompt) = self.prompt.take() {
             let (name, values) = prompt.read()?;
             ask = ask.prompt_name(name, values);
@@ -161,17 +170,31 @@ impl NewTurn {
         if let Some(beginning) = beginning(self.prefix.take(), self.prefix_tokens.take())? {
             ask = ask.beginning(beginning);
         }
-        if self.metadata.contains_key(PROMPT_SETTINGS) {
-            let place = format!("metadata.{PROMPT_SETTINGS}");
-            let message =
-                format!("{place}: the server keeps the settings of the turn there: choose another name");
-            return Err(ApiError::invalid(place, message));
+        for name in [PROMPT_SETTINGS, SERVERS] {
+            if self.metadata.contains_key(name) {
+                let place = format!("metadata.{name}");
+                let message =
+                    format!("{place}: the server keeps the settings of the turn there: choose another name");
+                return Err(ApiError::invalid(place, message));
+            }
         }
         ask = noted(ask, self.label.take(), std::mem::take(&mut self.metadata));
         self.score_tokens()?;
         let sampling = std::mem::take(&mut self.sampling);
-        let ask = PromptSettings::new(&options.arguments, &[]).keep(ask);
-        Ok(ask.sampling(sampling).output(options.output).arguments(options.arguments))
+        let ask = PromptSettings::new(&options.arguments, tools).keep(ask);
+        Ok((ask.sampling(sampling).output(options.output).arguments(options.arguments), beside))
+    }
+
+    /// Reads the messages.
+    fn sent(&mut self, media: &MediaPolicy) -> ApiResult<Vec<Message>> {
+        match (self.text.take(), self.messages.take()) {
+            (Some(_), Some(_)) => {
+                Err(ApiError::invalid("text", "text and messages are both given: send one of them"))
+            }
+            (Some(text), None) => Ok(vec![Message::user(text)]),
+            (None, Some(list)) => messages_of(list, media),
+            (None, None) => Ok(Vec::new()),
+        }
     }
 
     fn options(&self) -> ApiResult<OpenAiOptions> {
@@ -211,6 +234,16 @@ impl NewTurn {
 
     /// Checks that the action and what is sent fit together.
     fn check(&self) -> ApiResult<()> {
+        if self.approvals.is_some() {
+            if self.action != TurnAction::Send {
+                let message = "approvals have an effect where something is sent: leave out action";
+                return Err(ApiError::invalid("action", message));
+            }
+            if self.prompt.is_some() {
+                let message = "prompt and approvals are both given: send the prompt after the reply";
+                return Err(ApiError::invalid("prompt", message));
+            }
+        }
         match self.action {
             TurnAction::Edit if self.node.is_none() => {
                 Err(ApiError::invalid("node", "node is missing: an edit names the node that it replaces"))
@@ -230,6 +263,39 @@ impl NewTurn {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Reads the approvals, where there are any. `beside` are the messages that are stored with them.
+    async fn approving(
+        &self,
+        tools: &TurnTools,
+        conversation: &Conversation,
+        beside: Vec<Message>,
+    ) -> ApiResult<Option<Approving>> {
+        let Some(approvals) = &self.approvals else { return Ok(None) };
+        let node = self.node.as_deref();
+        Ok(Some(Approving::read(approvals, tools, conversation, node, beside).await?))
+    }
+
+    /// Offers the tools of the host, where the turn names any.
+    async fn offered(
+        &self,
+        tools: &mut TurnTools,
+        ask: TurnRequest,
+        conversation: &Conversation,
+    ) -> ApiResult<TurnRequest> {
+        if tools.specs().is_empty() {
+            return Ok(ask);
+        }
+        let at = place(conversation, self.node.as_deref().unwrap_or(HEAD), "node").await?;
+        let mut path = path_to(conversation, at).await?;
+        let kept = match self.action {
+            TurnAction::Send => path.len(),
+            TurnAction::Edit | TurnAction::Continue => path.len().saturating_sub(1),
+            TurnAction::Retry => path.iter().rposition(is_question).map_or(0, |index| index + 1),
+        };
+        path.truncate(kept);
+        tools.offer(ask, conversation, &path).await
     }
 
     /// Starts the turn at its place.
@@ -277,6 +343,11 @@ struct Asked<'a> {
     has_system_prompt: bool,
 }
 
+/// Returns whether a message is one that a reply answers.
+fn is_question(node: &Node) -> bool {
+    matches!(node.message.role, Role::User | Role::System)
+}
+
 /// Sets the place of a request, where one is given.
 async fn at(conversation: &Conversation, name: Option<&str>, ask: TurnRequest) -> ApiResult<TurnRequest> {
     match name {
@@ -312,13 +383,18 @@ pub(super) async fn create(
     let expected = Expected::of(&headers)?;
     let has_system_prompt = turn.system_prompt.is_some();
     let has_logprobs = turn.logprobs == Some(true);
+    let mut tools = TurnTools::read(&turn.tools, app.tools())?;
+    let specs = tools.specs().to_vec();
     let read = app.read(move |media| {
-        let ask = turn.asked(media)?;
-        Ok((turn, ask))
+        let (ask, beside) = turn.asked(media, &specs)?;
+        Ok((turn, ask, beside))
     });
-    let (turn, ask) = read.await?;
+    let (turn, ask, beside) = read.await?;
     // An unknown conversation loads no model.
-    let ask = expected.check(&opened(&app, &caller, &id).await?, ask).await?;
+    let conversation = opened(&app, &caller, &id).await?;
+    let ask = expected.check(&conversation, ask).await?;
+    let approving = turn.approving(&tools, &conversation, beside).await?;
+    let ask = turn.offered(&mut tools, ask, &conversation).await?;
     let place = app.admit(&caller).await?;
     let model = app.model(turn.model.as_deref()).await?;
     let conversation = opened_in(&app.manager(&model, &caller), &id).await?;
@@ -327,12 +403,16 @@ pub(super) async fn create(
         must_have_tokens("logprobs", &model)?;
     }
     let asked = Asked { app: &app, caller: &caller, model: &model, has_system_prompt };
-    let running = turn.start(&conversation, ask, &asked).await?;
+    let work = match approving {
+        Some(approving) => approving.begin(&app, &caller, conversation.clone(), &tools, ask),
+        None => Work::Turn(Box::new(turn.start(&conversation, ask, &asked).await?)),
+    };
     if turn.stream {
         let writer = TurnEventWriter::new(conversation.id().clone(), &model);
-        return streaming::respond(running, writer, app.limits(), (model, place)).await;
+        return streaming::respond_or(work, writer, app.limits(), (model, place), ready(())).await;
     }
-    let reply = complete(running.await?)?;
+    let (reply, _) = work.finish().await?;
+    let reply = complete(reply)?;
     Ok(Json(TurnObject::of(conversation.id(), &model, &reply)).into_response())
 }
 

@@ -149,7 +149,16 @@ export interface About {
   rerankers: string[];
   prompts: boolean;
   flows: boolean;
+  /** Whether the host has tools; older servers do not say it. */
+  tools?: boolean;
   keys: boolean;
+}
+
+/** A server of tools that the host has. */
+export interface ToolServer {
+  id: string;
+  tools: { name: string; description: string }[];
+  error: string | null;
 }
 
 function of(id: string, rest = ''): string {
@@ -262,6 +271,10 @@ export function usage(client: Client): Promise<UsageReport> {
 export function cost(client: Client, conversation: string, to: string | null): Promise<Cost> {
   const query = to === null ? '' : `?node=${encodeURIComponent(to)}`;
   return client.request(of(conversation, `/cost${query}`));
+}
+
+export async function hostTools(client: Client): Promise<ToolServer[]> {
+  return (await client.request<Page<ToolServer>>('v1/alloquy/tools')).data;
 }
 
 export function about(client: Client): Promise<About> {

@@ -7,6 +7,21 @@ export interface Call {
   arguments: unknown;
 }
 
+/** A call of a tool of the host that waits for an approval. */
+export interface WaitingCall {
+  call_id: string;
+  server_label: string;
+  name: string;
+  arguments: unknown;
+}
+
+/** Tools of the host, as a turn names them. */
+export interface HostTools {
+  type: 'mcp';
+  server_label: string;
+  require_approval: 'always' | 'never';
+}
+
 /** A part of a message: one of these fields says what it is. */
 export interface Part {
   text?: string;
@@ -54,6 +69,8 @@ export interface Node {
   label: string | null;
   bookmarks: string[];
   metadata: Record<string, unknown>;
+  /** Older servers do not say it. */
+  waiting?: WaitingCall[];
   reply: Reply | null;
   prompt: string | null;
 }
@@ -151,6 +168,9 @@ export interface NewTurn {
   sampling?: Record<string, unknown>;
   reasoning_effort?: string;
   label?: string;
+  tools?: HostTools[];
+  /** What a person decided on calls of the host's tools. */
+  approvals?: { call_id: string; approve: boolean; reason?: string }[];
 }
 
 export interface Export {

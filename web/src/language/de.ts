@@ -179,6 +179,7 @@ export const de: Words = {
   attach: 'Bilder oder Töne anhängen',
   detach: (name: string) => `${name} entfernen`,
   attachments: 'Angehängt',
+  hostTools: 'Werkzeuge des Servers',
   record: 'Mit dem Mikrofon aufnehmen',
   recordEnd: 'Aufnahme beenden',
   recording: 'Das Mikrofon nimmt auf.',

@@ -177,6 +177,7 @@ export const en = {
   attach: 'Attach images or audio',
   detach: (name: string) => `Remove ${name}`,
   attachments: 'Attached',
+  hostTools: 'Tools of the host',
   record: 'Record with the microphone',
   recordEnd: 'End the recording',
   recording: 'The microphone records.',

@@ -1,27 +1,21 @@
-// Calls of tools that wait for a person: each is allowed with its result, or refused, and all are answered at once.
+// Calls of tools that wait for a person.
 import type { Call, Node } from '../api/types';
 import type { Tree } from '../tree/tree';
 
-/** The calls of a node, if no result follows it. */
+/** Returns the reply before a node and the results after it. */
+export function replyBefore(tree: Tree, node: Node): Node | undefined {
+  let reply: Node | undefined = node;
+  while (reply?.role === 'tool') reply = tree.get(reply.parent);
+  return reply?.role === 'assistant' ? reply : undefined;
+}
+
+/** The calls of the reply at or before a node that have no result there, if no result follows. */
 export function waitingCalls(tree: Tree, node: Node): Call[] {
-  if (node.role !== 'assistant') return [];
-  const calls = node.parts.flatMap((part) => (part.tool_call ? [part.tool_call] : []));
-  const isAnswered = tree.children(node.id).some((id) => tree.get(id)?.role === 'tool');
-  return isAnswered ? [] : calls;
-}
-
-export interface Decision {
-  isAllowed: boolean;
-  /** The result, or the reason of a refusal. */
-  text: string;
-}
-
-/** The messages that answer calls. The model reads a refusal as the result, in English like all texts of the server. */
-export function resultsOf(calls: readonly Call[], decisions: readonly Decision[]): Record<string, unknown>[] {
-  return calls.map((call, index) => {
-    const decision = decisions[index] ?? { isAllowed: false, text: '' };
-    const reason = decision.text.trim() === '' ? 'the person said no' : decision.text;
-    const content = decision.isAllowed ? decision.text : `this call was refused: ${reason}`;
-    return { role: 'tool', tool_call_id: call.id, name: call.name, content };
-  });
+  const reply = replyBefore(tree, node);
+  if (!reply || tree.children(node.id).some((id) => tree.get(id)?.role === 'tool')) return [];
+  const answered = new Set<unknown>();
+  for (let at: Node | undefined = node; at && at !== reply; at = tree.get(at.parent))
+    for (const part of at.parts) answered.add(part.tool_result?.['id']);
+  const calls = reply.parts.flatMap((part) => (part.tool_call ? [part.tool_call] : []));
+  return calls.filter((call) => !answered.has(call.id));
 }

@@ -22,6 +22,7 @@ import { OpenConversation } from './open';
 import { keepRemoved } from './removed';
 import { rename, route, visit } from './route';
 import { set, settings } from './settings';
+import { TOOLS, namedTools, toolsOfNew, usedTools } from './tools';
 import { drop, start, stop, turnsAt, turnsOf, type Listeners, type RunningTurn } from './turns';
 
 export const open = signal<OpenConversation | null>(null);
@@ -149,11 +150,13 @@ export function options(): NewTurn {
   if (Object.keys(sampling).length > 0) turn.sampling = { ...sampling };
   if (effort !== null) turn.reasoning_effort = effort;
   if (systemPrompt.trim() !== '') turn.system_prompt = systemPrompt;
+  const tools = namedTools(usedTools(open.value?.info.value ?? null));
+  if (tools.length > 0) turn.tools = tools;
   return turn;
 }
 
-/** What is sent instead of a text alone: messages with media or results of tools, or a prompt of the library. */
-export type Instead = Pick<NewTurn, 'messages' | 'prompt'>;
+/** What is sent instead of a text alone: messages with media or results of tools, approvals, or a prompt of the library. */
+export type Instead = Pick<NewTurn, 'messages' | 'prompt' | 'approvals' | 'tools'>;
 
 /** Sends a text, or something `instead`, after the line that is shown. A first one begins a conversation. */
 export async function send(text: string, instead: Instead | null = null): Promise<boolean> {
@@ -172,9 +175,12 @@ async function sendFirst(text: string, instead: Instead | null): Promise<boolean
   const first = text.trim().split('\n')[0] ?? '';
   const name = first.length > 60 ? `${first.slice(0, 59).trimEnd()}…` : first;
   try {
-    const conversation = await client.create({ metadata: { title: name } });
+    const turn = { ...options(), node: '', ...(instead ?? { text }) };
+    const tools = turn.tools && { [TOOLS]: toolsOfNew.value };
+    const conversation = await client.create({ metadata: { title: name, ...tools } });
+    toolsOfNew.value = {};
     putConversation(conversation);
-    start(client, conversation.id, null, text, { ...options(), node: '', ...(instead ?? { text }) }, listeners);
+    start(client, conversation.id, null, text, turn, listeners);
     keepDraft('new', null, '');
     visit({ conversation: conversation.id });
     return true;

@@ -24,6 +24,7 @@ const Help = later(async () => (await import('./Help')).Help);
 const Palette = later(async () => (await import('./Palette')).Palette);
 const SteeringDialogs = later(async () => (await import('./steering/SteeringDialogs')).SteeringDialogs);
 const ImportDialog = later(async () => (await import('./around/ImportDialog')).ImportDialog);
+const ToolsDialog = later(async () => (await import('./around/ToolsDialog')).ToolsDialog);
 const SettingsDialog = later(async () => (await import('./SettingsDialog')).SettingsDialog);
 
 type Part = 'list' | 'main' | 'panel';
@@ -73,6 +74,7 @@ export function App() {
       {overlay.value === 'settings' && <SettingsDialog />}
       {dialog.value && <SteeringDialogs key={dialog.value.kind} />}
       {overlay.value === 'import' && <ImportDialog />}
+      {overlay.value === 'tools' && <ToolsDialog />}
       <Drop />
       {question.value && <QuestionDialog key={question.value.title} asked={question.value} />}
       {wantsKey.value && <KeyPrompt />}

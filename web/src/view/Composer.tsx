@@ -5,14 +5,17 @@ import { words } from '../language';
 import { draft, keepDraft } from '../state/drafts';
 import { models, open, send, stopAll, wantsFocus } from '../state/session';
 import { set, settings } from '../state/settings';
+import { about } from '../state/server';
 import { askSeveral } from '../state/steering';
 import { attachments, messageOf, returnAttachments, takeAttachments } from '../state/attachments';
+import { usedTools } from '../state/tools';
 import { running, turnsAt } from '../state/turns';
 import { IconButton } from './Button';
 import { receive } from './Drop';
 import { fit } from './fit';
 import { Icon } from './Icon';
 import { plainName } from '../text/plain';
+import { overlay } from './overlays';
 import { AttachButtons, Attached } from './media/Attached';
 
 const HIGHEST = 320;
@@ -111,6 +114,17 @@ export function Composer() {
       <div class="composer-foot">
         <AttachButtons />
         <ModelChoice />
+        {about.value?.tools && (
+          <IconButton
+            icon="tool"
+            label={words.value.hostTools}
+            pressed={Object.keys(usedTools(present?.info.value ?? null)).length > 0}
+            keys="Alt+O"
+            onClick={() => {
+              overlay.value = 'tools';
+            }}
+          />
+        )}
         <span class="space" />
         {!isRunning && text.value.trim() !== '' && (
           <IconButton icon="columns" label={words.value.askSeveral} keys="Alt+Enter" onClick={() => void several()} />

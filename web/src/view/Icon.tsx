@@ -45,6 +45,7 @@ const PATHS = {
   prompt: 'M5 5h14v11H9l-4 4zM9 9h6M9 12h4',
   flow: 'M9 4h6v4H9zM4 16h6v4H4zM14 16h6v4h-6zM12 8v4M7 16v-4h10v4',
   model: 'M8 8h8v8H8zM5 5h14v14H5zM9 5V2M15 5V2M9 22v-3M15 22v-3M5 9H2M5 15H2M22 9h-3M22 15h-3',
+  tool: 'M15 4a5 5 0 0 0-5 7l-6 6 3 3 6-6a5 5 0 0 0 7-5l-3 3-3-1-1-3z',
   usage: 'M5 20V10M12 20V4M19 20v-7',
 } as const;
 

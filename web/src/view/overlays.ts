@@ -9,7 +9,7 @@ export interface Question {
 }
 
 export const question = signal<Question | null>(null);
-export const overlay = signal<'help' | 'palette' | 'settings' | 'import' | null>(null);
+export const overlay = signal<'help' | 'palette' | 'settings' | 'import' | 'tools' | null>(null);
 
 export function ask(next: Question): void {
   question.value = next;

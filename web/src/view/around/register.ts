@@ -4,7 +4,7 @@ import { register, type Command } from '../../keys/map';
 import { visit } from '../../state/route';
 import { canRecord, toggleRecording } from '../../state/recording';
 import { watchMedia } from '../../state/media';
-import { watchServer } from '../../state/server';
+import { about, watchServer } from '../../state/server';
 import { open } from '../../state/session';
 import { registerTab } from '../inspector';
 import { later } from '../later';
@@ -53,6 +53,16 @@ const others: Command[] = [
     label: () => words.value.attach,
     run: () => {
       wantsFiles.value = true;
+    },
+  },
+  {
+    id: 'tools',
+    group: 'general',
+    keys: ['Alt+o'],
+    label: () => words.value.hostTools,
+    when: () => about.value?.tools === true,
+    run: () => {
+      overlay.value = 'tools';
     },
   },
   {
