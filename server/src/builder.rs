@@ -16,6 +16,7 @@ use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
+use crate::client_trace::ClientTrace;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::flow_set::{Flows, RunnerSetup};
 use crate::held_streams::HeldStreams;
@@ -346,7 +347,7 @@ impl ServerBuilder {
     }
 
     /// Sets what follows the traces of clients: it receives the span of each request that has the header `traceparent`, before the span
-    /// is entered, and the text of that header. A host with OpenTelemetry makes the span a child of the one that the header names.
+    /// is entered, and what the headers of the trace say. A host with OpenTelemetry makes the span a child of the one that they name.
     ///
     /// ```
     /// use alloquy_server::{Server, ServedModel};
@@ -354,9 +355,12 @@ impl ServerBuilder {
     ///
     /// let builder = Server::builder()
     ///     .model(ServedModel::loaded("echo", EchoModel))
-    ///     .follow_traces(|span, parent| tracing::debug!(parent: span, parent, "the request belongs to a trace"));
+    ///     .follow_traces(|span, trace| tracing::debug!(parent: span, parent = trace.parent(), "the request belongs to a trace"));
     /// ```
-    pub fn follow_traces(mut self, follow: impl Fn(&tracing::Span, &str) + Send + Sync + 'static) -> Self {
+    pub fn follow_traces(
+        mut self,
+        follow: impl Fn(&tracing::Span, &ClientTrace) + Send + Sync + 'static,
+    ) -> Self {
         self.follow = Some(Arc::new(follow));
         self
     }

@@ -77,6 +77,7 @@ mod caller;
 mod charged;
 mod chat_completions;
 mod client_tools;
+mod client_trace;
 mod connections;
 mod conversations;
 mod deleted_object;
@@ -136,6 +137,7 @@ mod usage;
 mod watched_store;
 
 pub use builder::ServerBuilder;
+pub use client_trace::ClientTrace;
 pub use embedders::ServedEmbedder;
 pub use handle::ServerHandle;
 pub use keys::{Key, KeyFile, KeyLimits};
