@@ -16,7 +16,7 @@ use crate::guards::Guards;
 use crate::notes::Notes;
 use crate::open;
 use crate::open_model::OpenModel;
-use crate::resume::snapshots;
+use crate::resume;
 
 /// What a model of a chat is opened with.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub(crate) struct ModelOpener {
     pub(crate) demand: DemandArguments,
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) place: StoreArguments,
+    /// The place of the server's snapshots, if one is set.
+    pub(crate) served_snapshots: Option<String>,
     pub(crate) owner: Owner,
     pub(crate) toolbox: Toolbox,
     pub(crate) tool_rounds: usize,
@@ -116,6 +118,6 @@ impl ModelOpener {
 
     /// Removes the saved cache of a conversation.
     pub(crate) fn forget_computed(&self, conversation: &ConversationId) -> Result<()> {
-        snapshots(&self.place)?.remove(&self.owner, conversation).map(drop)
+        resume::forget(&self.place, self.served_snapshots.as_deref(), conversation)
     }
 }

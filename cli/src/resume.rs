@@ -4,7 +4,7 @@
 
 use alloquy::core::{Conversation, ConversationId, Owner, Result};
 use alloquy::inference::LanguageModel;
-use alloquy::storage::{SavedSnapshot, SnapshotFolder};
+use alloquy::storage::{SavedSnapshot, SnapshotFolder, open_snapshots};
 
 use crate::arguments::{ResumeArguments, StoreArguments};
 use crate::guards::Guards;
@@ -47,6 +47,21 @@ pub(crate) fn snapshots(store: &StoreArguments) -> Result<SnapshotFolder> {
         Some(folder) => Ok(folder),
         None => Ok(SnapshotFolder::new(data_folder()?.join(ELSEWHERE))),
     }
+}
+
+/// Removes what was computed of a conversation of which something was deleted, since it has the text: beside the store, and at the place
+/// of the server's snapshots, where one is set.
+pub(crate) fn forget(
+    store: &StoreArguments,
+    served: Option<&str>,
+    conversation: &ConversationId,
+) -> Result<()> {
+    let owner = store.owner();
+    snapshots(store)?.remove(&owner, conversation)?;
+    let Some(place) = served else { return Ok(()) };
+    let removed =
+        pollster::block_on(open_snapshots(place, None)).and_then(|place| place.remove(&owner, conversation));
+    removed.map(drop).map_err(|error| error.context(format_args!("the server's snapshots are in {place}")))
 }
 
 /// Saves the caches of one owner's conversations.

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquy::core::prompt_library::PromptLibrary as _;
+use alloquy::core::prompt_library::PromptLibrary;
 use alloquy::core::{Error, ErrorKind, Result};
 use alloquy::cost::PriceTable;
 use alloquy::flows::Flow;
 use alloquy::prompts::FolderLibrary;
-use alloquy_server::ServerBuilder;
+use alloquy_server::{CheckedLibrary, ServerBuilder, ServerHandle};
 use clap::Args;
 
 use crate::arguments::{LibraryArguments, PriceArguments};
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 const ENDINGS: [&str; 2] = ["yaml", "yml"];
 
 /// The prompts, the flows and the prices.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ServedLibrary {
     #[command(flatten)]
     library: LibraryArguments,
@@ -91,6 +91,16 @@ impl OpenedLibrary {
             problems.len()
         );
         Err(Error::new(ErrorKind::Invalid, message))
+    }
+
+    /// Checks it for a server that runs.
+    ///
+    /// # Errors
+    /// Those of the flows, and of prompts for a server that began without them.
+    pub(crate) fn checked(self, server: &ServerHandle) -> Result<CheckedLibrary> {
+        let prompts = self.prompts.map(|library| Arc::new(library) as Arc<dyn PromptLibrary>);
+        let flows = self.flows.into_iter().map(|flow| (flow.name.clone(), flow)).collect();
+        server.check_library(prompts, flows)
     }
 
     /// Adds it to a server.

@@ -8,6 +8,7 @@ use crate::key_file;
 use crate::notes::Notes;
 use crate::pocket::POCKET;
 use crate::served::{NamedModel, WrittenModel, written};
+use crate::served_library::ServedLibrary;
 use crate::settings::Settings;
 
 /// What the command line says of the models.
@@ -17,6 +18,7 @@ pub(crate) struct ServedList {
     pub(crate) named: Vec<String>,
     pub(crate) remote: RemoteArguments,
     pub(crate) serving: ServingArguments,
+    pub(crate) library: ServedLibrary,
     pub(crate) notes: Notes,
 }
 
@@ -73,10 +75,10 @@ impl ServedList {
         RemoteArguments { separates_owners: !shares_cache, ..remote }
     }
 
-    /// Reads the configuration file and the keys again, and gives both to the server. What cannot be read changes nothing.
+    /// Reads the configuration file, the keys, the prompts and the flows again, and gives them to the server. What cannot be read changes nothing.
     ///
     /// # Errors
-    /// Those of the files, of the models, and of keys for a server that began without them.
+    /// Those of the files, of the models, and of keys and prompts for a server that began without them.
     pub(crate) fn reload(&self, settings: &Settings, server: &ServerHandle) -> Result<()> {
         let settings = settings.again()?;
         settings.check()?;
@@ -95,7 +97,11 @@ impl ServedList {
             };
             return Err(Error::new(ErrorKind::NotFound, message));
         }
+        let library = self.library.open(&settings, serving.flows.as_deref())?;
+        library.check()?;
+        let library = library.checked(server)?;
         server.replace_models(served)?;
+        server.replace_library(library);
         keys.map_or(Ok(()), |keys| server.replace_keys(keys))
     }
 }

@@ -146,6 +146,12 @@ impl Settings {
         variable.or_else(|| self.values.get("model")?.as_str().map(str::to_owned))
     }
 
+    /// Returns the place of the server's snapshots, which the variable or the file names.
+    pub(crate) fn served_snapshots(&self) -> Option<String> {
+        let variable = std::env::var("ALLOQUY_SNAPSHOTS").ok().filter(|place| !place.is_empty());
+        variable.or_else(|| self.values.get("snapshots")?.as_str().map(str::to_owned))
+    }
+
     /// Returns a group as it is in force: what was given, and the file's values for what was not.
     pub(crate) fn settle<G: Group>(&self, given: &G) -> Result<G> {
         let mut settled = self.values.clone();

@@ -12,7 +12,7 @@ use crate::arguments::{StoreArguments, WhichConversation};
 use crate::context::Context;
 use crate::kept::{self, Kept};
 use crate::names;
-use crate::resume::snapshots;
+use crate::resume;
 
 /// Which stored conversation a command uses, and its store.
 #[derive(Args, Debug)]
@@ -55,7 +55,9 @@ impl Stored {
     /// Removes the saved cache of a conversation, some of whose messages are pruned.
     pub(crate) fn forget_computed(&self, context: &Context, conversation: &ConversationId) -> Result<()> {
         let store: StoreArguments = context.settings.settle(&self.store)?;
-        snapshots(&store)?.remove(&store.owner(), conversation).map(drop)
+        let served = context.settings.served_snapshots();
+        resume::forget(&store, served.as_deref(), conversation)
+            .map_err(|error| error.context("the messages are removed, but not what was computed of them"))
     }
 
     async fn of(

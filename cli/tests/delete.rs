@@ -154,6 +154,37 @@ fn the_saved_cache_goes_with_its_conversation() {
     assert!(folder.open(&owner, &old).unwrap().is_none());
 }
 
+#[test]
+fn the_snapshot_of_the_server_goes_with_its_conversation() {
+    let program = program();
+    let folder = SnapshotFolder::new(program.path("served"));
+    let engine = ScriptedEngine::new([]);
+    let identity = SnapshotIdentity::new(Digest::of(b"model"), Digest::of(b"template"));
+    let snapshot = Snapshot::take(identity, &[], &*engine.open().unwrap()).unwrap();
+    let owner = Owner::local();
+    let [ten, old, new] = ["ten", "old", "new"].map(|name| name.parse().unwrap());
+    for name in [&ten, &old, &new] {
+        folder.write(&owner, name, &snapshot).unwrap();
+    }
+    // The program does not know a place that is named to the server alone.
+    delete(&program, &["ten"]).ok();
+    assert!(folder.open(&owner, &ten).unwrap().is_some());
+    let place = program.path("served").display().to_string();
+    program.write("config.toml", &format!("snapshots = {place:?}\n"));
+    delete(&program, &["old", "--config", "config.toml"]).ok();
+    assert!(folder.open(&owner, &old).unwrap().is_none());
+    let program = program.variable("ALLOQUY_SNAPSHOTS", "sqlite:chats.db");
+    let deleted = delete(&program, &["forty"]).ok();
+    assert!(
+        deleted.err.contains("was not removed") && deleted.err.contains("sqlite:chats.db"),
+        "{}",
+        deleted.err
+    );
+    let program = program.variable("ALLOQUY_SNAPSHOTS", place);
+    delete(&program, &["new"]).ok();
+    assert!(folder.open(&owner, &new).unwrap().is_none());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_person_is_shown_what_goes_and_asked() {

@@ -269,7 +269,7 @@ mod spans {
         let program = Program::new().variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector);
         let collecting = thread::spawn(move || collected(&listener));
         let mut server = start(&program, &[]);
-        let trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
+        let trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: tea=green\r\n";
         assert_eq!(ask(server.port, trace, "What is the capital of Norway?").status, 200);
         kill(Pid::from_raw(i32::try_from(server.child.id()).unwrap()), Signal::SIGTERM).unwrap();
         let spans = collecting.join().unwrap();
@@ -284,6 +284,7 @@ mod spans {
         assert_eq!(request["parentSpanId"], "b7ad6b7169203331", "{spans:?}");
         for span in [request, call] {
             assert_eq!(span["traceId"], "0af7651916cd43dd8448eb211c80319c", "{spans:?}");
+            assert_eq!(span["traceState"], "tea=green", "{spans:?}");
         }
         assert!(!json!(spans).to_string().contains("Norway"), "{spans:?}");
     }

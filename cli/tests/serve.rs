@@ -308,6 +308,62 @@ for line in sys.stdin:
     }
 
     #[test]
+    fn prompts_and_flows_are_read_again() {
+        let program = Program::new();
+        for folder in ["prompts/user", "flows"] {
+            std::fs::create_dir_all(program.path(folder)).unwrap();
+        }
+        program.write("prompts/user/greet.yaml", "template: Hello {{name}}!\n");
+        program.write("flows/order.yaml", "name: order\nstates:\n  thanks: {say: Here you are.}\n");
+        let folders = ["--prompts", "prompts", "--flows", "flows"];
+        let mut child = program.spawn(&[&["serve", "--bind", "127.0.0.1:0"], &folders[..]].concat());
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("serving at") {
+            line.clear();
+            assert!(errors.read_line(&mut line).unwrap() > 0);
+        }
+        let port: u16 = line.split_once("127.0.0.1:").unwrap().1.split('/').next().unwrap().parse().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        let said = |text: &str| {
+            let body = "{}";
+            let answer = post(port, "", "/v1/alloquy/flows/order/runs", body);
+            assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+            answer.contains(text)
+        };
+        let greeting = |text: &str| {
+            let body = r#"{"values": {"name": "Ann"}}"#;
+            post(port, "", "/v1/alloquy/prompts/user/greet/render", body).contains(text)
+        };
+        assert!(said("Here you are.") && greeting("Hello Ann!"));
+        program.write("prompts/user/greet.yaml", "template: Good day {{name}}!\n");
+        program.write("flows/order.yaml", "name: order\nstates:\n  thanks: {say: With pleasure.}\n");
+        kill(pid, Signal::SIGHUP).unwrap();
+        let replaced = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            said("With pleasure.") && greeting("Good day Ann!")
+        });
+        assert!(replaced, "the prompts and the flows are as they were");
+        // A file with an error changes nothing, and the log names it.
+        program.write("prompts/user/greet.yaml", "template: Farewell {{name}}!\n");
+        for (path, text, words) in [
+            ("flows/order.yaml", "name: order\nstates:\n  a: {say: A., to: nowhere}\n", "nowhere"),
+            ("prompts/user/broken.yaml", "template: [\n", "broken.yaml"),
+        ] {
+            program.write(path, text);
+            kill(pid, Signal::SIGHUP).unwrap();
+            line.clear();
+            while !line.contains(words) {
+                assert!(errors.read_line(&mut line).unwrap() > 0, "{line}");
+            }
+            assert!(said("With pleasure.") && greeting("Good day Ann!"));
+            program.write("flows/order.yaml", "name: order\nstates:\n  thanks: {say: With pleasure.}\n");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn the_server_answers_reads_keys_again_and_ends() {
         let program = Program::new();
         let key = program.run(&["keys", "add", "ann"]).ok().out.trim_end().to_owned();

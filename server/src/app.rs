@@ -8,7 +8,6 @@ use alloquy_core::chat_model::Origin;
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::middleware::Middleware;
 use alloquy_core::prompt::PromptCounter;
-use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::stop::TaskGroup;
 use alloquy_core::store::ConversationStore;
 use alloquy_core::{
@@ -23,6 +22,7 @@ use tokio::sync::broadcast::Receiver;
 use crate::admission::{Admission, Admissions};
 use crate::caller::Caller;
 use crate::charged::{ChargedCall, SettledCall};
+use crate::current_prompts::CurrentPrompts;
 use crate::embedders::{ServedEmbedder, ServedEmbedders, TextUse, Vectors};
 use crate::error::{ApiError, ApiResult};
 use crate::flow_set::Flows;
@@ -62,7 +62,7 @@ pub(crate) struct Parts {
     /// Where the limits of keys are counted.
     pub(crate) counts: Arc<dyn LimitStore>,
     /// The prompts of the host.
-    pub(crate) prompts: Option<Arc<dyn PromptLibrary>>,
+    pub(crate) prompts: Option<CurrentPrompts>,
     /// The flows of the host.
     pub(crate) flows: Flows,
     /// What replies cost.
@@ -113,8 +113,8 @@ impl App {
         self.0.store.changes()
     }
 
-    pub(crate) fn prompts(&self) -> Option<&dyn PromptLibrary> {
-        self.0.prompts.as_deref()
+    pub(crate) fn prompts(&self) -> Option<&CurrentPrompts> {
+        self.0.prompts.as_ref()
     }
 
     pub(crate) fn flows(&self) -> &Flows {

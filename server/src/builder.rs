@@ -16,12 +16,14 @@ use alloquy_guards::limits::{LimitStore, MemoryLimits};
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::app::{App, ManagerSetup, Parts};
+use crate::client_trace::ClientTrace;
+use crate::current_prompts::CurrentPrompts;
 use crate::embedders::{ServedEmbedder, ServedEmbedders};
 use crate::flow_set::{Flows, RunnerSetup};
 use crate::held_streams::HeldStreams;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
-use crate::managers::{manager_of, runners_with_prompts, with_prompts};
+use crate::managers::{manager_of, with_prompts};
 use crate::media_policy::MediaPolicy;
 use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
@@ -346,7 +348,7 @@ impl ServerBuilder {
     }
 
     /// Sets what follows the traces of clients: it receives the span of each request that has the header `traceparent`, before the span
-    /// is entered, and the text of that header. A host with OpenTelemetry makes the span a child of the one that the header names.
+    /// is entered, and what the headers of the trace say. A host with OpenTelemetry makes the span a child of the one that they name.
     ///
     /// ```
     /// use alloquy_server::{Server, ServedModel};
@@ -354,9 +356,12 @@ impl ServerBuilder {
     ///
     /// let builder = Server::builder()
     ///     .model(ServedModel::loaded("echo", EchoModel))
-    ///     .follow_traces(|span, parent| tracing::debug!(parent: span, parent, "the request belongs to a trace"));
+    ///     .follow_traces(|span, trace| tracing::debug!(parent: span, parent = trace.parent(), "the request belongs to a trace"));
     /// ```
-    pub fn follow_traces(mut self, follow: impl Fn(&tracing::Span, &str) + Send + Sync + 'static) -> Self {
+    pub fn follow_traces(
+        mut self,
+        follow: impl Fn(&tracing::Span, &ClientTrace) + Send + Sync + 'static,
+    ) -> Self {
         self.follow = Some(Arc::new(follow));
         self
     }
@@ -376,8 +381,8 @@ impl ServerBuilder {
         let snapshots = self.snapshots.map(|place| Snapshots::new(place, metrics.clone()));
         let watched = Arc::new(WatchedStore::new(store, snapshots.clone()));
         let store: Arc<dyn ConversationStore> = watched.clone();
-        let setup = with_prompts(self.setup, self.prompts.clone());
-        let runners = runners_with_prompts(self.runners, self.prompts.clone());
+        let prompts = self.prompts.map(CurrentPrompts::new);
+        let setup = with_prompts(self.setup, prompts.clone());
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
         let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
         let manager = manager_of(store, Arc::clone(&setup));
@@ -390,8 +395,8 @@ impl ServerBuilder {
             models: ServedModels::new(self.models, others, self.memory, manager)?,
             store: watched,
             conversations,
-            prompts: self.prompts,
-            flows: Flows::new(self.flows, runners)?,
+            flows: Flows::new(self.flows, prompts.clone(), self.runners)?,
+            prompts,
             prices: self.prices,
             snapshots,
             limits: self.limits,

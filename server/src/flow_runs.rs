@@ -117,19 +117,22 @@ struct Running {
     _model: Option<ModelLease>,
 }
 
-fn flow<'a>(app: &'a App, name: &str) -> ApiResult<&'a Arc<Flow>> {
-    app.flows()
+fn flow(app: &App, name: &str) -> ApiResult<Arc<Flow>> {
+    let flows = app.flows().now();
+    flows
         .get(name)
+        .cloned()
         .ok_or_else(|| ApiError::not_found(format!("there is no flow {name:?}")).param("flow"))
 }
 
 async fn list(State(app): State<App>) -> Json<ListOf<FlowObject>> {
-    let objects: Vec<_> = app.flows().iter().map(|(name, flow)| FlowObject::of(name, flow)).collect();
+    let objects: Vec<_> = app.flows().now().iter().map(|(name, flow)| FlowObject::of(name, flow)).collect();
     Json(ListOf::of(objects, FlowObject::id, false))
 }
 
 async fn one(State(app): State<App>, PathOf(name): PathOf<String>) -> ApiResult<Json<FlowObject>> {
-    Ok(Json(FlowObject::of(&name, flow(&app, &name)?)))
+    let found = flow(&app, &name)?;
+    Ok(Json(FlowObject::of(&name, &found)))
 }
 
 async fn run(
@@ -138,7 +141,8 @@ async fn run(
     PathOf(name): PathOf<String>,
     JsonBody(new): JsonBody<NewRun>,
 ) -> ApiResult<(StatusCode, Json<FlowRunObject>)> {
-    check_variables(flow(&app, &name)?, &new.variables)?;
+    let found = flow(&app, &name)?;
+    check_variables(&found, &new.variables)?;
     let place = match new.conversation {
         Some(_) if !new.metadata.is_empty() => {
             let message = "metadata is of a new conversation, and conversation names one that exists";
@@ -190,7 +194,7 @@ async fn open(
         conversation = app.limited(conversation, model, caller)?;
         runner_model = Some(app.limited_model(conversation.id(), model, caller)?);
     }
-    let mut runner = app.flows().runner(flow, conversation.clone());
+    let mut runner = app.flows().runner(&flow, conversation.clone());
     if let Some(model) = runner_model {
         runner = runner.model(model);
     }
@@ -326,7 +330,7 @@ async fn status(
 ) -> ApiResult<Json<FlowRunObject>> {
     let flow = flow(&app, &name)?;
     let conversation = opened(&app, &caller, &id).await?;
-    let runner = app.flows().runner(flow, conversation.clone());
+    let runner = app.flows().runner(&flow, conversation.clone());
     let path = conversation.history().await?;
     let position = Position::of(&path)?.filter(|position| position.name == flow.name);
     // Where a model has to be asked first, nothing is known of what comes next.

@@ -3,6 +3,7 @@
 mod given;
 mod ids;
 mod mcp;
+mod namespaces;
 mod shown;
 
 pub(crate) use given::{
@@ -11,4 +12,5 @@ pub(crate) use given::{
 };
 pub(crate) use ids::{ItemId, ItemPlace, ResponseId, conversation_id, conversation_of};
 pub(crate) use mcp::{ApprovedCalls, DECISIONS, Decision, McpItem, McpServer, McpServers, McpTool, SERVERS};
+pub(crate) use namespaces::Namespaces;
 pub(crate) use shown::{Item, ItemContent, MARK, Shown, TurnMark, items_of_path};

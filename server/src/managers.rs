@@ -1,32 +1,20 @@
-//! The managers of models and the runners of flows: with the store, the prompts, and what the host adds.
+//! The managers of models: with the store, the prompts, and what the host adds.
 
 use std::sync::Arc;
 
 use alloquy_core::Manager;
-use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::store::ConversationStore;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
 use crate::app::ManagerSetup;
-use crate::flow_set::RunnerSetup;
+use crate::current_prompts::CurrentPrompts;
 use crate::models::ManagerOf;
 
 /// Adds the library to each manager, before what the host adds.
-pub(crate) fn with_prompts(setup: ManagerSetup, library: Option<Arc<dyn PromptLibrary>>) -> ManagerSetup {
-    match library {
-        Some(library) => Arc::new(move |builder| setup(builder.prompts(Arc::clone(&library)))),
-        None => setup,
-    }
-}
-
-/// Adds the library to each runner of a flow, before what the host adds.
-pub(crate) fn runners_with_prompts(
-    setup: RunnerSetup,
-    library: Option<Arc<dyn PromptLibrary>>,
-) -> RunnerSetup {
-    match library {
-        Some(library) => Arc::new(move |runner| setup(runner.prompts(Arc::clone(&library)))),
+pub(crate) fn with_prompts(setup: ManagerSetup, prompts: Option<CurrentPrompts>) -> ManagerSetup {
+    match prompts {
+        Some(prompts) => Arc::new(move |builder| setup(builder.prompts(Arc::new(prompts.clone())))),
         None => setup,
     }
 }

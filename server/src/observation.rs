@@ -15,13 +15,12 @@ use hyper::body::{Frame, SizeHint};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
+use crate::client_trace::ClientTrace;
 use crate::metrics::Metrics;
 use crate::tally::Tally;
 
 /// The header of a request's id.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header of the trace to which a request belongs, as W3C's Trace Context has it.
-const TRACE_PARENT: &str = "traceparent";
 /// The longest id of a client that is used.
 const ID_LENGTH: usize = 128;
 /// The status that is noted where the client left before it had one, as in the logs of nginx.
@@ -31,8 +30,8 @@ const UNKNOWN_ROUTE: &str = "unknown";
 /// The routes that programs ask every few seconds. Their lines are for debugging.
 const ROUTINE: [&str; 3] = ["/health", "/ready", "/metrics"];
 
-/// What follows the trace of a client: it receives the span of a request, and the text of its header `traceparent`.
-pub(crate) type FollowTrace = Arc<dyn Fn(&Span, &str) + Send + Sync>;
+/// What follows the trace of a client: it receives the span of a request, and the headers of the trace.
+pub(crate) type FollowTrace = Arc<dyn Fn(&Span, &ClientTrace) + Send + Sync>;
 
 /// What observes all requests. Copies share it.
 #[derive(Clone)]
@@ -44,9 +43,8 @@ pub(crate) struct Observer {
 impl Observer {
     /// Follows the trace of the client, where it is in one.
     fn follow(&self, span: &Span, headers: &HeaderMap) {
-        let parent = headers.get(TRACE_PARENT).and_then(|parent| parent.to_str().ok());
-        if let (Some(follow), Some(parent)) = (&self.follow, parent) {
-            follow(span, parent);
+        if let (Some(follow), Some(trace)) = (&self.follow, ClientTrace::of(headers)) {
+            follow(span, &trace);
         }
     }
 }

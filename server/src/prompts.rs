@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::body::{JsonBody, PathOf, QueryOf};
+use crate::current_prompts::CurrentPrompts;
 use crate::error::{ApiError, ApiResult};
 use crate::operation::Operation;
 use crate::paging::{ListOf, PageParameters};
@@ -117,7 +118,7 @@ fn found(app: &App, kind: &str, name: &str) -> ApiResult<Arc<dyn Prompt>> {
     }
     let name: PromptName = text.parse().map_err(|error| ApiError::from(error).param("prompt"))?;
     let Some(library) = app.prompts() else { return Err(unknown(&text)) };
-    library.prompt(&name).map_err(|error| ApiError::from(error).param("prompt"))
+    library.now().prompt(&name).map_err(|error| ApiError::from(error).param("prompt"))
 }
 
 fn unknown(name: &str) -> ApiError {
@@ -129,7 +130,7 @@ async fn list(
     QueryOf(page): QueryOf<PageParameters>,
 ) -> ApiResult<Json<ListOf<PromptObject>>> {
     let mut objects = Vec::new();
-    if let Some(library) = app.prompts() {
+    if let Some(library) = app.prompts().map(CurrentPrompts::now) {
         for name in library.names() {
             objects.push(PromptObject::of(library.prompt(&name)?.info()));
         }

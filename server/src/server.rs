@@ -77,6 +77,8 @@ impl Server {
         ServerHandle {
             access: self.access.clone(),
             models: self.app.models().clone(),
+            prompts: self.app.prompts().cloned(),
+            flows: self.app.flows().clone(),
             end: Arc::clone(&self.end),
         }
     }

@@ -199,7 +199,7 @@ async fn the_system_prompt_is_the_preface() {
 
 /// Asks what an image shows.
 fn with_image(url: &str) -> Value {
-    let image = json!({"type": "image_url", "image_url": {"url": url, "detail": "auto"}});
+    let image = json!({"type": "image_url", "image_url": {"url": url, "detail": "high"}});
     json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "What?"}, image]}]})
 }
 
@@ -289,7 +289,7 @@ fn refusals() -> Vec<(Value, &'static str)> {
             "messages[0].content[0].bold",
         ),
         (
-            json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "high"}}]}]}),
+            json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "low"}}]}]}),
             "messages[0].content[0].image_url.detail",
         ),
         (

@@ -228,3 +228,21 @@ async fn every_command_of_the_page_succeeds() {
     }
     assert!(variables.contains_key("COMPLETION"), "no command stores a completion");
 }
+
+#[test]
+fn the_versions_of_clients_are_those_that_are_tested() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let page = std::fs::read_to_string(format!("{root}/docs/server.md")).unwrap();
+    let python = std::fs::read_to_string(format!("{root}/.ci/clients")).unwrap();
+    let wanted = python.lines().find_map(|line| line.trim().strip_prefix("local wanted=")).unwrap();
+    for client in wanted.trim_matches('\'').split(' ') {
+        assert!(page.contains(&format!("`{client}`")), "docs/server.md does not name {client}");
+    }
+    let node = std::fs::read_to_string(format!("{root}/server/tests/node/package.json")).unwrap();
+    let node: Value = serde_json::from_str(&node).unwrap();
+    for (client, version) in node["dependencies"].as_object().unwrap() {
+        let words = format!("`{client}` {}", version.as_str().unwrap());
+        // `zod` is no client.
+        assert!(client == "zod" || page.contains(&words), "docs/server.md does not name {words}");
+    }
+}

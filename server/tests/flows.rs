@@ -5,6 +5,7 @@ mod shared;
 
 use std::sync::Arc;
 
+use alloquy_core::prompt_library::PromptLibrary;
 use alloquy_core::store::MemoryStore;
 use alloquy_flows::Flow;
 use alloquy_server::{ServedModel, Server};
@@ -12,6 +13,7 @@ use alloquy_testing::EchoModel;
 use serde_json::{Value, json};
 
 use shared::TestServer;
+use shared::prompts::Greeting;
 
 const ORDER: &str = "
 name: order
@@ -127,4 +129,41 @@ fn flows_that_cannot_run_are_not_served() {
     let order = Flow::from_yaml(ORDER).unwrap();
     let error = served().flow("a", order.clone()).flow("a", order).build().unwrap_err();
     assert!(error.to_string().contains("two flows"), "{error}");
+}
+
+#[tokio::test]
+async fn prompts_and_flows_are_replaced_while_the_server_runs() {
+    let store = Arc::new(MemoryStore::default());
+    let builder = Server::builder().model(ServedModel::loaded("echo", EchoModel)).store(store);
+    let builder = builder.prompts(Arc::new(Greeting::new())).flow("order", Flow::from_yaml(ORDER).unwrap());
+    let server = TestServer::start(builder).await;
+    let begun = posted(&server, "order/runs", json!({"variables": {"cups": 2}}), 201).await;
+    let turns = "/v1/alloquy/conversations/conv_tea/turns";
+    let greet = |name: &str| json!({"prompt": {"name": name, "values": {"name": "Ann"}}});
+    server.post("/v1/alloquy/conversations", &json!({"name": "tea"})).await;
+    assert_eq!(server.post(turns, &greet("user/greeting")).await.status, 200);
+
+    // What cannot be changes nothing.
+    let broken = Flow::from_yaml("name: a\nstates:\n  a: {say: Hi, to: nowhere}\n").unwrap();
+    let welcome: Arc<dyn PromptLibrary> = Arc::new(Greeting::named("welcome"));
+    let refused = server.handle.check_library(Some(welcome.clone()), vec![("a".to_owned(), broken)]);
+    assert!(refused.unwrap_err().to_string().contains("nowhere"));
+    let refused = server.handle.check_library(None, Vec::new()).unwrap_err();
+    assert!(refused.to_string().contains("start it again"), "{refused}");
+    assert_eq!(server.get("/v1/alloquy/flows").await.json()["data"][0]["id"], "order");
+    assert_eq!(server.get("/v1/alloquy/prompts").await.json()["data"][0]["id"], "user/greeting");
+
+    // A flow that waits continues in the new one of its name, and the model that is loaded has the new prompts.
+    let order = Flow::from_yaml(&ORDER.replace("Is {{drink}} allowed?", "May it be {{drink}}?")).unwrap();
+    let poem = Flow::from_yaml("name: poem\nstates:\n  poem: {ask: Write a poem.}\n").unwrap();
+    let flows = vec![("order".to_owned(), order), ("poem".to_owned(), poem)];
+    let library = server.handle.check_library(Some(welcome), flows).unwrap();
+    server.handle.replace_library(library);
+    assert_eq!(server.get("/v1/alloquy/flows").await.json()["data"].as_array().unwrap().len(), 2);
+    assert_eq!(server.get("/v1/alloquy/prompts").await.json()["data"][0]["id"], "user/welcome");
+    assert_eq!(server.post(turns, &greet("user/welcome")).await.status, 200);
+    assert_eq!(server.post(turns, &greet("user/greeting")).await.status, 404);
+    let run = format!("order/runs/{}", begun["id"].as_str().unwrap());
+    let asked = posted(&server, &run, json!({"answer": "tea"}), 200).await;
+    assert!(asked.to_string().contains("May it be tea?"), "{asked}");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use alloquy_core::report::{CacheReport, MissReason, Usage};
 use alloquy_core::{ErrorKind, Message, Reply};
 use alloquy_retrieval::NgramEmbedder;
-use alloquy_server::{KeyFile, KeyLimits, RequestLimits, ServedEmbedder, Server};
+use alloquy_server::{ClientTrace, KeyFile, KeyLimits, RequestLimits, ServedEmbedder, Server};
 use alloquy_testing::ScriptedReply;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -328,15 +328,53 @@ fn id_for(given: &str) -> String {
 
 #[tokio::test]
 async fn the_trace_of_a_client_is_followed() {
-    let followed: Arc<Mutex<Vec<String>>> = Arc::default();
+    let followed: Arc<Mutex<Vec<ClientTrace>>> = Arc::default();
     let noted = Arc::clone(&followed);
     let builder = Server::builder().model(scripted("tea", ["Hello!"]));
-    let builder = builder.follow_traces(move |_, parent| noted.lock().unwrap().push(parent.to_owned()));
+    let builder = builder.follow_traces(move |_, trace| noted.lock().unwrap().push(trace.clone()));
     let server = TestServer::start(builder).await;
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     assert_eq!(server.get("/health").await.status, 200);
     assert_eq!(server.send(server.request("GET", "/health").header("traceparent", parent)).await.status, 200);
-    assert_eq!(*followed.lock().unwrap(), [parent]);
+    let traces = std::mem::take(&mut *followed.lock().unwrap());
+    let found: Vec<_> = traces.iter().map(|trace| (trace.parent(), trace.state())).collect();
+    assert_eq!(found, [(parent, None)]);
+    let many = |count: usize| (0..count).map(|number| format!("k{number}=v")).collect::<Vec<_>>().join(",");
+    let long = |length: usize| format!("a={}", "b".repeat(length));
+    let two = format!("{},c={}", long(256), "d".repeat(251));
+    let kept = [
+        ("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"),
+        (" tenant@vendor=1 ,, b_-*/=x y\t", "tenant@vendor=1,b_-*/=x y"),
+        (&many(32), &many(32)),
+        (&long(256), &long(256)),
+        (&two, &two),
+    ];
+    let refused = [
+        "",
+        "a",
+        "A=1",
+        "=1",
+        "a=",
+        "a=1,a=2",
+        "a=1=2",
+        "a=\u{e9}",
+        &many(33),
+        &long(257),
+        &format!("{two}e"),
+    ];
+    let refused = refused.iter().map(|state| (*state, None));
+    for (state, expected) in kept.into_iter().map(|(state, kept)| (state, Some(kept))).chain(refused) {
+        let request = server.request("GET", "/health").header("traceparent", parent);
+        server.send(request.header("tracestate", state)).await;
+        let traces = std::mem::take(&mut *followed.lock().unwrap());
+        assert_eq!(traces.iter().map(ClientTrace::state).collect::<Vec<_>>(), [expected], "{state:?}");
+    }
+    // Several headers are one list, and alone they say nothing.
+    let request = server.request("GET", "/health").header("traceparent", parent);
+    server.send(request.header("tracestate", "a=1").header("tracestate", "b=2")).await;
+    server.send(server.request("GET", "/health").header("tracestate", "a=1")).await;
+    let traces = std::mem::take(&mut *followed.lock().unwrap());
+    assert_eq!(traces.iter().map(ClientTrace::state).collect::<Vec<_>>(), [Some("a=1,b=2")]);
 }
 
 proptest! {

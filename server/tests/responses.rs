@@ -6,7 +6,7 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::message::ToolCall;
+use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::report::{FinishReason, Usage};
 use alloquy_core::store::MemoryStore;
 use alloquy_core::{Content, Message, Reply, Role};
@@ -341,6 +341,91 @@ async fn a_streamed_call_has_its_arguments() {
         (&events[2]["item"]["arguments"], &events[4]["arguments"]),
         (&json!(""), &json!("{\"city\":\"Oslo\"}"))
     );
+}
+
+fn namespace(name: &str, functions: &[&str]) -> Value {
+    let functions =
+        functions.iter().map(|name| json!({"type": "function", "name": name, "parameters": null}));
+    json!([{"type": "namespace", "name": name, "description": "A group.", "tools": functions.collect::<Vec<_>>()}])
+}
+
+#[tokio::test]
+async fn functions_of_a_namespace_are_offered_and_called_by_both_names() {
+    let call = ToolCall::new("call_1", "cups__wash", json!({}));
+    let mut reply = Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call)]));
+    reply.finish = FinishReason::ToolCalls;
+    let model = Recorder::new(reply);
+    let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", model.clone()))).await;
+    let tools = json!([weather()[0], namespace("cups", &["wash", "fill"])[0]]);
+    let events = events(&respond(&server, json!({"stream": true, "tools": tools})).await, 0);
+    let names: Vec<String> = model.last().preface.tools.iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(names, ["weather", "cups__wash", "cups__fill"]);
+    let last = &events.last().unwrap()["response"];
+    let item = &last["output"][0];
+    assert_eq!((&item["name"], &item["namespace"]), (&json!("wash"), &json!("cups")));
+    assert_eq!(json!(folded(&events)), last["output"]);
+    let path = format!("/v1/responses/{}", last["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).await.json()["output"], last["output"]);
+    // The call comes back, as an item and by the id of the response.
+    let output = json!({"type": "function_call_output", "call_id": "call_1", "output": "Washed."});
+    response(&server, json!({"input": [{"role": "user", "content": "Hi"}, item, output], "tools": tools}))
+        .await;
+    let given = model.last().path;
+    response(&server, json!({"input": [output], "previous_response_id": last["id"], "tools": tools})).await;
+    for messages in [given, model.last().path] {
+        let names: Vec<String> =
+            messages.iter().flat_map(Message::tool_calls).map(|call| call.name.clone()).collect();
+        let results: Vec<String> =
+            messages.iter().flat_map(Message::tool_results).map(|result| result.name.clone()).collect();
+        assert_eq!((names, results), (vec!["cups__wash".to_owned()], vec!["cups__wash".to_owned()]));
+    }
+}
+
+#[tokio::test]
+async fn images_of_outputs_follow_the_outputs_of_one_reply() {
+    let model = Recorder::new(Reply::new(Message::assistant("Seen.")));
+    let server = TestServer::start(Server::builder().model(ServedModel::loaded("tea", model.clone()))).await;
+    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "look", "arguments": "{}"});
+    let image = |url: &str| json!({"type": "input_image", "image_url": url, "detail": "high"});
+    let png = "data:image/png;base64,iVBORw0KGgo=";
+    let input = |url: &str| {
+        json!([
+            {"role": "user", "content": "Look."},
+            call("call_1"),
+            call("call_2"),
+            {"type": "function_call_output", "call_id": "call_1",
+                "output": [{"type": "input_text", "text": "A cup."}, image(url)]},
+            {"type": "function_call_output", "call_id": "call_2", "output": "No cup."},
+            {"role": "user", "content": "And?"},
+        ])
+    };
+    response(&server, json!({"input": input(png)})).await;
+    let messages: Vec<Message> = model.last().path.iter().cloned().collect();
+    let roles: Vec<Role> = messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User, Role::User]);
+    let results: Vec<String> = messages[2].tool_results().map(ToolResult::text).collect();
+    assert_eq!(results, ["A cup.", "No cup."]);
+    assert!(matches!(messages[3].parts[0].content, Content::Image(_)), "{:?}", messages[3]);
+    let answer = respond(&server, json!({"input": input("http://x/y.png")})).await;
+    let place = answer.error()["param"].clone();
+    assert_eq!((answer.status, place), (400, json!("input[3].output[1].image_url")), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn namespaces_that_are_not_possible_are_refused() {
+    let server = TestServer::saying(["Hello!"]).await;
+    let cups = namespace("cups", &["wash"])[0].clone();
+    let search = json!({"type": "namespace", "name": "web", "tools": [{"type": "web_search"}]});
+    let cases = [
+        (json!({"tools": [cups], "tool_choice": {"type": "function", "name": "wash"}}), "tool_choice"),
+        (json!({"tools": [cups, cups]}), "tools[1].name"),
+        (json!({"tools": [cups, search]}), "tools[1]"),
+    ];
+    for (fields, param) in cases {
+        let answer = respond(&server, fields.clone()).await;
+        let found = json!([answer.status, answer.error()["param"], answer.error()["code"]]);
+        assert_eq!(found, json!([400, param, "invalid_value"]), "{fields}: {}", answer.text);
+    }
 }
 
 #[tokio::test]

@@ -168,6 +168,7 @@ impl Chat {
             demand: self.demand.clone(),
             store: kept.store,
             place,
+            served_snapshots: settings.served_snapshots(),
             owner: kept.owner,
             toolbox,
             tool_rounds: tools.tool_rounds.unwrap_or(ROUNDS),

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::kept::{self, Kept};
 use crate::names;
 use crate::outline::Outline;
-use crate::resume::snapshots;
+use crate::resume;
 use crate::screen;
 use crate::table::Table;
 use crate::times;
@@ -233,9 +233,9 @@ fn were(count: usize) -> String {
 
 /// Removes the saved caches of deleted conversations.
 fn forget_computed(store: &StoreArguments, deleted: &[ConversationId], context: &Context) {
+    let served = context.settings.served_snapshots();
     for id in deleted {
-        let removed = snapshots(store).and_then(|folder| folder.remove(&store.owner(), id));
-        if let Err(error) = removed {
+        if let Err(error) = resume::forget(store, served.as_deref(), id) {
             context.notes.say(format_args!("the saved cache of {id} was not removed: {error:#}"));
         }
     }

@@ -46,7 +46,7 @@ Examples:
 
 Clients of OpenAI, Anthropic and Ollama need only the address. Models are loaded by the first request that names them. How they run is set in the \
 configuration file, by the keys of `alloquy chat` such as threads and provider; so are the texts that are removed (guards). `alloquy keys add` creates keys. Ctrl-C or \
-SIGTERM ends the server once the running replies have ended, and a second Ctrl-C ends it at once; SIGHUP reads the keys and the configuration file \
+SIGTERM ends the server once the running replies have ended, and a second Ctrl-C ends it at once; SIGHUP reads the keys, the prompts, the flows and the configuration file \
 again: models that have changed are unloaded once they write no reply.";
 
 /// The address at which the server listens, unless another is set.
@@ -85,6 +85,7 @@ impl Serve {
             named: self.model,
             remote: self.remote,
             serving: self.serving,
+            library: self.library,
             notes: context.notes,
         };
         let models = list.models(&context.settings)?;
@@ -92,7 +93,7 @@ impl Serve {
         for model in &models {
             summaries.push((model.name.clone(), model.describe()?));
         }
-        let library = self.library.open(&context.settings, serving.flows.as_deref())?;
+        let library = list.library.open(&context.settings, serving.flows.as_deref())?;
         let store = context.settings.settle(&self.store)?;
         let address = serving.bind.unwrap_or(ADDRESS);
         let tools = NamedTools::all(&serving)?;

@@ -5,6 +5,7 @@ use std::env;
 use std::io::Write as _;
 
 use alloquy::core::{Error, ErrorKind, Result};
+use alloquy_server::ClientTrace;
 use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::{TraceContextExt as _, TracerProvider as _};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
@@ -18,8 +19,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use super::part::Part;
 use crate::screen;
 
-/// The header of the trace to which a request belongs.
+/// The headers of the trace to which a request belongs.
 const TRACE_PARENT: &str = "traceparent";
+const TRACE_STATE: &str = "tracestate";
 /// The variables that name the address of a collector.
 const ADDRESSES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 /// The variable of the name under which the spans are shown.
@@ -72,8 +74,11 @@ impl Collector {
 }
 
 /// Makes the span of a request a child of the one that its client names. What is no name of a span changes nothing.
-pub(crate) fn follow(span: &tracing::Span, parent: &str) {
-    let headers = HashMap::from([(TRACE_PARENT.to_owned(), parent.to_owned())]);
+pub(crate) fn follow(span: &tracing::Span, trace: &ClientTrace) {
+    let mut headers = HashMap::from([(TRACE_PARENT.to_owned(), trace.parent().to_owned())]);
+    if let Some(state) = trace.state() {
+        headers.insert(TRACE_STATE.to_owned(), state.to_owned());
+    }
     let context = TraceContextPropagator::new().extract(&headers);
     if !context.span().span_context().is_valid() {
         return;

@@ -73,13 +73,13 @@ fn check(object: &Map<String, Value>, place: &str, known: &Known) -> ApiResult<(
     Ok(())
 }
 
-/// Returns whether a value says nothing: clients send back what they received, with fields that are empty. The detail `auto` of an
-/// image leaves its size to the model, as no detail does.
+/// Returns whether a value says nothing: clients send back what they received, with fields that are empty. The details `auto` and `high`
+/// of an image leave its size to the model, as no detail does.
 fn is_absent(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::String(detail) => name == "detail" && detail == "auto",
+        Value::String(detail) => name == "detail" && (detail == "auto" || detail == "high"),
         _ => false,
     }
 }

@@ -153,12 +153,13 @@ enum GivenPart {
 /// Annotations name files and pages, which this server has none of, so a list of them is empty.
 type NoAnnotations = [(); 0];
 
-/// The size of an image, which the model decides.
+/// The size of an image, which the model decides. `high` is as much of it as the model reads, which it gets in any case.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum ImageDetail {
     #[default]
     Auto,
+    High,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -210,6 +211,9 @@ pub(crate) struct GivenCall {
     _kind: CallKind,
     call_id: String,
     name: String,
+    /// The group of the function, where it was offered in one.
+    #[serde(default)]
+    namespace: Option<String>,
     arguments: String,
     #[serde(default, rename = "id")]
     _id: Option<String>,
@@ -255,7 +259,15 @@ enum OutputContent {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum OutputPart {
-    InputText { text: String },
+    InputText {
+        text: String,
+    },
+    /// An image, which follows the output in a message of the user.
+    InputImage {
+        image_url: String,
+        #[serde(default, rename = "detail")]
+        _detail: ImageDetail,
+    },
 }
 
 /// An item of a stored conversation, by its id.

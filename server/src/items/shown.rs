@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::ids::ItemId;
 use super::mcp::{ApprovedCalls, Decision, McpItem, McpServers};
+use super::namespaces::Namespaces;
 use crate::call_arguments;
 use crate::error::ApiResult;
 
@@ -46,6 +47,9 @@ pub(crate) enum Item {
         id: String,
         call_id: String,
         name: String,
+        /// The group of the function, where the request has offered it in one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        namespace: Option<String>,
         arguments: String,
         status: String,
     },
@@ -127,11 +131,16 @@ impl Item {
     }
 
     /// A call of a tool of the client.
-    pub(crate) fn call(id: &ItemId, call: &ToolCall, status: &str) -> Self {
+    pub(crate) fn call(id: &ItemId, call: &ToolCall, namespaces: &Namespaces, status: &str) -> Self {
+        let (namespace, name) = match namespaces.split(&call.name) {
+            Some((namespace, name)) => (Some(namespace.to_owned()), name),
+            None => (None, call.name.as_str()),
+        };
         Self::FunctionCall {
             id: id.with_prefix("fc"),
             call_id: call.id.clone(),
-            name: call.name.clone(),
+            name: name.to_owned(),
+            namespace,
             arguments: call_arguments::text_of(call),
             status: status.to_owned(),
         }
@@ -222,7 +231,7 @@ impl Shown<'_> {
                 let mut writer = PartWriter::new("completed");
                 writer.push_message(message, &[], &McpServers::default());
                 let id = |index| ItemId::given(self.conversation, node.id, index);
-                items.extend(writer.items(id));
+                items.extend(writer.items(id, &Namespaces::default()));
             }
             Role::User | Role::System => items.push(self.message(node)?),
         }
@@ -244,6 +253,7 @@ impl Shown<'_> {
     ) -> Vec<(usize, Item)> {
         let first = nodes.iter().find(|node| node.reply.is_some());
         let servers = first.map(|node| McpServers::of(&node.metadata)).unwrap_or_default();
+        let namespaces = first.map(|node| Namespaces::of_reply(&node.metadata)).unwrap_or_default();
         let mut items: Vec<(usize, Item)> = Vec::new();
         for item in servers.items(self.conversation, answered) {
             items.push((0, Item::Mcp(item)));
@@ -256,7 +266,7 @@ impl Shown<'_> {
             writer.push_message(&node.message, &results_after(nodes, place), &servers);
             let before = items.len();
             let id = |index| ItemId::generated(self.conversation, answered, before + index);
-            items.extend(writer.items(id).into_iter().map(|item| (place, item)));
+            items.extend(writer.items(id, &namespaces).into_iter().map(|item| (place, item)));
         }
         items
     }
@@ -391,14 +401,14 @@ impl<'a> PartWriter<'a> {
         }
     }
 
-    fn items(self, id: impl Fn(usize) -> ItemId) -> Vec<Item> {
+    fn items(self, id: impl Fn(usize) -> ItemId, namespaces: &Namespaces) -> Vec<Item> {
         let mut items = Vec::with_capacity(self.parts.len());
         for (index, part) in self.parts.into_iter().enumerate() {
             let id = id(index);
             items.push(match part {
                 ItemPart::Text(text) => Item::text(&id, text, self.status),
                 ItemPart::Thinking(text) => Item::thinking(&id, text, self.status),
-                ItemPart::Call(call) => Item::call(&id, &call, self.status),
+                ItemPart::Call(call) => Item::call(&id, &call, namespaces, self.status),
                 ItemPart::Mcp(part) => Item::Mcp(part.item(&id)),
             });
         }

@@ -131,7 +131,7 @@ async fn about(State(app): State<App>) -> Json<PageObject> {
         embeddings: app.embedders().list().iter().map(|one| one.name().to_owned()).collect(),
         rerankers: app.rerankers().list().iter().map(|one| one.name().to_owned()).collect(),
         prompts: app.prompts().is_some(),
-        flows: app.flows().iter().next().is_some(),
+        flows: !app.flows().now().is_empty(),
         tools: !app.tools().all().is_empty(),
         keys: app.has_keys(),
     })

@@ -11,7 +11,7 @@ use super::object::{Ending, HeadPlace, Sources, Status};
 use super::settings::Settings;
 use crate::call_arguments;
 use crate::error::ApiError;
-use crate::items::{Item, ItemContent, ItemId, MARK, ResponseId};
+use crate::items::{Item, ItemContent, ItemId, MARK, Namespaces, ResponseId};
 use crate::logprobs;
 use crate::models::OpenedModel;
 use crate::streaming::Frame;
@@ -45,6 +45,7 @@ pub(super) struct EventWriter {
     conversation: ConversationId,
     /// The tools of the client: the calls of others are answered here.
     tools: Vec<String>,
+    namespaces: Namespaces,
     /// The model, if log-probabilities are wanted.
     logprobs: Option<OpenedModel>,
     /// The last message that is answered.
@@ -101,10 +102,12 @@ impl OpenKind {
 
 impl EventWriter {
     pub(super) fn new(settings: Settings, conversation: ConversationId, tools: Vec<String>) -> Self {
+        let namespaces = Namespaces::of_tools(&settings.tools);
         Self {
             settings,
             conversation,
             tools,
+            namespaces,
             logprobs: None,
             question: None,
             is_begun: false,
@@ -315,7 +318,7 @@ impl EventWriter {
         let mut events = self.close("completed", &[]);
         self.is_next_reply = false;
         let Some((id, index)) = self.next_id() else { return events };
-        let item = json!(Item::call(&id, call, "completed"));
+        let item = json!(Item::call(&id, call, &self.namespaces, "completed"));
         events.extend(self.call_item(&id.with_prefix("fc"), index, &item, &call_arguments::text_of(call)));
         events
     }

@@ -1,5 +1,6 @@
 //! The body of a request for a response.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloquy_core::arguments::ProcessorArguments;
@@ -16,7 +17,7 @@ use super::settings::{ConversationOf, Settings};
 use super::tools::{AllowedTools, GivenTool, chat_choice, offered};
 use crate::error::{ApiError, ApiResult};
 use crate::host_tools::HostTools;
-use crate::items::{GivenItem, Input, SERVERS, parsed_items};
+use crate::items::{GivenItem, Input, Namespaces, SERVERS, parsed_items};
 use crate::logprobs::check_top;
 use crate::prompt_settings::PromptSettings;
 use crate::served_tools::ToolServers;
@@ -28,6 +29,9 @@ use crate::turn_options::{Metadata, Stops, check_metadata, only, renamed, valida
 pub(crate) struct ResponseRequest {
     /// Whether the response is generated after the request has ended.
     pub(super) background: Option<bool>,
+    /// Names the session of a client, for its own logs.
+    #[serde(rename = "client_metadata")]
+    _client_metadata: Option<BTreeMap<String, String>>,
     pub(super) conversation: Option<GivenConversation>,
     /// Of Open Responses, as is `presence_penalty`.
     frequency_penalty: Option<f64>,
@@ -220,9 +224,10 @@ pub(super) enum Context {
 impl Asked {
     /// Returns the writer of the events of the response.
     pub(super) fn writer(&self, conversation: &ConversationId) -> EventWriter {
-        let tools = self.settings.tools.iter().filter_map(|tool| tool.get("name")?.as_str());
-        let writer =
-            EventWriter::new(self.settings.clone(), conversation.clone(), tools.map(str::to_owned).collect());
+        let functions = self.settings.tools.iter().filter_map(|tool| tool.get("name")?.as_str());
+        let namespaces = Namespaces::of_tools(&self.settings.tools);
+        let tools = functions.chain(namespaces.names()).map(str::to_owned).collect();
+        let writer = EventWriter::new(self.settings.clone(), conversation.clone(), tools);
         writer.servers(self.tools.servers.clone())
     }
 

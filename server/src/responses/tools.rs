@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ApiResult};
 use crate::host_tools::{GivenMcp, Offered, add_offered};
+use crate::items::Namespaces;
 use crate::served_tools::ToolServers;
 
 /// A tool.
@@ -14,17 +15,64 @@ use crate::served_tools::ToolServers;
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum GivenTool {
     /// One that the client runs.
-    Function {
-        name: String,
-        #[serde(default)]
-        description: Option<String>,
-        #[serde(default)]
-        parameters: Option<Value>,
-        #[serde(default)]
-        strict: Option<bool>,
-    },
+    Function(GivenFunction),
+    /// Several that the client runs, in a group.
+    Namespace(GivenNamespace),
     /// Those of a server that the host has.
     Mcp(GivenMcp),
+}
+
+/// A function of the client.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GivenFunction {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    parameters: Option<Value>,
+    #[serde(default)]
+    strict: Option<bool>,
+}
+
+impl GivenFunction {
+    /// Returns what the model reads of it, under this name.
+    fn offered(&self, name: &str) -> Offered {
+        let parameters = self.parameters.clone().unwrap_or(Value::Null);
+        let mut spec = ToolSpec::new(name, self.description.clone().unwrap_or_default(), parameters);
+        if let Some(strict) = self.strict {
+            spec.extra = Map::from_iter([("strict".to_owned(), json!(strict))]);
+        }
+        Offered { spec, server: None }
+    }
+}
+
+/// A group of functions.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GivenNamespace {
+    name: String,
+    /// Words about the group, which change nothing: the model reads those of its functions.
+    #[serde(default)]
+    description: Option<String>,
+    tools: Vec<NamespaceMember>,
+}
+
+/// A tool of a group.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum NamespaceMember {
+    Function(GivenFunction),
+}
+
+impl GivenNamespace {
+    fn offered(&self) -> Vec<Offered> {
+        let mut offered = Vec::with_capacity(self.tools.len());
+        for NamespaceMember::Function(function) in &self.tools {
+            offered.push(function.offered(&Namespaces::joined(&self.name, &function.name)));
+        }
+        offered
+    }
 }
 
 /// Returns the tools that a request names.
@@ -36,14 +84,8 @@ pub(super) fn offered(tools: &[GivenTool], servers: &ToolServers) -> ApiResult<V
     for (index, tool) in tools.iter().enumerate() {
         let place = format!("tools[{index}]");
         let new = match tool {
-            GivenTool::Function { name, description, parameters, strict } => {
-                let parameters = parameters.clone().unwrap_or(Value::Null);
-                let mut spec = ToolSpec::new(name, description.clone().unwrap_or_default(), parameters);
-                if let Some(strict) = strict {
-                    spec.extra = Map::from_iter([("strict".to_owned(), json!(strict))]);
-                }
-                vec![Offered { spec, server: None }]
-            }
+            GivenTool::Function(function) => vec![function.offered(&function.name)],
+            GivenTool::Namespace(namespace) => namespace.offered(),
             GivenTool::Mcp(given) => given.offered(&place, servers)?,
         };
         add_offered(&mut offered, new, &place)?;

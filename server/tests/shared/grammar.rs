@@ -129,7 +129,8 @@ fn kind(name: &str, text: &str) -> Option<&'static str> {
         ("mcpr_", "approval"),
     ];
     for (prefix, kind) in prefixes {
-        if text.starts_with(prefix) && text.len() > prefix.len() + 8 {
+        // The type `mcp_approval_response` begins as ids of items do.
+        if name != "type" && text.starts_with(prefix) && text.len() > prefix.len() + 8 {
             return Some(kind);
         }
     }

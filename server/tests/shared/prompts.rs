@@ -15,7 +15,12 @@ pub(crate) struct Greeting(PromptInfo);
 
 impl Greeting {
     pub(crate) fn new() -> Self {
-        let mut info = PromptInfo::new(PromptName::user("greeting"), Digest::of(b"I am {{name}}."));
+        Self::named("greeting")
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(name: &str) -> Self {
+        let mut info = PromptInfo::new(PromptName::user(name), Digest::of(b"I am {{name}}."));
         info.texts = vec!["I am {{name}}.".to_owned()];
         info.variables.insert("name".to_owned());
         info.required.insert("name".to_owned());

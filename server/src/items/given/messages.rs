@@ -5,10 +5,11 @@ use alloquy_formats::messages::{self, Dialect};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Calls, GivenItem, GivenMessage, GivenOutput, GivenPart, GivenReasoning, GivenRole, OutputPart,
+    Calls, GivenCall, GivenItem, GivenMessage, GivenOutput, GivenPart, GivenReasoning, GivenRole, OutputPart,
     ReasoningPart, References, SummaryPart, no_request, typed,
 };
 use crate::error::{ApiError, ApiResult};
+use crate::items::Namespaces;
 use crate::media_policy::MediaPolicy;
 use crate::turn_options::renamed;
 
@@ -28,11 +29,21 @@ impl GivenItem {
         let mut chat = Vec::with_capacity(items.len());
         // The item of each message, for the places of errors.
         let mut origins = Vec::with_capacity(items.len());
+        let mut images = Vec::new();
         for (index, item) in items.iter().enumerate() {
+            let place = format!("{place}[{index}]");
             item.note_call(&mut calls);
-            chat.extend(item.chat_messages(&format!("{place}[{index}]"), &calls)?);
-            origins.resize(chat.len(), index);
+            // The results of one reply follow it without a message between them.
+            if !item.is_result() {
+                push_images(&mut images, &mut chat, &mut origins);
+            }
+            chat.extend(item.chat_messages(&place, &calls)?);
+            origins.resize(chat.len(), Origin { item: index, images: Vec::new() });
+            if let Self::FunctionCallOutput(output) = item {
+                images.extend(output.images(index, &place)?);
+            }
         }
+        push_images(&mut images, &mut chat, &mut origins);
         let document = Map::from_iter([("messages".to_owned(), Value::Array(chat))]);
         let read = messages::read(Dialect::OpenAi, &Value::Object(document), &media.rules());
         let read = read.map_err(|error| at_item(&error, place, &origins))?;
@@ -42,13 +53,18 @@ impl GivenItem {
     /// Adds the call of an item to those that later items may answer.
     fn note_call(&self, calls: &mut Calls) {
         match self {
-            Self::FunctionCall(call) => calls.insert(call.call_id.clone(), call.name.clone()),
+            Self::FunctionCall(call) => calls.insert(call.call_id.clone(), call.function()),
             Self::McpApprovalRequest(request) => {
                 calls.insert(request.id.clone(), request.name.clone());
                 calls.insert_request(request.id.clone(), request.id.clone());
             }
             _ => {}
         }
+    }
+
+    /// Returns whether the item answers a call.
+    fn is_result(&self) -> bool {
+        matches!(self, Self::FunctionCallOutput(_) | Self::McpApprovalResponse(_))
     }
 
     /// Returns the ids of the items that are named, with their places.
@@ -99,7 +115,7 @@ impl GivenItem {
             Self::Reasoning(reasoning) => {
                 json!({"role": "assistant", "content": null, "reasoning_content": reasoning.text()})
             }
-            Self::FunctionCall(call) => chat_call(&call.call_id, &call.name, &call.arguments, place)?,
+            Self::FunctionCall(call) => chat_call(&call.call_id, &call.function(), &call.arguments, place)?,
             Self::McpApprovalRequest(request) => {
                 chat_call(&request.id, &request.name, &request.arguments, place)?
             }
@@ -189,36 +205,104 @@ impl GivenReasoning {
     }
 }
 
-impl GivenOutput {
-    fn text(&self, place: &str) -> ApiResult<String> {
-        match &self.output {
-            Value::String(text) => Ok(text.clone()),
-            Value::Array(parts) => {
-                let mut joined = String::new();
-                for (index, part) in parts.iter().enumerate() {
-                    let OutputPart::InputText { text } = typed(part, &format!("{place}.output[{index}]"))?;
-                    joined.push_str(&text);
-                }
-                Ok(joined)
-            }
-            _ => {
-                let place = format!("{place}.output");
-                let message = format!("{place}: expected a text or a list of texts");
-                Err(ApiError::invalid(place, message))
-            }
+impl GivenCall {
+    /// Returns the name by which the model knows the function.
+    fn function(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => Namespaces::joined(namespace, &self.name),
+            None => self.name.clone(),
         }
     }
 }
 
+/// The images of the output of a function. A result has no media here: they follow the results in a message of the user.
+struct OutputImages {
+    parts: Vec<Value>,
+    origin: Origin,
+}
+
+impl GivenOutput {
+    fn parts(&self, place: &str) -> ApiResult<Vec<OutputPart>> {
+        match &self.output {
+            Value::String(text) => Ok(vec![OutputPart::InputText { text: text.clone() }]),
+            Value::Array(parts) => {
+                let mut read = Vec::with_capacity(parts.len());
+                for (index, part) in parts.iter().enumerate() {
+                    read.push(typed(part, &format!("{place}.output[{index}]"))?);
+                }
+                Ok(read)
+            }
+            _ => {
+                let place = format!("{place}.output");
+                let message = format!("{place}: expected a text or a list of texts and images");
+                Err(ApiError::invalid(place, message))
+            }
+        }
+    }
+
+    fn text(&self, place: &str) -> ApiResult<String> {
+        let mut joined = String::new();
+        for part in self.parts(place)? {
+            if let OutputPart::InputText { text } = part {
+                joined.push_str(&text);
+            }
+        }
+        Ok(joined)
+    }
+
+    /// Returns the images, if there are some. `item` is the number of this item.
+    fn images(&self, item: usize, place: &str) -> ApiResult<Option<OutputImages>> {
+        let mut parts = Vec::new();
+        let mut origin = Origin { item, images: Vec::new() };
+        for (index, part) in self.parts(place)?.into_iter().enumerate() {
+            if let OutputPart::InputImage { image_url, .. } = part {
+                parts.push(json!({"type": "image_url", "image_url": {"url": image_url}}));
+                origin.images.push(index);
+            }
+        }
+        Ok((!parts.is_empty()).then_some(OutputImages { parts, origin }))
+    }
+}
+
+/// Adds the images of outputs, each output's in a message.
+fn push_images(images: &mut Vec<OutputImages>, chat: &mut Vec<Value>, origins: &mut Vec<Origin>) {
+    for OutputImages { parts, origin } in images.drain(..) {
+        chat.push(json!({"role": "user", "content": parts}));
+        origins.push(origin);
+    }
+}
+
+/// Where a message is from.
+#[derive(Clone, Debug)]
+struct Origin {
+    /// The number of the item.
+    item: usize,
+    /// The places of its images, for those of an output.
+    images: Vec<usize>,
+}
+
+impl Origin {
+    /// Returns the rest of a place in a message as that in the item.
+    fn rest(&self, rest: &str) -> Option<String> {
+        if self.images.is_empty() {
+            return Some(rest.to_owned());
+        }
+        let (number, rest) = rest.strip_prefix(".content[")?.split_once(']')?;
+        let place = self.images.get(number.parse::<usize>().ok()?)?;
+        Some(format!(".output[{place}]{rest}"))
+    }
+}
+
 /// Returns the error of a message with the place of its item. `origins` are the items of the messages.
-fn at_item(error: &Error, place: &str, origins: &[usize]) -> ApiError {
+fn at_item(error: &Error, place: &str, origins: &[Origin]) -> ApiError {
     // The address of an image is an object in a message, and a text in an item.
     let message = format!("{error:#}").replacen(".image_url.url", ".image_url", 1);
     let former = "messages[";
     let place_of = |rest: &str| {
         let (number, rest) = rest.split_once(']')?;
-        let item = origins.get(number.parse::<usize>().ok()?)?;
-        Some(format!("{former}{item}]{rest}"))
+        let origin = origins.get(number.parse::<usize>().ok()?)?;
+        let rest = origin.rest(rest)?;
+        Some(format!("{former}{}]{rest}", origin.item))
     };
     let message = message.strip_prefix(former).and_then(place_of).unwrap_or(message);
     renamed(&Error::new(error.kind(), message), former, &format!("{place}["))
