@@ -1,13 +1,12 @@
 // The page for everyone: high contrast, screen readers, no mouse, little motion, narrow and enlarged windows.
-import AxeBuilder from '@axe-core/playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { TreeObject } from '../src/api/types';
+import { violations } from './axe';
 import { closeBrowser, missing, openPage, serve, type Served, type Watched } from './harness';
 import { scriptedModel, type ScriptedModel } from './model';
 import { sample } from './sample';
 
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 const OVERLAYS: Record<string, string> = { 'Control+k': '.choice', '?': '.key-row', 'Control+,': '.settings' };
 
 /** Makes every use of a mouse or a finger an error. */
@@ -57,26 +56,21 @@ describe.skipIf(missing() !== null)('access', () => {
     return watched;
   }
 
-  async function axe(page: Page): Promise<string[]> {
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
-    return violations.map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 160)).join('; ')}`);
-  }
-
   for (const scheme of ['light', 'dark'] as const) {
     it(`has no violation in high contrast, ${scheme}`, async () => {
       const { page, context, problems } = await opened({ scheme });
       await page.emulateMedia({ contrast: 'more', colorScheme: scheme, reducedMotion: 'reduce' });
       await page.locator('.hljs-keyword').first().waitFor();
-      expect(await axe(page)).toEqual([]);
+      expect(await violations(page)).toEqual([]);
       for (const [key, of] of Object.entries(OVERLAYS)) {
         await page.keyboard.press(key);
         await page.locator(of).first().waitFor();
-        expect(await axe(page)).toEqual([]);
+        expect(await violations(page)).toEqual([]);
         await page.keyboard.press('Escape');
         await page.locator('dialog[open]').waitFor({ state: 'detached' });
       }
       await page.emulateMedia({ forcedColors: 'active' });
-      expect(await axe(page)).toEqual([]);
+      expect(await violations(page)).toEqual([]);
       expect(problems).toEqual([]);
       await context.close();
     });
@@ -249,7 +243,7 @@ describe.skipIf(missing() !== null)('access', () => {
         await page.keyboard.press('Escape');
         await page.locator('dialog[open]').waitFor({ state: 'detached' });
       }
-      expect(await axe(page)).toEqual([]);
+      expect(await violations(page)).toEqual([]);
       expect(problems).toEqual([]);
       await context.close();
     });

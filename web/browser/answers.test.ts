@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { AddedNodes, Conversation, TreeObject } from '../src/api/types';
+import { LOOKS, violations } from './axe';
 import { closeBrowser, missing, openPage, serve, type Served, type Watched } from './harness';
 import { scriptedModel, type ScriptedModel } from './model';
 
@@ -122,6 +123,22 @@ describe.skipIf(missing() !== null)('answers', () => {
     await page.keyboard.press('a');
     await page.locator('.answer').first().waitFor();
     expect(await answers().count()).toBe(3);
+  });
+
+  it('break no rule of accessibility in any look, while they are written and when they are', async () => {
+    model.reply(() => Array.from({ length: 40 }, (_, at) => `word${at}`).join(' '), 20);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('a');
+    await page.locator('.answers-tools .button:focus').waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.answer[aria-busy="true"]', { hasText: 'word5' }).nth(2).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.locator('.answer[aria-busy="false"]', { hasText: 'word39' }).nth(2).waitFor();
+    for (const view of Object.values(LOOKS)) {
+      await page.emulateMedia({ colorScheme: view.scheme ?? 'light', contrast: view.contrast ?? 'no-preference' });
+      await page.setViewportSize({ width: view.width ?? 1360, height: view.height ?? 860 });
+      expect(await violations(page)).toEqual([]);
+    }
   });
 
   it('can be stopped, one or all, and what was written is kept', async () => {

@@ -1,25 +1,24 @@
 // Seeing inside a reply: its prompt as it was sent, its tokens and their likelihood, what it reports; by mouse and by key.
 // With ALLOQUY_SHOTS=FOLDER images are kept there.
 import path from 'node:path';
-import AxeBuilder from '@axe-core/playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { PromptObject } from '../src/api/inspecting';
 import type { Conversation, NewTurn, TreeObject } from '../src/api/types';
+import { LOOKS, violations as broken } from './axe';
 import { closeBrowser, missing, openPage, serve, type Served, type View, type Watched } from './harness';
 import { longPrompt, withReports } from './inspected';
 
 const FOLDER = process.env['ALLOQUY_SHOTS'];
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 async function shot(page: Page, name: string): Promise<void> {
   if (FOLDER) await page.screenshot({ path: path.join(FOLDER, `${name}.png`) });
 }
 
+/** The rules that the panel breaks: the rest of the page has tests of its own. */
 async function violations(page: Page): Promise<string[]> {
   await page.waitForTimeout(200);
-  const found = await new AxeBuilder({ page }).include('.panel').withTags(TAGS).analyze();
-  return found.violations.map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 160)).join('; ')}`);
+  return broken(page, '.panel');
 }
 
 /** The ids of all tokens that are shown, from the first to the last. */
@@ -230,6 +229,18 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
     expect(stored.slice(0, prefix.length)).toEqual(prefix);
   });
 
+  it('the likelihood of tokens breaks no rule of accessibility in any look', { timeout: 120_000 }, async () => {
+    const place = await likelyReply();
+    await page.locator(`[data-token="${place}"]`).click();
+    await page.locator('.alternatives li').first().waitFor();
+    for (const [look, view] of Object.entries(LOOKS)) {
+      await page.emulateMedia({ colorScheme: view.scheme ?? 'light', contrast: view.contrast ?? 'no-preference' });
+      await page.setViewportSize({ width: view.width ?? 1360, height: view.height ?? 860 });
+      await shot(page, `tokens-${look}`);
+      expect(await violations(page)).toEqual([]);
+    }
+  });
+
   it('the likelihood of a reply is computed afterwards', async () => {
     await ask('Milk?');
     await page.getByRole('tab', { name: 'Tokens' }).click();
@@ -270,12 +281,6 @@ describe.skipIf(missing() !== null)('seeing inside a reply', () => {
     await other.close();
   });
 });
-
-const VIEWS: Record<string, View> = {
-  light: {},
-  dark: { scheme: 'dark' },
-  phone: { width: 390, height: 844, isTouch: true },
-};
 
 describe.skipIf(missing() !== null)('what a reply reports', () => {
   let served: Served;
@@ -420,7 +425,7 @@ describe.skipIf(missing() !== null)('what a reply reports', () => {
     await context.close();
   });
 
-  for (const [look, view] of Object.entries(VIEWS)) {
+  for (const [look, view] of Object.entries(LOOKS)) {
     it(`breaks no rule of accessibility, ${look}`, { timeout: 120_000 }, async () => {
       const { page, context } = await opened(view);
       if (look === 'phone') await page.locator('.part-bar').getByRole('button', { name: 'Tree' }).click();

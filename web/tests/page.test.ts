@@ -1,9 +1,14 @@
 // Addresses, settings, languages, keys and the places of long lists.
 import { describe, expect, it } from 'vitest';
 import { isLetter, nameOf, shown } from '../src/keys/dispatch';
-import { chosen } from '../src/language';
+import { chosen, other, words } from '../src/language';
+import { around } from '../src/language/around';
+import { en as aroundWords } from '../src/language/around/en';
 import { de } from '../src/language/de';
 import { en } from '../src/language/en';
+import { inspecting } from '../src/language/inspecting';
+import { en as inspectingWords } from '../src/language/inspecting/en';
+import { OTHERS } from '../src/language/others';
 import { readRoute, writeRoute } from '../src/state/route';
 import { readSettings } from '../src/state/settings';
 import { Heights } from '../src/view/heights';
@@ -36,6 +41,28 @@ describe('languages', () => {
   it('have the same words', () => {
     expect(Object.keys(de).sort()).toEqual(Object.keys(en).sort());
     for (const [key, word] of Object.entries(de)) expect(typeof word).toBe(typeof en[key as keyof typeof en]);
+  });
+
+  it('are a file and a line each', () => {
+    const load = () => Promise.resolve({ words: en, around: aroundWords, inspecting: inspectingWords });
+    OTHERS['fr'] = { name: 'Français', load };
+    expect(chosen('system', ['fr-FR', 'de-CH'])).toBe('fr');
+    expect(readSettings('{"language":"fr"}').language).toBe('fr');
+    Reflect.deleteProperty(OTHERS, 'fr');
+    expect(readSettings('{"language":"fr"}').language).toBe('system');
+  });
+
+  it('have their words on every part of the page', async () => {
+    const german = await OTHERS['de']?.load();
+    expect(german).toBeDefined();
+    other.value = german ?? null;
+    expect([words.value.search, around.value.reset, inspecting.value.askAlternatives]).toEqual([
+      'Alle Nachrichten durchsuchen',
+      'Zurücksetzen',
+      'Alternativen berechnen',
+    ]);
+    other.value = null;
+    expect([words.value, around.value, inspecting.value]).toEqual([en, aroundWords, inspectingWords]);
   });
 
   it('are chosen by the setting, or else by the browser', () => {

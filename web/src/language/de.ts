@@ -1,5 +1,8 @@
-// The words of the page in German.
+// German: the words of the page here, and the others in files of their own.
+import { de as around } from './around/de';
 import type { Words } from './en';
+import { de as inspecting } from './inspecting/de';
+import type { Language } from './parts';
 import { steering } from './steering.de';
 
 export const de: Words = {
@@ -191,3 +194,5 @@ export const de: Words = {
   tooLarge: (name: string) => `${name} ist größer als 20 MiB.`,
   dropHere: 'Bilder und Töne für die Nachricht ablegen, oder Dokumente zum Einlesen',
 };
+
+export const german: Language = { words: de, around, inspecting };

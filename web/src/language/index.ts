@@ -1,17 +1,17 @@
 // The language of the page. English is always there; others are loaded when they are chosen.
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { settings } from '../state/settings';
 import { en, type Words } from './en';
+import { OTHERS } from './others';
+import type { Language } from './parts';
 
 export type { Words } from './en';
 
+/** The present language where it is not English, whose words are where they are needed. */
+export const other = signal<Language | null>(null);
 /** The present words. */
-export const words = signal<Words>(en);
+export const words = computed<Words>(() => other.value?.words ?? en);
 export const language = signal('en');
-
-const OTHERS: Record<string, () => Promise<Words>> = {
-  de: async () => (await import('./de')).de,
-};
 
 /** Returns the language of a setting: the chosen one, or the browser's first one that there is. */
 export function chosen(setting: string, preferred: readonly string[]): string {
@@ -27,9 +27,9 @@ export function chosen(setting: string, preferred: readonly string[]): string {
 export function watchLanguage(): void {
   effect(() => {
     const name = chosen(settings.value.language, navigator.languages);
-    const load = OTHERS[name] ?? (() => Promise.resolve(en));
-    void load().then((loaded) => {
-      words.value = loaded;
+    const loading = OTHERS[name]?.load() ?? Promise.resolve(null);
+    void loading.then((loaded) => {
+      other.value = loaded;
       language.value = name;
       document.documentElement.lang = name;
     });

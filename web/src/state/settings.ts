@@ -1,5 +1,6 @@
 // What a person chose for this browser. It is kept in the browser and never sent.
 import { effect, signal } from '@preact/signals';
+import { OTHERS } from '../language/others';
 
 export interface Sampling {
   temperature?: number;
@@ -35,7 +36,8 @@ const NUMBERS = [
 export interface Settings {
   theme: 'system' | 'light' | 'dark';
   contrast: 'system' | 'high';
-  language: 'system' | 'en' | 'de';
+  /** `system`, `en`, or the short name of another language. */
+  language: string;
   /** Whether single letters are keys of commands. */
   letters: boolean;
   /** The model of new turns; the server's first one unless it is set. */
@@ -120,7 +122,7 @@ export function readSettings(text: string | null): Settings {
   return {
     theme: oneOf(given['theme'], ['system', 'light', 'dark'], USUAL.theme),
     contrast: oneOf(given['contrast'], ['system', 'high'], USUAL.contrast),
-    language: oneOf(given['language'], ['system', 'en', 'de'], USUAL.language),
+    language: oneOf(given['language'], ['system', 'en', ...Object.keys(OTHERS)], USUAL.language),
     letters: given['letters'] !== false,
     model: typeof given['model'] === 'string' ? given['model'] : null,
     sampling: numbers(given['sampling']),

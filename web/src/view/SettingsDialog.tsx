@@ -1,6 +1,7 @@
 // What a person can choose for this browser.
 import type { ComponentChildren } from 'preact';
 import { words } from '../language';
+import { OTHERS } from '../language/others';
 import { hasKey, setKeyOfServer } from '../state/connection';
 import { models } from '../state/session';
 import { set, settings, type Sampling, type SamplingNumber, type Settings } from '../state/settings';
@@ -110,9 +111,9 @@ export function SettingsDialog() {
             options={[
               ['system', text.asSystem],
               ['en', 'English'],
-              ['de', 'Deutsch'],
+              ...Object.entries(OTHERS).map(([id, { name }]): [string, string] => [id, name]),
             ]}
-            change={(value) => set({ language: value as Settings['language'] })}
+            change={(value) => set({ language: value })}
           />
         </Section>
         <Section title={text.keyboard}>

@@ -1,9 +1,6 @@
-// The words of the panels that look into a reply. They are loaded with these panels, in all languages.
+// The words of the panels that look into a reply. The English ones are loaded with these panels.
 import { computed } from '@preact/signals';
-import { language } from '..';
-import { de } from './de';
+import { other } from '..';
 import { en, type InspectingWords } from './en';
 
-const ALL: Record<string, InspectingWords> = { de };
-
-export const inspecting = computed<InspectingWords>(() => ALL[language.value] ?? en);
+export const inspecting = computed<InspectingWords>(() => other.value?.inspecting ?? en);

@@ -2,6 +2,9 @@
 import { HEIGHT, layOut, WIDTH, type FlowGraph } from '../../flow/graph';
 import { around } from '../../language/around';
 
+/** Up to which width a drawing is made smaller where there is less room; a wider one is scrolled. */
+const NARROW = 520;
+
 interface Props {
   /** The name of the flow. */
   name: string;
@@ -27,7 +30,7 @@ export function FlowDrawing({ name, graph, present, visited }: Props) {
       <figcaption class="quiet">{title}</figcaption>
       <div class="wide" tabIndex={0} role="group" aria-label={title}>
         <svg
-          class="flow-graph"
+          class={width > NARROW ? 'flow-graph' : 'flow-graph narrow'}
           viewBox={`${left} 0 ${width} ${height}`}
           width={width}
           height={height}

@@ -10,7 +10,7 @@ import type { Bounds, Camera, Size } from './camera';
 import { READABLE, type DrawnEdge, type Drawing } from './drawing';
 
 /** How many characters a card shows; what is wider is cut at its edge. */
-const SHOWN = 25;
+const SHOWN = 22;
 
 /** The id of the element of a message. */
 export function cardId(id: string): string {

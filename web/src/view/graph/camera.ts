@@ -39,7 +39,7 @@ export function seen(camera: Camera, size: Size): Bounds {
   };
 }
 
-/** Shows all of it, with a margin; at most at full size. */
+/** Shows all of it in the middle, with a margin; at most at full size. */
 export function fitted(bounds: Bounds, size: Size): Camera {
   const margin = 32;
   // The buttons are over its top.
@@ -48,9 +48,10 @@ export function fitted(bounds: Bounds, size: Size): Camera {
   const height = Math.max(1, bounds.bottom - bounds.top);
   const wanted = Math.min((size.width - 2 * margin) / width, (size.height - margin - above) / height, 1);
   const scale = Math.max(SMALLEST, wanted);
+  const free = Math.max(0, size.height - margin - above - height * scale);
   return {
     x: (bounds.left + bounds.right) / 2 - size.width / 2 / scale,
-    y: bounds.top - above / scale,
+    y: bounds.top - (above + free / 2) / scale,
     scale,
   };
 }

@@ -3,7 +3,6 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Layout } from '../../tree/layout';
 import { centred, fitted, showing, zoomed, type Bounds, type Camera, type Size } from './camera';
-import { READABLE } from './drawing';
 import { moves } from './moves';
 
 /** What a picture shows. */
@@ -29,10 +28,13 @@ function boundsOf({ left, right, bottom }: Layout): Bounds {
   return { left, right, top: 0, bottom };
 }
 
+/** At which size the texts of cards are read with ease. */
+const LEGIBLE = 0.7;
+
 /** All of it where it can be read as a whole, or else the active message. */
 function begin({ layout, place }: Subject, size: Size): Camera {
   const whole = fitted(boundsOf(layout), size);
-  if (whole.scale >= READABLE || place === null) return whole;
+  if (whole.scale >= LEGIBLE || place === null) return whole;
   return centred({ ...whole, scale: 0.8 }, place, size);
 }
 

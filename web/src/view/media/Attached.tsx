@@ -65,7 +65,7 @@ export function AttachButtons() {
           icon="microphone"
           label={isRecording.value ? text.recordEnd : text.record}
           pressed={isRecording.value}
-          keys="Alt+M"
+          keys="Alt+R"
           class={isRecording.value ? 'recording' : ''}
           onClick={() => void toggleRecording()}
         />

@@ -119,32 +119,33 @@ function Answers({ present, question }: { present: OpenConversation; question: N
           <span class="quiet">{text.answersTo} </span>
           {question.text}
         </p>
-        <Plans />
-        <div class="answers-tools">
-          <button
-            ref={ask}
-            type="button"
-            class="button primary"
-            disabled={isRunning}
-            onClick={() => {
-              const before = columns.length;
-              answerAll(question.id);
-              chosen.value = before;
-              requestAnimationFrame(() => {
-                list.current?.querySelectorAll<HTMLElement>('.answer')[before]?.focus();
-              });
-            }}
-          >
-            {text.answerAll(plans.value.length)}
-          </button>
-          {isRunning && (
-            <button type="button" class="button" onClick={() => stopAnswers(question.id)}>
-              <Icon name="stop" />
-              {text.stopAnswers}
+        <Plans>
+          <div class="answers-tools">
+            <button
+              ref={ask}
+              type="button"
+              class="button primary"
+              disabled={isRunning}
+              onClick={() => {
+                const before = columns.length;
+                answerAll(question.id);
+                chosen.value = before;
+                requestAnimationFrame(() => {
+                  list.current?.querySelectorAll<HTMLElement>('.answer')[before]?.focus();
+                });
+              }}
+            >
+              {text.answerAll(plans.value.length)}
             </button>
-          )}
-          {all.length > columns.length && <span class="quiet">{text.answersMore(all.length - columns.length)}</span>}
-        </div>
+            {isRunning && (
+              <button type="button" class="button" onClick={() => stopAnswers(question.id)}>
+                <Icon name="stop" />
+                {text.stopAnswers}
+              </button>
+            )}
+            {all.length > columns.length && <span class="quiet">{text.answersMore(all.length - columns.length)}</span>}
+          </div>
+        </Plans>
       </div>
       {columns.length === 0 && <p class="quiet padded">{text.answersEmpty}</p>}
       <div

@@ -1,4 +1,5 @@
 // How many answers are asked for, and how each of them is made.
+import type { ComponentChildren } from 'preact';
 import { words } from '../../language';
 import { FEWEST, MOST, changePlan, plans, setCount, type Plan } from '../../state/answers';
 import { models } from '../../state/session';
@@ -59,7 +60,8 @@ function PlanRow({ plan, index }: { plan: Plan; index: number }) {
   );
 }
 
-export function Plans() {
+/** The plans, with what begins them after their number. */
+export function Plans({ children }: { children: ComponentChildren }) {
   const text = words.value;
   const counts = Array.from({ length: MOST - FEWEST + 1 }, (_, at) => FEWEST + at);
   return (
@@ -74,6 +76,7 @@ export function Plans() {
           ))}
         </select>
       </label>
+      {children}
       <details class="folded">
         <summary>{text.answerPlans}</summary>
         <div class="plan-list">

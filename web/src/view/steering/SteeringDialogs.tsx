@@ -263,7 +263,7 @@ function MergeDialog() {
           </label>
         )}
         {report && (
-          <div class="report" role="status">
+          <div class="merged" role="status">
             <p>{text.mergeAdded(report.added.length)}</p>
             {report.pruned.length > 0 && <p>{text.mergePruned(report.pruned.length)}</p>}
             {report.pruned_here.length > 0 && <p>{text.mergePrunedHere(report.pruned_here.length)}</p>}
