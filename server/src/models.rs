@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Manager, Result};
 use alloquy_engine::decoder::SnapshotIdentity;
+use futures::future::BoxFuture;
 use tokio::sync::{Mutex, watch};
 
 use entry::{Entry, Found, LoadedModel, Outcome};
@@ -22,6 +23,9 @@ const RETIRING: Duration = Duration::from_secs(1);
 /// Builds the manager of a model that was loaded.
 pub(crate) type ManagerOf = Arc<dyn Fn(&OpenedModel) -> Result<Manager> + Send + Sync>;
 
+/// Saves what a model holds, before it is unloaded. It receives the name under which the model is served.
+pub(crate) type BeforeUnload = Arc<dyn Fn(String, OpenedModel) -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// The models of a server. Copies share them.
 #[derive(Clone)]
 pub(crate) struct ServedModels(Arc<Shared>);
@@ -33,6 +37,7 @@ struct Shared {
     /// How many bytes the loaded models may take together.
     budget: Option<u64>,
     manager: ManagerOf,
+    saving: Option<BeforeUnload>,
     /// Held while a model is loaded or retired, so that two at once do not exceed the budget.
     loading: Mutex<()>,
     /// Counts uses, so that the model that was not used for the longest time is known.
@@ -86,12 +91,13 @@ impl ServedModels {
         others: Vec<String>,
         budget: Option<u64>,
         manager: ManagerOf,
+        saving: Option<BeforeUnload>,
     ) -> Result<Self> {
         check(&models, &others, budget)?;
         let served = models.into_iter().map(|model| Arc::new(Entry::new(model))).collect();
         let lists = RwLock::new(Lists { served, retired: Vec::new() });
         let clock = AtomicU64::new(0);
-        Ok(Self(Arc::new(Shared { lists, others, budget, manager, loading: Mutex::new(()), clock })))
+        Ok(Self(Arc::new(Shared { lists, others, budget, manager, saving, loading: Mutex::new(()), clock })))
     }
 
     /// Replaces the models. One that is the same as before stays in memory; the others are unloaded once they have no reply to write.
@@ -272,7 +278,7 @@ impl Shared {
             Some(_) => Some(self.loading.lock().await),
             None => None,
         };
-        entry.retire().await
+        entry.retire(self.saving.as_ref()).await
     }
 
     /// Unloads the models that were not used for the longest time, until there is room for one more.
@@ -293,7 +299,7 @@ impl Shared {
             if used <= budget {
                 return Ok(());
             }
-            if entry.is_loaded() && entry.unload().await {
+            if entry.is_loaded() && entry.unload(self.saving.as_ref()).await {
                 used = used.saturating_sub(entry.model.memory());
             }
         }
@@ -355,7 +361,7 @@ mod tests {
     async fn a_model_that_is_served_no_more_is_not_loaded_again() {
         let manager: ManagerOf = Arc::new(|opened| Manager::builder(Arc::clone(&opened.chat)).build());
         let tea = || ServedModel::loaded("tea", EchoModel);
-        let models = ServedModels::new(vec![tea()], Vec::new(), None, manager).unwrap();
+        let models = ServedModels::new(vec![tea()], Vec::new(), None, manager, None).unwrap();
         // A request has found the model in the list, and has not used it yet.
         let entry = models.entry(Some("tea")).unwrap();
         models.replace(vec![tea()]).unwrap();

@@ -17,14 +17,15 @@ use alloquy_engine::decoder::{
 };
 
 use crate::metrics::Metrics;
-use crate::models::ServedModels;
+use crate::models::{OpenedModel, ServedModels};
 use recent::RecentTurns;
 
 pub(crate) use recent::RecentTurn;
 pub(crate) use report::refusal_word;
 pub(crate) use restoring::RestoringCalls;
 
-/// How long saving may take once the server ends. Service managers end a process that takes much longer.
+/// How long saving may take once the server ends, since service managers end a process that takes much longer; and before a model is
+/// unloaded, since a request waits for its memory.
 const SAVING: Duration = Duration::from_secs(10);
 
 /// How long nothing is looked for at a place that has failed or was too slow, so that not every turn waits for it.
@@ -149,12 +150,40 @@ impl Snapshots {
 
     /// Saves the last turns, the newest first, for as long as the end of a server may take.
     pub(crate) async fn save_all(&self, models: &ServedModels, conversations: &dyn ConversationStore) {
-        let turns = self.recent.all();
+        let mut turns = Vec::new();
+        for turn in self.recent.all() {
+            let opened = models.loaded(&turn.model);
+            turns.extend(opened.and_then(|opened| opened.snapshots).map(|model| (turn, model)));
+        }
+        self.save_each(turns, conversations).await;
+    }
+
+    /// Saves the last turns of a model that is unloaded, the newest first, for at most ten seconds. A place that has failed a moment ago is
+    /// not waited for.
+    pub(crate) async fn save_of(
+        &self,
+        name: &str,
+        opened: OpenedModel,
+        conversations: &dyn ConversationStore,
+    ) {
+        let Some(model) = opened.snapshots.filter(|_| !self.is_paused()) else { return };
+        let turns = self.recent.all().into_iter().filter(|turn| turn.model == name);
+        let turns = turns.map(|turn| (turn, Arc::clone(&model))).collect();
+        if !self.save_each(turns, conversations).await {
+            self.note_failure();
+        }
+    }
+
+    /// Saves turns in their order, and returns whether the time was enough.
+    async fn save_each(
+        &self,
+        turns: Vec<(Arc<RecentTurn>, Arc<dyn SnapshotModel>)>,
+        conversations: &dyn ConversationStore,
+    ) -> bool {
         let mut left = turns.len();
         let saving = async {
-            for turn in &turns {
-                if let Some(model) = models.loaded(&turn.model).and_then(|opened| opened.snapshots)
-                    && let Err(error) = self.save_longer(turn, &*model, conversations).await
+            for (turn, model) in turns {
+                if let Err(error) = self.save_longer(&turn, &*model, conversations).await
                     && error.kind() != ErrorKind::NotFound
                 {
                     let model = turn.model.as_str();
@@ -163,9 +192,11 @@ impl Snapshots {
                 left -= 1;
             }
         };
-        if tokio::time::timeout(SAVING, saving).await.is_err() {
+        let is_in_time = tokio::time::timeout(SAVING, saving).await.is_ok();
+        if !is_in_time {
             tracing::warn!(left, "snapshots are not saved: it took more than {} seconds", SAVING.as_secs());
         }
+        is_in_time
     }
 
     /// Saves a turn, unless the stored snapshot has as much: another server may have continued the conversation.

@@ -6,10 +6,11 @@ mod shared;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alloquy_core::Result;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_engine::decoder::SnapshotStore;
 use alloquy_inference::{Generator, LanguageModel};
-use alloquy_server::{KeyFile, KeyLimits, OpenedModel, ServedModel, Server, ServerBuilder};
+use alloquy_server::{KeyFile, KeyLimits, ModelSource, OpenedModel, ServedModel, Server, ServerBuilder};
 use alloquy_storage::{SnapshotBucket, SnapshotFolder, open_snapshots};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use serde_json::{Value, json};
@@ -23,11 +24,14 @@ const SCRIPT: [(&str, &str); 2] =
 /// A change of the bytes of a snapshot.
 type Damage = fn(&mut Vec<u8>);
 
+fn language_model(script: [(&str, &str); 2]) -> LanguageModel {
+    let generator = Generator::new(Arc::new(ScriptedEngine::new(script)), 4).unwrap();
+    LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap()
+}
+
 /// A model with sessions of its own, which computes what every other one of the script does.
 fn model(name: &str, script: [(&str, &str); 2]) -> ServedModel {
-    let generator = Generator::new(Arc::new(ScriptedEngine::new(script)), 4).unwrap();
-    let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor);
-    let model = model.build().unwrap();
+    let model = language_model(script);
     ServedModel::opened(name, OpenedModel::new(model.clone()).snapshots(model))
 }
 
@@ -392,6 +396,65 @@ async fn a_snapshot_goes_with_what_is_deleted() {
     server.handle.shut_down();
     server.served.await.unwrap().unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// A model of some size, which is made again each time it is loaded.
+#[derive(Debug)]
+struct Loaded(fn() -> LanguageModel);
+
+impl ModelSource for Loaded {
+    fn memory(&self) -> u64 {
+        60
+    }
+
+    fn open(&self) -> Result<OpenedModel> {
+        let model = (self.0)();
+        Ok(OpenedModel::new(model.clone()).snapshots(model))
+    }
+}
+
+fn tea_model() -> LanguageModel {
+    language_model(SCRIPT)
+}
+
+fn coffee_model() -> LanguageModel {
+    language_model([("<user>Hi<end><assistant>", "Hello!"), ("<user>Bye<end><assistant>", "Bye!")])
+}
+
+#[tokio::test]
+async fn a_model_that_is_unloaded_is_saved_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = Shared::in_folder(folder.path());
+    let builder = shared.builder(ServedModel::new("tea", Loaded(tea_model))).memory(100);
+    let server = TestServer::start(builder.model(ServedModel::new("coffee", Loaded(coffee_model)))).await;
+    let id = server.post(ALL, &json!({})).await.json()["id"].as_str().unwrap().to_owned();
+    turn(&server, &id, json!({"text": "Hi"})).await;
+    assert_eq!(server.get(&snapshot(&id)).await.status, 404);
+    // The other model needs the memory.
+    let other = server.post(ALL, &json!({})).await.json()["id"].as_str().unwrap().to_owned();
+    turn(&server, &other, json!({"model": "coffee", "text": "Hi"})).await;
+    let saved = server.get(&snapshot(&id)).await.json();
+    assert!(saved["tokens"].as_u64().unwrap() > 0, "{saved}");
+    let continued = turn(&server, &id, json!({"text": "And now?"})).await;
+    assert_eq!(fact(&continued), &json!({"restored": saved["tokens"]}), "{continued}");
+    assert_eq!(cached(&continued), saved["tokens"].as_u64().unwrap());
+
+    // One that is replaced is saved as well.
+    let before = server.get(&snapshot(&id)).await.json()["tokens"].clone();
+    server.handle.replace_models(vec![ServedModel::new("milk", Loaded(coffee_model))]).unwrap();
+    turn(&server, &other, json!({"model": "milk", "text": "Bye"})).await;
+    let after = server.get(&snapshot(&id)).await.json()["tokens"].clone();
+    assert!(after.as_u64() > before.as_u64(), "{before} {after}");
+
+    // A place that fails keeps no model in memory.
+    let file = folder.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let broken = Shared::at(Arc::new(SnapshotFolder::new(&file)));
+    let builder = broken.builder(ServedModel::new("tea", Loaded(tea_model))).memory(100);
+    let server = TestServer::start(builder.model(ServedModel::new("coffee", Loaded(coffee_model)))).await;
+    let id = server.post(ALL, &json!({})).await.json()["id"].as_str().unwrap().to_owned();
+    turn(&server, &id, json!({"text": "Hi"})).await;
+    turn(&server, &id, json!({"model": "coffee", "text": "Bye"})).await;
 }
 
 #[tokio::test]

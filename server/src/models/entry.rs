@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy_core::{Manager, Result};
 use tokio::sync::watch;
 
+use super::BeforeUnload;
 use super::source::{OpenedModel, ServedModel};
 
 /// A model in memory.
@@ -113,17 +114,17 @@ impl Entry {
     }
 
     /// Unloads the model unless it is used or being loaded, and returns whether it is out of memory. The store gets its partial replies
-    /// before; where that fails, the log says so, since the request that needs the memory has no part in it.
-    pub(super) async fn unload(&self) -> bool {
-        self.empty(Place::Absent).await
+    /// before, and what it holds is saved; where that fails, the log says so, since the request that needs the memory has no part in it.
+    pub(super) async fn unload(&self, saving: Option<&BeforeUnload>) -> bool {
+        self.empty(Place::Absent, saving).await
     }
 
     /// Unloads the model as [`Entry::unload`] does, and lets nothing load it again.
-    pub(super) async fn retire(&self) -> bool {
-        self.empty(Place::Retired).await
+    pub(super) async fn retire(&self, saving: Option<&BeforeUnload>) -> bool {
+        self.empty(Place::Retired, saving).await
     }
 
-    async fn empty(&self, after: Place) -> bool {
+    async fn empty(&self, after: Place, saving: Option<&BeforeUnload>) -> bool {
         let loaded = match self.taken(after) {
             Taken::Loaded(loaded) => loaded,
             Taken::Nothing => return true,
@@ -132,6 +133,9 @@ impl Entry {
         let name = self.model.name();
         if let Err(error) = loaded.manager.flush().await {
             tracing::error!(name, error = format!("{error:#}"), "a reply of an unloaded model is not stored");
+        }
+        if let Some(saving) = saving {
+            saving(name.to_owned(), loaded.opened.clone()).await;
         }
         // Freeing gigabytes takes a while.
         if let Err(error) = tokio::task::spawn_blocking(move || drop(loaded)).await {
