@@ -62,8 +62,8 @@ impl Server {
     }
 }
 
-/// Creates the runtime, with half as many threads as there are cores. A model within the program computes on all of them, and each wake-up of
-/// a further thread takes time from it: with two threads on two cores, HTTP adds twice as much to a reply.
+/// Creates the runtime, with half as many threads as there are cores. A model in this process computes on all of them, and each wake-up
+/// of a further thread takes time from it: with two threads on two cores, HTTP adds twice as much to a reply.
 fn runtime() -> std::io::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     if std::env::var_os(THREADS).is_none() {

@@ -1,8 +1,6 @@
 //! Namespaces: a request offers functions in groups. The model knows each of them by one name, which begins with that of its group.
 
-use serde_json::{Map, Value};
-
-use super::shown::MARK;
+use serde_json::Value;
 
 /// The functions of a request that are in a namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,9 +38,9 @@ impl Namespaces {
         Self(members)
     }
 
-    /// Reads those of the request of a reply with this metadata.
-    pub(crate) fn of_reply(metadata: &Map<String, Value>) -> Self {
-        match metadata.get(MARK).and_then(|mark| mark.get("tools")) {
+    /// Reads those of the request of a reply with this mark.
+    pub(crate) fn of_mark(mark: &Value) -> Self {
+        match mark.get("tools") {
             Some(Value::Array(tools)) => Self::of_tools(tools),
             _ => Self::default(),
         }

@@ -253,7 +253,8 @@ impl Shown<'_> {
     ) -> Vec<(usize, Item)> {
         let first = nodes.iter().find(|node| node.reply.is_some());
         let servers = first.map(|node| McpServers::of(&node.metadata)).unwrap_or_default();
-        let namespaces = first.map(|node| Namespaces::of_reply(&node.metadata)).unwrap_or_default();
+        let mark = first.and_then(|node| node.metadata.get(MARK));
+        let namespaces = mark.map(Namespaces::of_mark).unwrap_or_default();
         let mut items: Vec<(usize, Item)> = Vec::new();
         for item in servers.items(self.conversation, answered) {
             items.push((0, Item::Mcp(item)));
