@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Manager, Result};
 use alloquy_engine::decoder::SnapshotIdentity;
-use futures::future::BoxFuture;
 use tokio::sync::{Mutex, watch};
 
+pub(crate) use entry::BeforeUnload;
 use entry::{Entry, Found, LoadedModel, Outcome};
 
 pub use source::{ModelSource, OpenedModel, ServedModel};
@@ -22,9 +22,6 @@ const RETIRING: Duration = Duration::from_secs(1);
 
 /// Builds the manager of a model that was loaded.
 pub(crate) type ManagerOf = Arc<dyn Fn(&OpenedModel) -> Result<Manager> + Send + Sync>;
-
-/// Saves what a model holds, before it is unloaded. It receives the name under which the model is served.
-pub(crate) type BeforeUnload = Arc<dyn Fn(String, OpenedModel) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The models of a server. Copies share them.
 #[derive(Clone)]

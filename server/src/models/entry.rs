@@ -4,10 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::{Manager, Result};
+use futures::future::BoxFuture;
 use tokio::sync::watch;
 
-use super::BeforeUnload;
 use super::source::{OpenedModel, ServedModel};
+
+/// Saves what a model holds, before it is unloaded. It receives the name under which the model is served.
+pub(crate) type BeforeUnload = Arc<dyn Fn(String, OpenedModel) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A model in memory.
 pub(super) struct LoadedModel {
