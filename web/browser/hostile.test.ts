@@ -3,7 +3,26 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Conversation, TreeObject } from '../src/api/types';
 import { closeBrowser, missing, openPage, serve, type Served, type Watched } from './harness';
+import { BOMBS } from './attacks';
 import { scriptedModel, type ScriptedModel } from './model';
+import { busy, rounded } from './tasks';
+
+/** What the page may do at a time, in milliseconds of the processor; a machine for tests is slower than one for people. */
+const LONGEST = process.env['ALLOQUY_STRICT'] ? 200 : 400;
+/** What takes long to read again and again, as a model writes it. */
+const WRITTEN = [
+  'a line of 1 MB',
+  'links that do not end',
+  'open emphasis',
+  'open code',
+  'long code',
+  'quotations in lists',
+  'a wide table',
+  'a long table',
+  'open formulas',
+  'entities',
+  'only signs of direction',
+];
 
 const EVIL = 'http://evil.example';
 const TEXTS: Record<string, string> = {
@@ -120,6 +139,25 @@ describe.skipIf(missing() !== null)('a hostile conversation', () => {
     await page.locator('.message.assistant', { hasText: 'scripted' }).waitFor();
     await page.locator('.pending').waitFor({ state: 'detached' });
     expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
+  });
+
+  it('freezes nothing while it is written', { timeout: 200_000 }, async () => {
+    await page.selectOption('.model-choice', 'scripted');
+    const slow: Record<string, number> = {};
+    for (const name of WRITTEN) {
+      model.reply(() => `${BOMBS[name] ?? expect.unreachable(`there is no ${name}`)} It ends.`);
+      const { tasks } = await busy(page, async () => {
+        await page.fill('#composer', name);
+        await page.press('#composer', 'Enter');
+        await page.locator('.message.user', { hasText: name }).waitFor();
+        await page.locator('.pending').first().waitFor({ state: 'detached', timeout: 30_000 });
+      });
+      slow[name] = Math.round(tasks[0] ?? 0);
+      console.log(`${name}: ${rounded(tasks.slice(0, 3))} ms of the processor`);
+    }
+    const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${id}/tree`);
+    expect(nodes.filter((node) => node.text.endsWith(' It ends.'))).toHaveLength(WRITTEN.length);
+    expect(Object.entries(slow).filter(([, time]) => time > LONGEST)).toEqual([]);
   });
 
   it('sent no request elsewhere, and broke no rule of the policy', () => {
