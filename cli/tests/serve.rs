@@ -43,7 +43,7 @@ fn what_would_not_work_is_found_without_serving() {
     program.run(&["serve", "--check", "--snapshots", "snapshots"]).ok();
     assert!(!program.path("snapshots").exists(), "a check creates nothing");
     program.write("file.txt", "");
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 15] = [
         (&["--reranker", "rank=no/such/model"], 1, "there is no folder"),
         (&["--embedding", "words=no/such/model"], 1, "is no embedder"),
         (&["--embedding", "words=none"], 1, "has no vectors"),
@@ -51,7 +51,8 @@ fn what_would_not_work_is_found_without_serving() {
         (&["--model", "tea="], 1, "NAME=MODEL"),
         (&["--model", "pocket", "--model", "pocket"], 1, "two models have the name"),
         (&["--bind", "0.0.0.0:8080"], 1, "alloquy keys add OWNER"),
-        (&["--bind", "tea"], 2, "--bind"),
+        (&["--bind", "tea"], 2, "\"tea\" is neither an address with a port"),
+        (&["--port", "70000"], 2, "--bind"),
         (&["--origin", "chat.example.org"], 1, "is not an origin"),
         (&["--keys", "no/keys.json"], 1, "alloquy keys add"),
         (&["--snapshots", "sqlite:chats.db"], 1, "--snapshots"),
@@ -85,7 +86,7 @@ mod serving {
 
     /// Starts the server at a free port, and returns the port once it listens.
     fn start(program: &Program) -> (Child, u16) {
-        let mut child = program.spawn(&["serve", "--bind", "127.0.0.1:0"]);
+        let mut child = program.spawn(&["serve", "--port", "0"]);
         let port = port_of(child.stderr.take().unwrap());
         (child, port)
     }

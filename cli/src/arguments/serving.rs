@@ -1,6 +1,6 @@
 //! The arguments of the server.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser as Switch;
@@ -9,13 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::count;
 
+/// Reads an address with a port, or a port alone, which only this machine reaches.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse() {
+        return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+    }
+    let problem =
+        format!("{text:?} is neither an address with a port, such as 0.0.0.0:8080, nor a port, such as 8080");
+    text.parse().map_err(|_| problem)
+}
+
 /// Where the server is reached, and by whom.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServingArguments {
-    /// Listen at this address and port; 127.0.0.1:8080 unless set. Addresses that other machines reach need keys
-    #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_BIND")]
+    /// Listen at this address and port, or at a port of this machine alone; 127.0.0.1:8080 unless set. Addresses that other machines
+    /// reach need keys
+    #[arg(long, visible_alias = "port", value_name = "ADDRESS", value_parser = address, env = "ALLOQUY_BIND")]
     pub(crate) bind: Option<SocketAddr>,
 
     /// A further name under which clients reach the server, beside localhost; may be repeated, and * is any name

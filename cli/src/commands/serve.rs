@@ -33,6 +33,7 @@ use crate::settings::Settings;
 const EXAMPLES: &str = "\
 Examples:
   alloquy serve                                     the default model at http://127.0.0.1:8080/v1
+  alloquy serve --port 9000                         at another port of this machine
   alloquy serve --model qwen=onnx-community/Qwen3-0.6B-ONNX --model pocket
   alloquy serve --model qwen=Qwen/Qwen3-4B@http://localhost:8000   whose tokens a server computes
   alloquy serve --embedding minilm=all-MiniLM-L6-v2  and a model of embeddings, for /v1/embeddings
