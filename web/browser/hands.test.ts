@@ -230,8 +230,12 @@ describe.skipIf(missing() !== null)('each hand', () => {
     await page.keyboard.press('Enter');
     await page.locator('.message').first().waitFor();
     await tabTo('[role=tab]');
-    for (let at = 0; at < 8 && !(await page.locator('#tab-cost:focus').count()); at += 1)
+    for (let at = 0; at < 8 && !(await page.locator('#tab-cost:focus').count()); at += 1) {
+      const before = await page.locator('[role=tab]:focus').getAttribute('id');
       await page.keyboard.press('ArrowRight');
+      // The focus follows in the next frame.
+      await page.locator(`[role=tab]:focus:not(#${before})`).waitFor();
+    }
     await page.getByRole('region', { name: 'Whole tree' }).waitFor();
   });
 

@@ -4,12 +4,14 @@ import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
+const NEEDS_NAME = 'validation: {level: error, required_params: [name]}\n';
+
 const FILES: Record<string, string> = {
   'prompts/system/guide.yaml': 'template: You are a guide to {{city}}.\ndefaults:\n  city: Lisbon\n',
   'prompts/user/ask.prompt':
     '---\nversion: 1.0.0\n---\nWhere is {{place}}, in {{words}} words?((  I come from {{home}}.))\n',
-  'prompts/user/letter/1.9.0.yaml': 'template: Dear {{name}}, old.\n',
-  'prompts/user/letter/1.10.0.yaml': 'template: Dear {{name}}, new.\n',
+  'prompts/user/letter/1.9.0.yaml': `template: Dear {{name}}, old.\n${NEEDS_NAME}`,
+  'prompts/user/letter/1.10.0.yaml': `template: Dear {{name}}, new.\n${NEEDS_NAME}`,
   'flows/order.yaml': `name: order
 variables:
   drink: string
