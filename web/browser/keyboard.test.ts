@@ -151,6 +151,7 @@ describe.skipIf(missing() !== null || !servesLibraries())('without a mouse', () 
       let found = await focusOf(page);
       // After the last stop comes the browser itself, and then the first one.
       if (found.name === 'nothing') {
+        names.push(found.name);
         await page.keyboard.press('Tab');
         found = await focusOf(page);
       }

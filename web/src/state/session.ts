@@ -405,7 +405,7 @@ export function moveFocus(step: number): void {
   const next = line[Math.max(0, Math.min(line.length - 1, from + step))];
   if (!next) return;
   present.focused.value = next.id;
-  present.sought.value = { id: next.id };
+  focusOn('line');
 }
 
 export function toggle(part: 'list' | 'panel'): void {

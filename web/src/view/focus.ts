@@ -21,13 +21,18 @@ function frames(count: number, call: () => void): void {
   });
 }
 
-/** Gives a lost focus to the message that had it last, or else to the title of the screen. */
+/** Gives a lost focus to the message that had it last, or that is the last one now, or else to the title of the screen. */
 function restore(): void {
   if (!isLost() || document.querySelector('dialog[open]')) return;
   const present = open.value;
-  const id = present?.state.value === 'ready' ? (present.focused.value ?? present.at.value) : null;
-  if (id !== null && document.querySelector(`.line [data-node="${CSS.escape(id)}"]`)) focusOn('line');
-  else document.getElementById('screen-title')?.focus({ preventScroll: true });
+  const shown = present?.state.value === 'ready' ? [present.focused.value, present.at.value] : [];
+  for (const id of shown) {
+    if (!present || id === null || !document.querySelector(`.line [data-node="${CSS.escape(id)}"]`)) continue;
+    present.focused.value = id;
+    focusOn('line');
+    return;
+  }
+  document.getElementById('screen-title')?.focus({ preventScroll: true });
 }
 
 function onKeyDown(event: KeyboardEvent): void {
