@@ -194,8 +194,12 @@ describe.skipIf(missing() !== null || !servesLibraries())('without a mouse', () 
     await page.locator('.message.assistant:not(.pending)').last().waitFor();
     await page.locator('.pending').first().waitFor({ state: 'detached' });
     await isSeen();
-    const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${id}/tree`);
-    expect(nodes.map((node) => node.text)).toContain('And with milk? Or cream?');
+    const texts = async () => {
+      const { nodes } = await served.api<TreeObject>('GET', `v1/alloquy/conversations/${id}/tree`);
+      return nodes.map((node) => node.text);
+    };
+    await expect.poll(texts).toContain('And with milk? Or cream?');
+    await isSeen();
     expect(problems).toEqual([]);
     await context.close();
   });
