@@ -20,15 +20,15 @@ export function alternativesAt(name: string): SampledToken | null {
   return found.value.get(name) ?? null;
 }
 
-/** Asks the model of a reply; returns whether it answered. */
+/** Asks the model of a reply, unless an answer is awaited already. */
 export async function computeAlternatives(
   conversation: string,
   node: string,
   place: number,
   model: string | null,
-): Promise<boolean> {
+): Promise<void> {
   const name = placeName(conversation, node, place);
-  if (computing.value !== null) return false;
+  if (computing.value !== null) return;
   computing.value = name;
   try {
     const body: Record<string, unknown> = { node, place, top_logprobs: TOP };
@@ -36,10 +36,8 @@ export async function computeAlternatives(
     const { token } = await client.alternatives(conversation, body);
     const all = [...found.value, [name, token] as const];
     found.value = new Map(all.slice(-PLACES));
-    return true;
   } catch (error) {
     fail(error);
-    return false;
   } finally {
     computing.value = null;
   }

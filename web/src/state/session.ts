@@ -292,12 +292,17 @@ export function prune(id: string): void {
   const ids = present.tree.below(id);
   const nodes = ids.map((below) => present.tree.get(below)).filter((known) => known !== undefined);
   const before = present.at.value;
-  if (before !== null && ids.includes(before)) present.show(node.parent);
+  const isShown = before !== null && ids.includes(before);
+  if (isShown) {
+    present.show(node.parent);
+    present.focused.value = node.parent;
+  }
   present.hide(ids);
   const undo = () => {
     present.unhide(ids);
     // Another window may have removed it for good meanwhile.
     if (before === null || present.tree.get(before)) present.show(before);
+    if (isShown && present.tree.get(id)) present.goTo(id);
   };
   const run = (keepalive: boolean) => {
     const pruned = keepalive ? Promise.resolve() : present.moveHead();

@@ -23,7 +23,10 @@ export function Dialog({ title, onClose, children, isClosable = true, hasField =
     const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
     return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      // Not where a key has led elsewhere meanwhile.
+      const { activeElement } = document;
+      const isElsewhere = activeElement && activeElement !== document.body && !dialog?.contains(activeElement);
+      if (before instanceof HTMLElement && before.isConnected && !isElsewhere) before.focus();
     };
   }, []);
   return (

@@ -103,14 +103,19 @@ export function Line({ conversation }: { conversation: OpenConversation }) {
   );
 }
 
+/** For how many frames a message is waited for that is not drawn yet. */
+const FRAMES = 20;
+
 /** Gives the focus to a message once it is drawn, if the focus is in the list already or `isForced`. */
-function focusMessage(handle: ListHandle | null, id: string, isForced = false): void {
+function focusMessage(handle: ListHandle | null, id: string, isForced = false, frames = FRAMES): void {
   requestAnimationFrame(() => {
     const list = handle?.element;
     if (!list) return;
     const isInside = list.contains(document.activeElement);
     if ((!isInside && !isForced) || isText(document.activeElement)) return;
-    list.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
+    const message = list.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`);
+    if (message) message.focus({ preventScroll: true });
+    else if (frames > 0) focusMessage(handle, id, isForced, frames - 1);
   });
 }
 

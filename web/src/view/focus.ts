@@ -2,7 +2,7 @@
 import { effect } from '@preact/signals';
 import { isText } from '../keys/dispatch';
 import { route } from '../state/route';
-import { focusOn, open } from '../state/session';
+import { open } from '../state/session';
 
 /** For how many frames a screen is watched, which may have to be loaded first. */
 const FRAMES = 40;
@@ -27,9 +27,10 @@ function restore(): void {
   const present = open.value;
   const shown = present?.state.value === 'ready' ? [present.focused.value, present.at.value] : [];
   for (const id of shown) {
-    if (!present || id === null || !document.querySelector(`.line [data-node="${CSS.escape(id)}"]`)) continue;
+    const message = id === null ? null : document.querySelector<HTMLElement>(`.line [data-node="${CSS.escape(id)}"]`);
+    if (!present || !message) continue;
     present.focused.value = id;
-    focusOn('line');
+    message.focus({ preventScroll: true });
     return;
   }
   document.getElementById('screen-title')?.focus({ preventScroll: true });

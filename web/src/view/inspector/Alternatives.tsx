@@ -1,4 +1,5 @@
 // What could stand in the place of a token; each is a button that branches there.
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { SampledToken, ScoredToken } from '../../api/inspecting';
 import type { Node } from '../../api/types';
 import { number } from '../../language';
@@ -39,14 +40,6 @@ function othersOf(token: SampledToken | ScoredToken | null): readonly ScoredToke
   return token !== null && 'top_logprobs' in token ? token.top_logprobs : [];
 }
 
-/** Moves the focus to the first alternative, where it is still where it was. */
-function toFirst(): void {
-  requestAnimationFrame(() => {
-    const isHere = document.activeElement === document.body || document.activeElement?.closest('.alternatives');
-    if (isHere) document.querySelector<HTMLElement>('.alternatives li button:not(:disabled)')?.focus();
-  });
-}
-
 export function Alternatives({
   node,
   shown: name,
@@ -66,6 +59,14 @@ export function Alternatives({
   const all = othersOf(token);
   const isAmong = token !== null && all.some((other) => other.id === token.id);
   const list: ScoredToken[] = token === null ? [] : isAmong ? [...all] : [token, ...all];
+  const section = useRef<HTMLElement>(null);
+  // The button that computes them goes when they are there: the first one takes its focus at once.
+  const hadFocus = section.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    const isLost = hadFocus && !section.current?.contains(document.activeElement);
+    if (isLost) section.current?.querySelector<HTMLElement>('li button:not(:disabled)')?.focus();
+  }, [list.length]);
+  const compute = () => void computeAlternatives(conversation, node.id, place, model);
   const onKeyDown = (event: KeyboardEvent) => {
     const buttons = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('button:not(:disabled)')];
     const at = buttons.indexOf(event.target as HTMLElement);
@@ -77,7 +78,7 @@ export function Alternatives({
     event.stopPropagation();
   };
   return (
-    <section class="alternatives" aria-label={text.alternatives(name)} onKeyDown={onKeyDown}>
+    <section ref={section} class="alternatives" aria-label={text.alternatives(name)} onKeyDown={onKeyDown}>
       <p class="inspect-title">
         {text.alternatives('')} <code>{shown(name)}</code>
         <span class="quiet"> {token ? percent(token.logprob) : isGiven ? text.given : ''}</span>
@@ -106,12 +107,7 @@ export function Alternatives({
       </ol>
       {list.length < 2 && <p class="quiet">{text.alternativesUnknown}</p>}
       {list.length < 2 && isComputable && (
-        <button
-          type="button"
-          class="button small"
-          disabled={computing.value !== null}
-          onClick={() => void computeAlternatives(conversation, node.id, place, model).then((is) => is && toFirst())}
-        >
+        <button type="button" class="button small" aria-disabled={computing.value !== null} onClick={compute}>
           {computing.value === here ? text.scoring : text.askAlternatives}
         </button>
       )}
