@@ -46,7 +46,7 @@ export function Line({ conversation }: { conversation: OpenConversation }) {
     if (!wanted) return;
     sought.value = null;
     handle.current?.scrollTo(wanted.id, 'near');
-    focusMessage(handle.current, wanted.id);
+    focusMessage(handle.current, conversation, wanted.id);
   }, [sought.value]);
   useEffect(() => {
     if (turns.length > 0) handle.current?.scrollToEnd();
@@ -58,7 +58,7 @@ export function Line({ conversation }: { conversation: OpenConversation }) {
     if (id) {
       conversation.focused.value = id;
       handle.current?.scrollTo(id, 'near');
-      focusMessage(handle.current, id, true);
+      focusMessage(handle.current, conversation, id, true);
     }
   }, [wantsFocus.value]);
 
@@ -106,16 +106,25 @@ export function Line({ conversation }: { conversation: OpenConversation }) {
 /** For how many frames a message is waited for that is not drawn yet. */
 const FRAMES = 20;
 
-/** Gives the focus to a message once it is drawn, if the focus is in the list already or `isForced`. */
-function focusMessage(handle: ListHandle | null, id: string, isForced = false, frames = FRAMES): void {
+/**
+ * Gives the focus to a message once it is drawn, if the focus is in the list already or `isForced`. Where the next key has led to another
+ * message meanwhile, it is that one's.
+ */
+function focusMessage(
+  handle: ListHandle | null,
+  conversation: OpenConversation,
+  id: string,
+  isForced = false,
+  frames = FRAMES,
+): void {
   requestAnimationFrame(() => {
     const list = handle?.element;
-    if (!list) return;
+    if (!list || conversation.focused.value !== id) return;
     const isInside = list.contains(document.activeElement);
     if ((!isInside && !isForced) || isText(document.activeElement)) return;
     const message = list.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`);
     if (message) message.focus({ preventScroll: true });
-    else if (frames > 0) focusMessage(handle, id, isForced, frames - 1);
+    else if (frames > 0) focusMessage(handle, conversation, id, isForced, frames - 1);
   });
 }
 
