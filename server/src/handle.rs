@@ -85,15 +85,15 @@ impl ServerHandle {
     /// use alloquy_testing::EchoModel;
     ///
     /// let server = Server::builder().model(ServedModel::loaded("echo", EchoModel)).build()?;
-    /// let flow = Flow::from_yaml("name: tea\ninitial: end\nstates:\n  end: {final: true}\n")?;
+    /// let flow = Flow::from_yaml("name: tea\nstates:\n  poem: {ask: Write a poem.}\n")?;
     /// let library = server.handle().check_library(None, vec![("tea".to_owned(), flow)])?;
     /// server.handle().replace_library(library);
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for two flows of one name, for a flow with problems, and for prompts where the server was started without, or
-    /// none where it was started with some.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for two flows of one name, for a flow with problems, and for prompts where the
+    /// server was started without, or none where it was started with some.
     pub fn check_library(
         &self,
         prompts: Option<Arc<dyn PromptLibrary>>,
