@@ -1,7 +1,7 @@
 //! The page in a real browser: each file of `web/browser` is a test, over the program with its built-in model.
 //!
 //! `ALLOQUY_BROWSER` names the browser, and `web/node_modules` has the packages; `.ci/browser` installs both. Without them, the tests are
-//! listed as ignored. So are those that judge times or take pictures, unless `ALLOQUY_PAGE_TESTS` is `all`.
+//! listed as ignored. So are those that judge times or take screenshots, unless `ALLOQUY_PAGE_TESTS` is `all`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 #![allow(clippy::print_stderr)] // what is skipped is said
 
@@ -14,7 +14,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// Where the tests of the page are.
 const WEB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../web");
 
-/// The tests that run only where they are chosen: their figures are worth something on a machine that does nothing else, or they write pictures.
+/// The tests that run only where they are chosen: their figures are worth something on a machine that does nothing else, or they take screenshots.
 const CHOSEN: [&str; 4] = ["frames", "long", "screenshots", "speed"];
 
 /// Returns the names of the tests: those of the files that end so.

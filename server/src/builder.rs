@@ -23,7 +23,7 @@ use crate::flow_set::{Flows, RunnerSetup};
 use crate::held_streams::HeldStreams;
 use crate::keys::KeyFile;
 use crate::limits::RequestLimits;
-use crate::managers::{manager_of, saving_of, with_prompts};
+use crate::managers::{manager_of, with_prompts};
 use crate::media_policy::MediaPolicy;
 use crate::metrics::Metrics;
 use crate::metrics_token::MetricsToken;
@@ -385,7 +385,7 @@ impl ServerBuilder {
         let setup = with_prompts(self.setup, prompts.clone());
         let origins: Result<Vec<_>> = self.origins.iter().map(|origin| origin_of(origin)).collect();
         let conversations = (setup)(Manager::builder(NoModel).store(Arc::clone(&store))).build()?;
-        let saving = saving_of(snapshots.clone(), Arc::clone(&store));
+        let saving = snapshots.as_ref().map(|snapshots| snapshots.before_unload(Arc::clone(&store)));
         let manager = manager_of(store, Arc::clone(&setup));
         let embedders = self.embedders.iter().map(ServedEmbedder::name);
         let rerankers = self.rerankers.iter().map(ServedReranker::name);

@@ -5,7 +5,7 @@ mod mcp;
 mod offered;
 mod work;
 
-pub(crate) use approvals::{Asker, Decisions, not_offered, waiting};
+pub(crate) use approvals::{Asker, Decisions, not_offered, unanswered, waiting};
 pub(crate) use mcp::{GivenMcp, HostTools, note_lists};
 pub(crate) use offered::{Offered, add_offered};
 pub(crate) use work::{ApprovedTurn, Work};

@@ -1,4 +1,4 @@
-//! The managers of models, and what is saved before a model is unloaded. Managers have the store, the prompts, and what the host adds.
+//! The managers of models: with the store, the prompts, and what the host adds.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::app::ManagerSetup;
 use crate::current_prompts::CurrentPrompts;
-use crate::models::{BeforeUnload, ManagerOf};
-use crate::snapshots::Snapshots;
+use crate::models::ManagerOf;
 
 /// Adds the library to each manager, before what the host adds.
 pub(crate) fn with_prompts(setup: ManagerSetup, prompts: Option<CurrentPrompts>) -> ManagerSetup {
@@ -18,18 +17,6 @@ pub(crate) fn with_prompts(setup: ManagerSetup, prompts: Option<CurrentPrompts>)
         Some(prompts) => Arc::new(move |builder| setup(builder.prompts(Arc::new(prompts.clone())))),
         None => setup,
     }
-}
-
-/// Returns what saves the snapshots of a model that is unloaded, where they have a place.
-pub(crate) fn saving_of(
-    snapshots: Option<Snapshots>,
-    store: Arc<dyn ConversationStore>,
-) -> Option<BeforeUnload> {
-    let snapshots = snapshots?;
-    Some(Arc::new(move |name, opened| {
-        let (snapshots, store) = (snapshots.clone(), Arc::clone(&store));
-        Box::pin(async move { snapshots.save_of(&name, opened, &*store).await })
-    }))
 }
 
 /// Returns what builds the managers of loaded models. They store the replies of dropped turns in tasks of the server's runtime.

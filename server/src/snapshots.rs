@@ -17,7 +17,7 @@ use alloquy_engine::decoder::{
 };
 
 use crate::metrics::Metrics;
-use crate::models::{OpenedModel, ServedModels};
+use crate::models::{BeforeUnload, OpenedModel, ServedModels};
 use recent::RecentTurns;
 
 pub(crate) use recent::RecentTurn;
@@ -158,14 +158,18 @@ impl Snapshots {
         self.save_each(turns, conversations).await;
     }
 
+    /// Returns what saves the snapshots of each model that is unloaded.
+    pub(crate) fn before_unload(&self, conversations: Arc<dyn ConversationStore>) -> BeforeUnload {
+        let snapshots = self.clone();
+        Arc::new(move |name, opened| {
+            let (snapshots, conversations) = (snapshots.clone(), Arc::clone(&conversations));
+            Box::pin(async move { snapshots.save_of(&name, opened, &*conversations).await })
+        })
+    }
+
     /// Saves the last turns of a model that is unloaded, the newest first, for at most ten seconds. A place that has failed a moment ago is
     /// not waited for.
-    pub(crate) async fn save_of(
-        &self,
-        name: &str,
-        opened: OpenedModel,
-        conversations: &dyn ConversationStore,
-    ) {
+    async fn save_of(&self, name: &str, opened: OpenedModel, conversations: &dyn ConversationStore) {
         let Some(model) = opened.snapshots.filter(|_| !self.is_paused()) else { return };
         let turns = self.recent.all().into_iter().filter(|turn| turn.model == name);
         let turns = turns.map(|turn| (turn, Arc::clone(&model))).collect();

@@ -191,6 +191,9 @@ impl Attack<'_> {
         ghosts.retain(|id| form(id) == form(foreign));
         let other = never_was(foreign);
         let unknown = if ghosts.is_empty() { other.as_str() } else { ghosts[draws.below(ghosts.len())] };
+        if unknown == foreign {
+            return None;
+        }
         if draws.below(3) == 0
             && let Some(own) = self.bobs.draw(kind, draws)
             && let (Some(foreign), Some(unknown)) = (mixed(own, foreign), mixed(own, unknown))

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::store::ConversationStoreExt as _;
-use alloquy_core::{Content, ConversationId, Message, Node, NodeId, Owner};
+use alloquy_core::{Content, ConversationId, Message, Node, NodeId, Owner, Role};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
@@ -60,10 +60,10 @@ pub(crate) fn waiting(
     let results: Vec<&str> =
         after.iter().flat_map(|node| node.message.tool_results()).map(|result| result.id.as_str()).collect();
     let servers = McpServers::of(&reply.metadata);
-    let calls = reply.message.tool_calls().filter(|call| {
-        let waits = servers.find(&call.name).is_some_and(|server| server.waits(&call.name));
-        waits && !results.contains(&call.id.as_str())
-    });
+    let calls = reply
+        .message
+        .tool_calls()
+        .filter(|call| servers.waiting(&call.name).is_some() && !results.contains(&call.id.as_str()));
     let items = items_of_path(path, Shown { conversation, images: false })?;
     let requests = items.into_iter().filter(|(node, _)| *node == place).filter_map(|(_, item)| match item {
         Item::Mcp(McpItem::ApprovalRequest { id, server_label, .. }) => Some((id, server_label)),
@@ -72,6 +72,18 @@ pub(crate) fn waiting(
     let waiting =
         requests.zip(calls).map(|((request, label), call)| Waiting { request, label, call: call.clone() });
     Ok(Some((reply.id, waiting.collect())))
+}
+
+/// Returns the first call of the last reply of a path that has no result, neither there nor among those that are answered now.
+pub(crate) fn unanswered<'a>(path: &'a [Node], answered: &[&str]) -> Option<(&'a Node, &'a ToolCall)> {
+    let place = path.iter().rposition(|node| node.message.role != Role::Tool)?;
+    let (before, after) = path.split_at(place + 1);
+    let reply = before.last()?;
+    let mut results: Vec<&str> =
+        after.iter().flat_map(|node| node.message.tool_results()).map(|result| result.id.as_str()).collect();
+    results.extend(answered);
+    let call = reply.message.tool_calls().find(|call| !results.contains(&call.id.as_str()))?;
+    Some((reply, call))
 }
 
 impl Decisions {
@@ -102,10 +114,8 @@ impl Decisions {
                 continue;
             };
             let run = results.iter().find(|result| result.id == place.id).cloned();
-            part.content = Content::ToolResult(match run.or_else(|| decision.refusal()) {
-                Some(result) => result,
-                None => ToolResult::error(&decision.call, "this call was stopped before it was answered"),
-            });
+            let result = run.or_else(|| decision.refusal());
+            part.content = Content::ToolResult(result.unwrap_or_else(|| decision.unanswered()));
         }
     }
 

@@ -29,6 +29,11 @@ impl Offered {
         &self.spec.name
     }
 
+    /// Returns whether its calls wait for an approval.
+    pub(crate) fn waits(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.waits)
+    }
+
     /// Returns the label of its server.
     pub(crate) fn label(&self) -> Option<&str> {
         Some(&self.server.as_ref()?.label)

@@ -55,6 +55,11 @@ impl McpServers {
         self.0.iter().find(|server| server.tools.iter().any(|other| other.name == tool))
     }
 
+    /// Returns the server of a tool whose calls wait for an approval.
+    pub(crate) fn waiting(&self, tool: &str) -> Option<&McpServer> {
+        self.find(tool).filter(|server| server.waits(tool))
+    }
+
     /// Returns the lists that are shown, as items before all others.
     pub(crate) fn items(&self, conversation: &ConversationId, answered: NodeId) -> Vec<McpItem> {
         let listed = self.0.iter().filter(|server| server.is_listed).enumerate();
@@ -92,6 +97,11 @@ impl Decision {
     /// Reads those of a message with this metadata.
     pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<Self> {
         metadata.get(DECISIONS).and_then(|value| Vec::deserialize(value).ok()).unwrap_or_default()
+    }
+
+    /// Returns what stands for the result until the call has run.
+    pub(crate) fn unanswered(&self) -> ToolResult {
+        ToolResult::error(&self.call, "this call was stopped before it was answered")
     }
 
     /// Returns the result of the call, if it was refused.

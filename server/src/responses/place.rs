@@ -16,7 +16,7 @@ use super::stored::StoredResponse;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::host_tools::{Decisions, note_lists};
+use crate::host_tools::{Decisions, note_lists, unanswered};
 use crate::items::{
     Calls, GivenItem, ItemId, ItemPlace, MARK, McpServers, References, ResponseId, conversation_of,
 };
@@ -400,29 +400,14 @@ async fn previous(
 
 /// Checks that either all calls of the last reply have results in the input, or none.
 fn check_answers(path: &[Node], answered: &[&str]) -> ApiResult<()> {
-    let Some(last) = path.iter().rev().find(|node| node.message.role != Role::Tool) else { return Ok(()) };
-    let results: Vec<&str> = path
-        .iter()
-        .rev()
-        .take_while(|node| node.message.role == Role::Tool)
-        .flat_map(|node| node.message.tool_results())
-        .map(|result| result.id.as_str())
-        .collect();
-    for call in last.message.tool_calls() {
-        let id = call.id.as_str();
-        if !answered.contains(&id) && !results.contains(&id) {
-            let waits = McpServers::of(&last.metadata)
-                .find(&call.name)
-                .is_some_and(|server| server.waits(&call.name));
-            let kind = if waits { "mcp_approval_response" } else { "function_call_output" };
-            let message = format!(
-                "input: there is no {kind} for the call {id:?} of {:?}: all calls of a reply are answered in one request",
-                call.name
-            );
-            return Err(ApiError::invalid("input", message));
-        }
-    }
-    Ok(())
+    let Some((reply, call)) = unanswered(path, answered) else { return Ok(()) };
+    let waits = McpServers::of(&reply.metadata).waiting(&call.name).is_some();
+    let kind = if waits { "mcp_approval_response" } else { "function_call_output" };
+    let message = format!(
+        "input: there is no {kind} for the call {:?} of {:?}: all calls of a reply are answered in one request",
+        call.id, call.name
+    );
+    Err(ApiError::invalid("input", message))
 }
 
 /// Adds the mark of a response to a turn.

@@ -83,9 +83,7 @@ impl WaitingCall {
         let servers = McpServers::of(&node.metadata);
         let mut all = Vec::new();
         for call in node.message.tool_calls() {
-            let Some(server) = servers.find(&call.name).filter(|server| server.waits(&call.name)) else {
-                continue;
-            };
+            let Some(server) = servers.waiting(&call.name) else { continue };
             all.push(Self {
                 call_id: call.id.clone(),
                 server_label: server.label.clone(),

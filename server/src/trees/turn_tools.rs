@@ -1,6 +1,5 @@
 //! The tools of the host in a turn, and what a turn decides on the calls that wait for an approval.
 
-use alloquy_core::message::ToolResult;
 use alloquy_core::{Content, Conversation, Message, Node, NodeId, Role, ToolSpec, TurnRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +10,8 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::host_tools::{
-    ApprovedTurn, Asker, Decisions, GivenMcp, HostTools, Work, add_offered, not_offered, note_lists, waiting,
+    ApprovedTurn, Asker, Decisions, GivenMcp, HostTools, Work, add_offered, not_offered, note_lists,
+    unanswered, waiting,
 };
 use crate::items::{Decision, SERVERS, TurnMark};
 use crate::served_tools::ToolServers;
@@ -59,7 +59,7 @@ impl TurnTools {
             add_offered(&mut offered, given.offered(&place, servers)?, &place)?;
         }
         let specs: Vec<ToolSpec> = offered.iter().map(|tool| tool.spec.clone()).collect();
-        let waits = offered.iter().filter(|tool| tool.server.as_ref().is_some_and(|server| server.waits));
+        let waits = offered.iter().filter(|tool| tool.waits());
         let waiting = waits.map(|tool| tool.spec.clone()).collect();
         let host = HostTools::new(&offered, &specs, None);
         Ok(Self { host, specs, waiting })
@@ -125,12 +125,7 @@ impl Approving {
         let decisions = decided(approvals, tools, &path, conversation)?;
         must_answer_all(&path, &decisions, &messages)?;
         // The results come first; they are known once the calls have run.
-        let places = decisions.all.iter().map(|decision| {
-            Content::ToolResult(ToolResult::error(
-                &decision.call,
-                "this call was stopped before it was answered",
-            ))
-        });
+        let places = decisions.all.iter().map(|decision| Content::ToolResult(decision.unanswered()));
         let mut all = vec![Message::new(Role::Tool, places.collect())];
         all.extend(messages);
         Ok(Self { decisions, messages: all, at, head })
@@ -215,21 +210,12 @@ fn decided(
 
 /// Checks that each call of the reply is decided or has a result: the reply is claimed with all its calls.
 fn must_answer_all(path: &[Node], decisions: &Decisions, messages: &[Message]) -> ApiResult<()> {
-    let Some(place) = path.iter().position(|node| Some(node.id) == decisions.reply) else { return Ok(()) };
-    let (before, after) = path.split_at(place + 1);
-    let stored = after.iter().map(|node| &node.message);
-    let mut answered: Vec<&str> =
-        stored.chain(messages).flat_map(Message::tool_results).map(|result| result.id.as_str()).collect();
-    answered.extend(decisions.all.iter().map(|decision| decision.call.id.as_str()));
-    let calls = before.iter().skip(place).flat_map(|node| node.message.tool_calls());
-    for call in calls {
-        if !answered.contains(&call.id.as_str()) {
-            let message = format!(
-                "approvals: the call {:?} of {:?} has no approval and no result in messages: all calls of a reply are answered in one turn",
-                call.id, call.name
-            );
-            return Err(ApiError::invalid("approvals", message));
-        }
-    }
-    Ok(())
+    let mut answered: Vec<&str> = decisions.all.iter().map(|decision| decision.call.id.as_str()).collect();
+    answered.extend(messages.iter().flat_map(Message::tool_results).map(|result| result.id.as_str()));
+    let Some((_, call)) = unanswered(path, &answered) else { return Ok(()) };
+    let message = format!(
+        "approvals: the call {:?} of {:?} has no approval and no result in messages: all calls of a reply are answered in one turn",
+        call.id, call.name
+    );
+    Err(ApiError::invalid("approvals", message))
 }

@@ -252,6 +252,9 @@ impl GivenOutput {
 
     /// Returns the images, if there are some. `item` is the number of this item.
     fn images(&self, item: usize, place: &str) -> ApiResult<Option<OutputImages>> {
+        if self.output.is_string() {
+            return Ok(None);
+        }
         let mut parts = Vec::new();
         let mut origin = Origin { item, images: Vec::new() };
         for (index, part) in self.parts(place)?.into_iter().enumerate() {
