@@ -99,7 +99,7 @@ impl Decision {
         metadata.get(DECISIONS).and_then(|value| Vec::deserialize(value).ok()).unwrap_or_default()
     }
 
-    /// Returns what stands for the result until the call has run.
+    /// Returns the result of a call that has not run.
     pub(crate) fn unanswered(&self) -> ToolResult {
         ToolResult::error(&self.call, "this call was stopped before it was answered")
     }
