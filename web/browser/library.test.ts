@@ -180,4 +180,39 @@ describe.skipIf(missing() !== null || !servesLibraries())('a library', () => {
     await page.locator('.flow-strip', { hasText: /ended|nothing/ }).waitFor();
     expect(await runOf(idOf())).toMatchObject({ state: 'refused', variables: { cups: 20, approved: false } });
   });
+
+  it('takes an answer while the run is read again, and keeps it, with the keyboard', async () => {
+    await page.press('#composer', 'Escape');
+    await page.keyboard.press('F');
+    await page.locator('.choices a', { hasText: 'order' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Begin', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Waits at drink' }).waitFor();
+    // What the conversation reads of the run when it opens comes only after the answer.
+    const held: (() => Promise<void>)[] = [];
+    let isHolding = true;
+    await page.route(/\/flows\/order\/runs\/[^/]+$/, async (route) => {
+      if (!isHolding || route.request().method() !== 'GET') return route.continue();
+      const response = await route.fetch();
+      held.push(() => route.fulfill({ response }));
+    });
+    await page.getByRole('link', { name: 'Open its conversation' }).focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.flow-strip .wait textarea').focus();
+    await expect.poll(() => held.length).toBeGreaterThan(0);
+    isHolding = false;
+    await page.keyboard.type('tea');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('.flow-strip .wait input:focus').waitFor();
+    for (const answerLate of held) await answerLate();
+    await page.waitForTimeout(200);
+    expect(await page.locator('.flow-strip .wait input:focus').count()).toBe(1);
+    await page.keyboard.type('2');
+    await page.keyboard.press('Enter');
+    await page.locator('.message', { hasText: 'Here are 2 cups' }).waitFor();
+    await page.locator('.flow-strip', { hasText: 'ended' }).waitFor();
+    expect(await runOf(idOf())).toMatchObject({ state: 'served', variables: { cups: 2 } });
+  });
 });

@@ -11,7 +11,11 @@ export const flows = signal<readonly Flow[]>([]);
 export const flowsState = signal<LoadState>('loading');
 export const flowsError = signal('');
 export const run = signal<FlowRun | null>(null);
+/** Why a run was not begun, or an answer not taken. */
 export const runError = signal<string | null>(null);
+/** Why a run was not read. */
+export const readError = signal<string | null>(null);
+/** Whether a run is begun or answered at present. */
 export const isRunning = signal(false);
 
 function textOf(error: unknown): string {
@@ -28,7 +32,11 @@ export async function loadFlows(): Promise<void> {
   }
 }
 
+/** Counts what was begun that sets the run: an older reading that ends late is dropped. */
+let latest = 0;
+
 async function doing(work: () => Promise<FlowRun>): Promise<FlowRun | null> {
+  latest += 1;
   isRunning.value = true;
   runError.value = null;
   try {
@@ -47,11 +55,24 @@ export async function showRun(name: string | null, id: string | null): Promise<v
   if (present && present.id === id && present.flow === name) return;
   run.value = null;
   runError.value = null;
+  readError.value = null;
   if (name !== null && id !== null) await readRun(name, id);
 }
 
-export function readRun(name: string, id: string): Promise<FlowRun | null> {
-  return doing(() => flowRun(client, name, id));
+/** Reads a run with all its steps. An answer may be given meanwhile, and comes before what was read. */
+export async function readRun(name: string, id: string): Promise<void> {
+  latest += 1;
+  const own = latest;
+  try {
+    const read = await flowRun(client, name, id);
+    if (own !== latest) return;
+    // Only the answer to a request says why a run stopped; it holds for as long as no step is added.
+    const known = run.value?.id === id && run.value.step === read.step ? run.value.progress : null;
+    run.value = { ...read, progress: read.progress ?? known };
+    readError.value = null;
+  } catch (error) {
+    if (own === latest) readError.value = textOf(error);
+  }
 }
 
 /** The model of a flow that asks one. */
@@ -66,7 +87,7 @@ export async function begin(flow: Flow, variables: Record<string, unknown>): Pro
   const begun = await doing(() => beginFlow(client, flow.id, { variables, metadata, ...modelOf(flow) }));
   if (!begun) return;
   visit({ screen: 'flows', subject: flow.id, node: begun.id });
-  await whole(flow.id, begun.id);
+  await readRun(flow.id, begun.id);
 }
 
 /** Answers what a run waits for. */
@@ -75,13 +96,7 @@ export async function answer(flow: Flow, id: string, given: FlowAnswer): Promise
   if (!answered) return false;
   const said = answered.steps.at(-1)?.text;
   if (said) speak(said);
-  await whole(flow.id, id);
+  // An answer has only the steps that are new.
+  await readRun(flow.id, id);
   return true;
-}
-
-/** Reads all steps, of which an answer has only the new ones; why it stopped is kept. */
-async function whole(name: string, id: string): Promise<void> {
-  const progress = run.value?.progress ?? null;
-  const all = await readRun(name, id);
-  if (all) run.value = { ...all, progress };
 }

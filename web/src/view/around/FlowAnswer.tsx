@@ -1,12 +1,12 @@
 // What a flow waits for, and the answer to it: a text, a form of what is expected, or a decision.
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-import type { Flow, FlowRun, Wait } from '../../api/around';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { Flow, FlowAnswer, FlowRun, Wait } from '../../api/around';
 import { fieldOf, fieldsOf, filled } from '../../form/fields';
 import { flowOf } from '../../flow/metadata';
 import { fullTime } from '../../language';
 import { around } from '../../language/around';
-import { answer, flows, isRunning, loadFlows, readRun, run, runError } from '../../state/flows';
+import { answer, flows, isRunning, loadFlows, readError, readRun, run, runError } from '../../state/flows';
 import type { OpenConversation } from '../../state/open';
 import { writeRoute } from '../../state/route';
 import { clean, plainName } from '../../text/plain';
@@ -24,41 +24,60 @@ export function Progress({ of }: { of: FlowRun }) {
   return <p class="quiet">{text.waitsNothing}</p>;
 }
 
-/** The forms of all that a run waits for. */
+/**
+ * The forms of all that a run waits for. After an answer, the next form has the focus; until then the button of the
+ * answer keeps it, so it is not `disabled`.
+ */
 export function Waits({ flow, of, heading = 'h3' }: { flow: Flow; of: FlowRun; heading?: 'h2' | 'h3' }) {
+  const forms = useRef<HTMLDivElement>(null);
+  const isGiven = useRef(false);
+  useLayoutEffect(() => {
+    if (!isGiven.current) return;
+    isGiven.current = false;
+    // The form that had the focus is gone. Where people went elsewhere, the focus stays there.
+    if (document.activeElement !== document.body) return;
+    forms.current?.querySelector<HTMLElement>('input, textarea, select, button')?.focus();
+  }, [of.step]);
+  const give = async (given: FlowAnswer) => {
+    if (isRunning.value) return;
+    isGiven.current = true;
+    const isTaken = await answer(flow, of.id, given);
+    if (!isTaken) isGiven.current = false;
+  };
+  const problem = runError.value ?? readError.value;
   return (
-    <>
+    <div class="waits" ref={forms}>
       {of.waits.map((wait) => (
         <WaitForm
           key={`${wait.flow}/${wait.state}/${wait.branch ?? ''}/${of.step}`}
-          flow={flow}
           of={of}
           wait={wait}
           heading={heading}
+          give={(given) => void give(given)}
         />
       ))}
-      {runError.value !== null && (
+      {problem !== null && (
         <p class="field-problem" role="alert">
-          {plainName(runError.value)}
+          {plainName(problem)}
         </p>
       )}
-    </>
+    </div>
   );
 }
 
 interface WaitProps {
-  flow: Flow;
   of: FlowRun;
   wait: Wait;
   heading: 'h2' | 'h3';
+  give: (given: FlowAnswer) => void;
 }
 
-function WaitForm({ flow, of, wait, heading: Heading }: WaitProps) {
+function WaitForm({ of, wait, heading: Heading, give }: WaitProps) {
   const text = around.value;
   const place =
     of.waits.length > 1 ? { state: wait.state, ...(wait.branch === null ? {} : { branch: wait.branch }) } : {};
-  const give = (value: unknown, by: string) =>
-    void answer(flow, of.id, { answer: value, ...(by.trim() === '' ? {} : { by: by.trim() }), ...place });
+  const giveValue = (value: unknown, by: string) =>
+    give({ answer: value, ...(by.trim() === '' ? {} : { by: by.trim() }), ...place });
   const isLate = wait.due !== null && wait.due * 1000 < Date.now();
   const said = of.steps.find((step) => step.node === wait.node)?.text;
   return (
@@ -70,9 +89,9 @@ function WaitForm({ flow, of, wait, heading: Heading }: WaitProps) {
           {text.due}: {fullTime(wait.due)}
         </p>
       )}
-      {wait.is_approval ? <Approval give={give} /> : <Answer expects={wait.expects} give={give} />}
+      {wait.is_approval ? <Approval give={giveValue} /> : <Answer expects={wait.expects} give={giveValue} />}
       {isLate && (
-        <button type="button" class="button" onClick={() => void answer(flow, of.id, { late: true })}>
+        <button type="button" class="button" onClick={() => give({ late: true })}>
           {text.late}
         </button>
       )}
@@ -104,10 +123,15 @@ function Approval({ give }: { give: Give }) {
         />
       </label>
       <div class="form-foot">
-        <button type="button" class="button" disabled={isRunning.value} onClick={() => give(false, by.value)}>
+        <button type="button" class="button" aria-disabled={isRunning.value} onClick={() => give(false, by.value)}>
           {text.refuse}
         </button>
-        <button type="button" class="button primary" disabled={isRunning.value} onClick={() => give(true, by.value)}>
+        <button
+          type="button"
+          class="button primary"
+          aria-disabled={isRunning.value}
+          onClick={() => give(true, by.value)}
+        >
           {text.approve}
         </button>
       </div>
@@ -138,7 +162,7 @@ function Answer({ expects, give }: { expects: unknown; give: Give }) {
     >
       <Fields fields={fields} texts={texts} problems={isTried.value ? problems : {}} />
       <div class="form-foot">
-        <button type="submit" class="button primary" disabled={isRunning.value}>
+        <button type="submit" class="button primary" aria-disabled={isRunning.value}>
           {text.answerSend}
         </button>
       </div>

@@ -5,7 +5,18 @@ import type { Flow, FlowRun } from '../../api/around';
 import { readGraphs } from '../../flow/graph';
 import { fieldOf, filled, written } from '../../form/fields';
 import { around } from '../../language/around';
-import { begin, flows, flowsError, flowsState, isRunning, loadFlows, run, runError, showRun } from '../../state/flows';
+import {
+  begin,
+  flows,
+  flowsError,
+  flowsState,
+  isRunning,
+  loadFlows,
+  readError,
+  run,
+  runError,
+  showRun,
+} from '../../state/flows';
 import { route, writeRoute } from '../../state/route';
 import { plainName, summary } from '../../text/plain';
 import { Fields } from './Fields';
@@ -70,8 +81,8 @@ function FlowView({ flow, id }: { flow: Flow; id: string | null }) {
         </div>
         <div class="flow-side">
           {present && <Run flow={flow} of={present} />}
-          {id !== null && present === null && runError.value !== null && (
-            <p class="field-problem">{plainName(runError.value)}</p>
+          {id !== null && present === null && readError.value !== null && (
+            <p class="field-problem">{plainName(readError.value)}</p>
           )}
           <Begin flow={flow} isAgain={present !== null} />
         </div>
