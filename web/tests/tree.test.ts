@@ -1,7 +1,7 @@
 // The tree: what events change in it, its paths, versions and rows.
 import { describe, expect, it } from 'vitest';
 import { foldsOver, outline } from '../src/tree/outline';
-import { isOnPath, leafBelow, pathTo, remember } from '../src/tree/path';
+import { isOnPath, leafBelow, PathLine, remember } from '../src/tree/path';
 import { nearestFork, siblingAt, siblingsOf } from '../src/tree/siblings';
 import { Tree } from '../src/tree/tree';
 import { node } from './nodes';
@@ -40,11 +40,49 @@ describe('a tree', () => {
 
 describe('paths', () => {
   it('go from the first message to a node', () => {
-    expect(pathTo(small(), 't')).toEqual(['q', 'r1', 's', 't']);
-    expect(pathTo(small(), null)).toEqual([]);
     expect(isOnPath(small(), 'r1', 't')).toBe(true);
     expect(isOnPath(small(), 'r2', 't')).toBe(false);
     expect(isOnPath(small(), null, null)).toBe(true);
+  });
+
+  it('are remembered from a node on whose path is remembered', () => {
+    const tree = small();
+    const remembered = new Map<string | null, string>();
+    remember(tree, remembered, 't', 's');
+    expect([...remembered]).toEqual([['s', 't']]);
+  });
+
+  it('are read again only where the tree has changed', () => {
+    const tree = small();
+    const line = new PathLine();
+    const ids = (id: string | null) => line.to(tree, id).map((node) => node.id);
+    expect(ids(null)).toEqual([]);
+    expect(ids('s')).toEqual(['q', 'r1', 's']);
+    const before = line.to(tree, 's');
+    tree.put({ ...node('u', 'q') });
+    expect(line.to(tree, 's')).toBe(before);
+    expect(ids('t')).toEqual(['q', 'r1', 's', 't']);
+    tree.put(node('v', 't'));
+    expect(ids('v')).toEqual(['q', 'r1', 's', 't', 'v']);
+    tree.put({ ...node('r1', 'q'), text: 'other' });
+    expect(line.to(tree, 'v')[1]?.text).toBe('other');
+    tree.note({ q: 'label' }, {});
+    expect(line.to(tree, 'v')[0]?.label).toBe('label');
+    expect(ids('u')).toEqual(['q', 'u']);
+    tree.remove(['r1']);
+    expect(ids('v')).toEqual(['s', 't', 'v']);
+    tree.put(node('r1', 'q'));
+    expect(ids('v')).toEqual(['q', 'r1', 's', 't', 'v']);
+    tree.remove(['v']);
+    expect(ids('v')).toEqual([]);
+  });
+
+  it('stay as they are where a node comes twice', () => {
+    const tree = small();
+    const line = new PathLine();
+    const before = line.to(tree, 't');
+    tree.put(node('t', 's'));
+    expect(line.to(tree, 't')).toBe(before);
   });
 
   it('return to the child that was shown last, or else to the newest', () => {

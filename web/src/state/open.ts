@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError, type Client } from '../api/client';
 import { follow, type ServerEvent } from '../api/events';
 import type { Conversation, Metadata, Node, Notes } from '../api/types';
-import { isOnPath, leafBelow, pathTo, remember, type Remembered } from '../tree/path';
+import { isOnPath, leafBelow, PathLine, remember, type Remembered } from '../tree/path';
 import { Tree } from '../tree/tree';
 import { moveDraft } from './drafts';
 
@@ -44,14 +44,10 @@ export class OpenConversation {
   #moving = Promise.resolve();
   #settling: ReturnType<typeof setTimeout> | undefined;
 
-  readonly line = computed<readonly Node[]>(() => {
+  readonly #line = new PathLine();
+  readonly line = computed(() => {
     void this.version.value;
-    const nodes: Node[] = [];
-    for (const id of pathTo(this.tree, this.at.value)) {
-      const node = this.tree.get(id);
-      if (node) nodes.push(node);
-    }
-    return nodes;
+    return this.#line.to(this.tree, this.at.value);
   });
 
   constructor(
@@ -208,9 +204,10 @@ export class OpenConversation {
 
   /** Shows what was added after the line that is shown. A text that is being written moves along. */
   #advance(id: string): void {
-    moveDraft(this.id, this.at.value, id);
+    const before = this.at.value;
+    moveDraft(this.id, before, id);
     this.at.value = id;
-    remember(this.tree, this.remembered, id);
+    remember(this.tree, this.remembered, id, before);
   }
 
   /** Shows another line because the end of the present one is gone. A text that is being written moves along. */
@@ -250,7 +247,7 @@ export class OpenConversation {
     if (this.at.value !== node.parent) return;
     this.at.value = node.id;
     this.focused.value = node.id;
-    remember(this.tree, this.remembered, node.id);
+    remember(this.tree, this.remembered, node.id, node.parent);
   }
 
   /** Shows the line that ends at a node, and moves the head there unless `isSettled` is false. */

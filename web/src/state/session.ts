@@ -3,7 +3,7 @@ import { computed, effect, signal, untracked } from '@preact/signals';
 import { ApiError } from '../api/client';
 import type { Model, NewTurn, Node } from '../api/types';
 import { words } from '../language';
-import { leafBelow, pathTo } from '../tree/path';
+import { leafBelow } from '../tree/path';
 import { nearestFork, siblingAt } from '../tree/siblings';
 import { client, isReachable, wantsKey } from './connection';
 import { keepDraft } from './drafts';
@@ -235,7 +235,7 @@ export function stopAll(): void {
 export function toSibling(step: number, id: string | null = null): void {
   const present = open.value;
   if (!present) return;
-  const path = pathTo(present.tree, present.at.value);
+  const path = present.line.value.map((node) => node.id);
   const focused = id ?? present.focused.value;
   const until = focused !== null && path.includes(focused) ? path.slice(0, path.indexOf(focused) + 1) : path;
   const fork = id ?? nearestFork(present.tree, until);

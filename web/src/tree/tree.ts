@@ -5,6 +5,8 @@ export class Tree {
   readonly nodes = new Map<string, Node>();
   readonly #children = new Map<string | null, string[]>();
   head: string | null = null;
+  /** Grows when nodes are replaced, removed or put back, but not when one is added that no other follows. */
+  changes = 0;
 
   static of(nodes: readonly Node[], head: string | null): Tree {
     const tree = new Tree();
@@ -34,10 +36,15 @@ export class Tree {
         label: node.label ?? known.label,
         bookmarks: node.bookmarks.length ? node.bookmarks : known.bookmarks,
       };
-      this.nodes.set(node.id, { ...node, ...notes });
+      const replaced = { ...node, ...notes };
+      // The window that has sent a turn gets its nodes twice: in the answer and as events.
+      if (JSON.stringify(replaced) === JSON.stringify(known)) return;
+      this.nodes.set(node.id, replaced);
+      this.changes += 1;
       return;
     }
     this.nodes.set(node.id, node);
+    if (this.#children.has(node.id)) this.changes += 1;
     const siblings = this.#children.get(node.parent);
     if (!siblings) {
       this.#children.set(node.parent, [node.id]);
@@ -51,6 +58,7 @@ export class Tree {
 
   /** Removes nodes. The others that followed them are not reachable any more, until the nodes are put back. */
   remove(ids: readonly string[]): void {
+    this.changes += 1;
     for (const id of ids) {
       const node = this.nodes.get(id);
       if (!node) continue;
@@ -71,7 +79,9 @@ export class Tree {
       const label = labels[id] ?? null;
       const marks = names.get(id) ?? [];
       const isSame = node.label === label && node.bookmarks.join('\0') === marks.join('\0');
-      if (!isSame) this.nodes.set(id, { ...node, label, bookmarks: marks });
+      if (isSame) continue;
+      this.nodes.set(id, { ...node, label, bookmarks: marks });
+      this.changes += 1;
     }
   }
 

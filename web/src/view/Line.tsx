@@ -15,12 +15,19 @@ import { VirtualList, type ListHandle } from './VirtualList';
 
 type Entry = { key: string; node: Node } | { key: string; turn: RunningTurn } | { key: 'preface' } | { key: 'follows' };
 
+const estimates = new WeakMap<Node, number>();
+
 /** About how high a message is before it was measured. */
 function estimate(entry: Entry): number {
   if (!('node' in entry)) return 64;
-  const { text } = entry.node;
-  const lines = Math.ceil(Math.min(text.length, 20_000) / 80) + (text.slice(0, 20_000).split('\n').length - 1);
-  return 88 + 26 * Math.max(1, lines);
+  const { node } = entry;
+  const known = estimates.get(node);
+  if (known !== undefined) return known;
+  const text = node.text.slice(0, 20_000);
+  const lines = Math.ceil(text.length / 80) + text.split('\n').length - 1;
+  const height = 88 + 26 * Math.max(1, lines);
+  estimates.set(node, height);
+  return height;
 }
 
 export function Line({ conversation }: { conversation: OpenConversation }) {

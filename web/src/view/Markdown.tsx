@@ -169,11 +169,12 @@ function Table({ table }: { table: Tokens.Table }) {
   );
 }
 
+/** The tokens of a line: plain elements, since a component for each would double the time in which a reply appears. */
 function inline(tokens: readonly Token[]): ComponentChildren {
-  return tokens.map((token, index) => <Inline key={index} token={token} />);
+  return tokens.map(inlineOf);
 }
 
-function Inline({ token }: { token: Token }): ComponentChildren {
+function inlineOf(token: Token): ComponentChildren {
   switch (token.type) {
     case 'strong':
       return <strong>{inline((token as Tokens.Strong).tokens)}</strong>;

@@ -8,7 +8,6 @@ import { open, wantsFocus } from '../state/session';
 import { rootOf } from '../state/steering';
 import { plainName, summary } from '../text/plain';
 import { foldsOver, outline, type Row } from '../tree/outline';
-import { pathTo } from '../tree/path';
 import { Icon } from './Icon';
 import { wordless, writer } from './roles';
 import { HoistNote, TreeTools } from './steering/TreeTools';
@@ -37,7 +36,8 @@ function Rows({ conversation }: { conversation: OpenConversation }) {
   const rows = useMemo(() => outline(conversation.tree, folded, root), [version, folded, root, conversation]);
   const places = useMemo(() => new Map(rows.map((row, index) => [row.id, index])), [rows]);
   const at = conversation.at.value;
-  const path = useMemo(() => new Set(pathTo(conversation.tree, at)), [version, at, conversation]);
+  const line = conversation.line.value;
+  const path = useMemo(() => new Set(line.map((node) => node.id)), [line]);
   const active = useSignal<string | null>(conversation.focused.value ?? at);
   const activeId = active.value !== null && places.has(active.value) ? active.value : (rows[0]?.id ?? null);
 

@@ -6,7 +6,6 @@ import type { OpenConversation } from '../../state/open';
 import { hoist, rootOf, showLine } from '../../state/steering';
 import { siblingAt } from '../../tree/siblings';
 import { layOut, type Layout } from '../../tree/layout';
-import { pathTo } from '../../tree/path';
 import { runsOf } from '../../tree/runs';
 import { IconButton } from '../Button';
 import { Frame } from '../steering/Frame';
@@ -52,13 +51,13 @@ function Canvas({ present, layout, root }: CanvasProps) {
   const text = words.value;
   const area = useRef<HTMLDivElement>(null);
   const focused = present.focused.value ?? present.at.value;
-  const at = present.at.value;
   const runByNode = useMemo(() => {
     const places = new Map<string, [string, number]>();
     for (const { run } of layout.runs) run.nodes.forEach((id, index) => places.set(id, [run.key, index]));
     return places;
   }, [layout]);
-  const path = useMemo(() => new Set(pathTo(present.tree, at)), [at, layout]);
+  const line = present.line.value;
+  const path = useMemo(() => new Set(line.map((node) => node.id)), [line]);
   const pathRuns = useMemo(() => {
     const keys = new Set<string>();
     for (const id of path) keys.add(runByNode.get(id)?.[0] ?? '');
