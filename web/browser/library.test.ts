@@ -38,6 +38,15 @@ describe.skipIf(missing() !== null || !servesLibraries())('a library', () => {
   const runOf = (id: string) => served.api<FlowRun>('GET', `v1/alloquy/flows/order/runs/${id}`);
   const present = () => page.locator('.flow-state[data-present=true] .flow-name').allTextContents();
 
+  async function beginByKeyboard() {
+    await page.press('#composer', 'Escape');
+    await page.keyboard.press('F');
+    await page.locator('.choices a', { hasText: 'order' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Begin', exact: true }).focus();
+    await page.keyboard.press('Enter');
+  }
+
   it('fills a prompt in, and sends it in a new conversation, with the mouse', async () => {
     await page.getByRole('link', { name: 'Prompts' }).click();
     await page.locator('.choices a', { hasText: 'ask' }).click();
@@ -151,12 +160,7 @@ describe.skipIf(missing() !== null || !servesLibraries())('a library', () => {
   });
 
   it('refuses an answer that is not expected, and is answered in its conversation with the keyboard', async () => {
-    await page.press('#composer', 'Escape');
-    await page.keyboard.press('F');
-    await page.locator('.choices a', { hasText: 'order' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Begin', exact: true }).focus();
-    await page.keyboard.press('Enter');
+    await beginByKeyboard();
     await page.getByRole('link', { name: 'Open its conversation' }).focus();
     await page.keyboard.press('Enter');
     const answer = page.locator('.flow-strip .wait textarea');
@@ -182,12 +186,7 @@ describe.skipIf(missing() !== null || !servesLibraries())('a library', () => {
   });
 
   it('takes an answer while the run is read again, and keeps it, with the keyboard', async () => {
-    await page.press('#composer', 'Escape');
-    await page.keyboard.press('F');
-    await page.locator('.choices a', { hasText: 'order' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Begin', exact: true }).focus();
-    await page.keyboard.press('Enter');
+    await beginByKeyboard();
     await page.getByRole('region', { name: 'Waits at drink' }).waitFor();
     // What the conversation reads of the run when it opens comes only after the answer.
     const held: (() => Promise<void>)[] = [];

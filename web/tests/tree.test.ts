@@ -40,6 +40,8 @@ describe('a tree', () => {
 
 describe('paths', () => {
   it('go from the first message to a node', () => {
+    expect(new PathLine().to(small(), 't').map((node) => node.id)).toEqual(['q', 'r1', 's', 't']);
+    expect(new PathLine().to(small(), null)).toEqual([]);
     expect(isOnPath(small(), 'r1', 't')).toBe(true);
     expect(isOnPath(small(), 'r2', 't')).toBe(false);
     expect(isOnPath(small(), null, null)).toBe(true);
@@ -59,7 +61,7 @@ describe('paths', () => {
     expect(ids(null)).toEqual([]);
     expect(ids('s')).toEqual(['q', 'r1', 's']);
     const before = line.to(tree, 's');
-    tree.put({ ...node('u', 'q') });
+    tree.put(node('u', 'q'));
     expect(line.to(tree, 's')).toBe(before);
     expect(ids('t')).toEqual(['q', 'r1', 's', 't']);
     tree.put(node('v', 't'));

@@ -169,7 +169,7 @@ function Table({ table }: { table: Tokens.Table }) {
   );
 }
 
-/** The tokens of a line: plain elements, since a component for each would double the time in which a reply appears. */
+/** The tokens of a line. They have no components of their own, which a long reply would have thousands of. */
 function inline(tokens: readonly Token[]): ComponentChildren {
   return tokens.map(inlineOf);
 }
